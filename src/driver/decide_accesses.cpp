@@ -1,5 +1,7 @@
 #include "driver/decide_accesses.h"
 
+#include <algorithm>
+
 #include "expand/expand_kernel.h"
 #include "lower/access_facts.h"
 #include "schedule/accesses/access_plan.h"
@@ -9,7 +11,9 @@ namespace tilegen::driver {
 Checked decide_accesses(const ir::Program& program, const target::Target& target,
                         schedule::Assumptions allowed, const plan::KernelSchedule* given, bool must_hold,
                         plan::KernelSchedule& plan, expand::ScheduledKernel& scheduled) {
-  auto facts = lower::find_access_facts(program, scheduled, target);
+  const bool widths_given = given && std::any_of(given->ops.begin(), given->ops.end(),
+                                                 [](const plan::OpPlan& op) { return op.vector > 0; });
+  auto facts = lower::find_access_facts(program, scheduled, target, widths_given);
   if (!facts) return facts.error();
   bool engines_changed = false;
   if (Checked ok =

@@ -1,7 +1,8 @@
 // Facts of a kernel's accesses: which vectors are aligned, where predicates are the same for whole blocks,
 // how much code versions and unrolled loops come to.
 //
-// requires: as lower_kernel. ensures: facts of every op whose points threads walk; nothing is decided.
+// requires: as lower_kernel. ensures: facts of every op whose points threads walk, of the widest vectors that
+// it can have, and of narrower ones where `all_widths` says so; nothing is decided.
 // why here: addresses are made by lowering alone; the schedule decides by these facts, and lowering obeys.
 // refuses: what lower_kernel refuses of the ops that it looks at.
 #pragma once
@@ -12,6 +13,6 @@
 namespace tilegen::lower {
 
 Expected<plan::AccessFacts> find_access_facts(const ir::Program& p, const expand::ScheduledKernel& scheduled,
-                                              const target::Target& target);
+                                              const target::Target& target, bool all_widths);
 
 }  // namespace tilegen::lower

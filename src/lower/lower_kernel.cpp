@@ -45,13 +45,14 @@ Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, const expand:
 }
 
 Expected<plan::AccessFacts> find_access_facts(const ir::Program& p, const expand::ScheduledKernel& scheduled,
-                                              const target::Target& target) {
+                                              const target::Target& target, bool all_widths) {
   LoweringContext k(p, scheduled, target);
-  k.facts.emplace();
+  k.facts.emplace().all_widths = all_widths;
   declare(k);
   ScheduledLowering(k, scheduled).run();
   if (k.failed()) return std::move(k.error);
-  return std::move(*k.facts);
+  if (k.facts->differ && !all_widths) return find_access_facts(p, scheduled, target, true);
+  return std::move(k.facts->found);
 }
 
 }  // namespace tilegen::lower

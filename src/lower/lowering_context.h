@@ -112,6 +112,15 @@ struct LoweredRole {
   bool groups_closed_by_loop = false;        // async copies belong to a pipelined loop's group
 };
 
+// Facts of accesses, while they are looked for. Narrower vectors than the widest that a walk can have are
+// looked at where all are asked for.
+struct FactSearch {
+  plan::AccessFacts found;
+  bool all_widths = false;
+  std::map<std::string, int64_t> widest;  // by op
+  bool differ = false;                    // walks of one op can have different widths
+};
+
 // One kernel while it is lowered. Statements are made in the order in which they run: what a member says
 // holds where the next statement goes.
 struct LoweringContext {
@@ -152,7 +161,7 @@ struct LoweringContext {
   LinearGrid grid;
   LoweredRole role;
   std::unique_ptr<TileScheduler> tile_scheduler;  // GPU: of kernels whose blocks claim their points
-  std::optional<plan::AccessFacts> facts;         // while they are looked for: nothing is emitted for walks
+  std::optional<FactSearch> facts;                // while they are looked for: nothing is emitted for walks
   Error error;
 };
 

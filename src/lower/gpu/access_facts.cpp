@@ -26,8 +26,14 @@ int64_t operations_of(LoweringContext& k, const Walk& walk, int64_t width, const
   return count;
 }
 
-void find_facts_of_width(LoweringContext& k, const Walk& walk, int64_t width, const EmitPoint& emit,
-                         plan::OpAccessFacts& facts) {
+// What a walk with vectors of one width comes to.
+struct Width {
+  bool memory = false;    // it accesses more than registers
+  bool accepted = false;  // and has such vectors
+};
+
+Width find_facts_of_width(LoweringContext& k, const Walk& walk, int64_t width, const EmitPoint& emit,
+                          plan::OpAccessFacts& facts) {
   const Sizes before = sizes(k);
   Attempt attempt = try_walk(k, walk, width, emit);
   const bool versions = attempt.lane_bounds && attempt.interior;
@@ -38,35 +44,68 @@ void find_facts_of_width(LoweringContext& k, const Walk& walk, int64_t width, co
   }
   drop_since(k, before);
   judge_vector(k, attempt, width, walk.origin);
-  if (!versions || !attempt.wide || !attempt.legal) return;
-  int64_t& edge = facts.edge_operations[width];
-  edge = std::max(edge, operations_of(k, walk, 1, emit));
+  const Width result{attempt.memory, attempt.wide && attempt.legal};
+  if (result.accepted && versions) {
+    int64_t& edge = facts.edge_operations[width];
+    edge = std::max(edge, operations_of(k, walk, 1, emit));
+  }
+  return result;
 }
+
+// The widest vectors that the walk can have.
+class WidthSearch {
+ public:
+  WidthSearch(LoweringContext& k, const Walk& walk, const EmitPoint& emit, plan::OpAccessFacts& facts)
+      : k_(k), walk_(walk), emit_(emit), facts_(facts) {}
+
+  void run() {
+    if (!memory_) return;
+    widest_ = 1;
+    for (int64_t width = walk_.vector; width > 1 && !k_.failed(); width /= 2) {
+      const Width found = find_facts_of_width(k_, walk_, width, emit_, facts_);
+      memory_ = found.memory;
+      if (found.accepted) widest_ = std::max(widest_, width);
+      if (!memory_ || (widest_ > 1 && !k_.facts->all_widths)) break;
+    }
+    note_widest(k_, walk_.origin, widest_);
+  }
+  int64_t widest() const { return widest_; }
+
+ private:
+  LoweringContext& k_;
+  const Walk& walk_;
+  const EmitPoint& emit_;
+  plan::OpAccessFacts& facts_;
+  bool memory_ = true;  // none: no width has vectors, whatever is known of masks
+  int64_t widest_ = 1;
+};
 
 }  // namespace
 
-plan::OpAccessFacts& facts_of(LoweringContext& k, const std::string& op) { return (*k.facts)[op]; }
+plan::OpAccessFacts& facts_of(LoweringContext& k, const std::string& op) { return k.facts->found[op]; }
+
+void note_widest(LoweringContext& k, const std::string& op, int64_t width) {
+  k.facts->differ = k.facts->differ || k.facts->widest.emplace(op, width).first->second != width;
+}
 
 void find_facts(LoweringContext& k, const Walk& walk, const EmitPoint& emit) {
   plan::OpAccessFacts& facts = facts_of(k, walk.origin);
   facts.in_memory = walk.in_memory;
-  const auto all_widths = [&] {
-    for (int64_t width = walk.vector; width > 1 && !k.failed(); width /= 2)
-      find_facts_of_width(k, walk, width, emit, facts);
-  };
+  WidthSearch widths(k, walk, emit, facts);
   if (const ExprId clear = unmasked(k, walk, emit)) {
     facts.masked = true;
     k.walk.mask_known = clear;
-    all_widths();
+    widths.run();
     facts.unmasked_operations =
         std::max(facts.unmasked_operations, operations_of(k, walk, widest_of(walk, facts), emit));
     k.walk.mask_known = ExprId();
     k.walk.mask_open = true;
-    all_widths();
+    widths.run();
     k.walk.mask_open = false;
   } else {
-    all_widths();
+    widths.run();
   }
+  if (widths.widest() > 1 && !k.facts->all_widths) return;
   const Sizes before = sizes(k);
   try_walk(k, walk, 1, emit);  // what is unrolled
   drop_since(k, before);

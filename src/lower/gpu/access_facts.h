@@ -8,6 +8,8 @@ namespace tilegen::lower {
 
 // requires: facts are looked for.
 plan::OpAccessFacts& facts_of(LoweringContext& k, const std::string& op);
+// The widest vectors that a walk of the op can have.
+void note_widest(LoweringContext& k, const std::string& op, int64_t width);
 // Whatever the plan says of vectors and versions: what each would be. Nothing stays of what is tried.
 void find_facts(LoweringContext& k, const Walk& walk, const EmitPoint& emit);
 

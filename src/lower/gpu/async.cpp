@@ -114,7 +114,9 @@ void OpLowering::find_async_facts(int dst) {
       if (edges && interior) facts.async_interior.insert(width);
     }
     drop_since(k_, before);
+    if (!legal.empty() && !k_.facts->all_widths) break;
   }
+  note_widest(k_, op_.path, legal.empty() ? 0 : *legal.rbegin());
   // The loop around may have been peeled: legal is what is legal everywhere.
   if (facts.async_seen)
     std::erase_if(facts.async, [&](int64_t w) { return legal.count(w) == 0; });

@@ -123,6 +123,7 @@ void inspect_vector(LoweringContext& k, const Nest& nest, const thread::Block& b
   auto access = [&](MemoryId id, ExprId index, ExprId predicate) {
     const thread::Memory& m = k.out.memory(id);
     if (m.in_registers) return;
+    result.memory = true;
     const auto split = arith::split_affine(k.ctx, index, lane);
     if (!split || !split->stride || *split->stride != 1) return;
     // As it will stand: a bound of whole vectors is no longer one of elements.

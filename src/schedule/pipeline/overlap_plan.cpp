@@ -122,8 +122,8 @@ class Overlap {
     return users;
   }
 
-  // A producer comes to a tile of the next iteration when it has filled those of a loop inside, which takes as
-  // many slots as that loop has iterations: they are given back first.
+  // A producer comes to a tile of the next iteration when it has filled those of a loop inside, which takes
+  // as many slots as that loop has iterations: they are given back first.
   void order_nested_tiles(const ir::Program& p, const ir::Loop& loop, const OverlapFacts& facts) {
     std::set<ir::StmtId> inside;
     ir::for_each_statement(p, loop.body, [&](ir::StmtId s, int) {
