@@ -1,5 +1,5 @@
-// Runs blocks one after another on one thread of the host: which warp goes on, and for how long. The blocks of
-// a cluster run together; findings name them as their blocks do.
+// Runs blocks one after another on one thread of the host: which warp goes on, and for how long. The blocks
+// of a cluster run together; findings name them as their blocks do.
 #pragma once
 
 #include <random>

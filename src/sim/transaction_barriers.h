@@ -27,8 +27,8 @@ struct TransactionState {
   bool passes(int64_t parity) const { return (phase & 1) != (parity & 1); }
 };
 
-// Number in its array of the barrier `index` of a block of the cluster; nothing, and a finding, where there is
-// none.
+// Number in its array of the barrier `index` of a block of the cluster; nothing, and a finding, where there
+// is none.
 std::optional<int64_t> transaction(ClusterRun& run, Warp& w, const Step& s, int barriers, int64_t block,
                                    int64_t index);
 void transaction_arrive(ClusterRun& run, Warp& w, const Step& s);
