@@ -104,7 +104,6 @@ void cluster_barrier(ClusterRun& run, Warp& w, const Step& s) {
   if (b.arrived >= b.expected) complete(run, b);
 }
 
-// The block is over, and none of its warps waits.
 void check_unclaimed(ClusterRun& run) {
   const size_t of_block = run.barriers.size() / static_cast<size_t>(run.program.cluster);
   for (size_t number = 0; number < run.barriers.size(); ++number) {
@@ -119,7 +118,6 @@ void check_unclaimed(ClusterRun& run) {
   }
 }
 
-// No warp can run, some wait: they were left alone, or wait for each other.
 void report_stuck(ClusterRun& run) {
   Event e;
   e.block = run.block;

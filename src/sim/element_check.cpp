@@ -148,7 +148,6 @@ const StatementPlaces* statement_places(const ClusterRun& run, uint32_t stmt) {
   return &run.options.places->statements[stmt];
 }
 
-// The element of a tile at `index` of a memory, as the thread sees it; -1: none is known.
 int64_t tile_element(const ClusterRun& run, MemoryId id, int thread, int64_t index) {
   const TilePlaces& t = run.options.places->memories[id.value];
   const thread::Memory& m = run.program.memory(id);
@@ -162,7 +161,6 @@ int64_t tile_element(const ClusterRun& run, MemoryId id, int thread, int64_t ind
   return index < static_cast<int64_t>(t.element.size()) ? t.element[static_cast<size_t>(index)] : -1;
 }
 
-// Which element of which tile a lane holds in a register; 0: unknown.
 uint64_t origin_of(const ClusterRun& run, const Warp& w, MemoryId id, int lane, int64_t index) {
   if (run.program.memory(id).in_registers && !run.options.places->memories[id.value].known()) {
     const MemoryView& m = run.memory(id);
@@ -173,8 +171,6 @@ uint64_t origin_of(const ClusterRun& run, const Warp& w, MemoryId id, int lane, 
   return element < 0 ? 0 : (uint64_t{id.value} + 1) << 32 | static_cast<uint64_t>(element);
 }
 
-// One warp's part of a copy: the distance between where elements come from and where they go is the same for
-// all.
 void check_copy(ClusterRun& run, Warp& w, uint32_t access, const StatementPlaces& s, uint32_t lanes,
                 MemoryId from, const std::array<int64_t, kLanes>& from_index, MemoryId to,
                 const std::array<int64_t, kLanes>& to_index) {
@@ -211,8 +207,6 @@ void check_copy(ClusterRun& run, Warp& w, uint32_t access, const StatementPlaces
   }
 }
 
-// A store whose value is an element as it lies in a memory: judged when it is part of a copy; which elements
-// of a tile registers hold now is noted for products.
 void note_move(ClusterRun& run, Warp& w, const Step& s, uint32_t lanes, Operand index, Origins& origins) {
   origins.fill(0);
   const StatementPlaces* places = statement_places(run, s.stmt);
@@ -255,8 +249,6 @@ void check_product(ClusterRun& run, Warp& w, const Step& s) {
                   places_of(run, w, n.c, scalar(w, s.z), tables.c, rows, columns));
 }
 
-// An operand whose elements the hardware finds for itself: next to each other in its tile, along rows and
-// along k.
 void check_order(ClusterRun& run, uint32_t access, int thread, const std::vector<uint64_t>& elements,
                  size_t rows, size_t columns) {
   const MatrixPlaces m = matrix_places(*run.options.places, elements, rows, columns);
@@ -274,7 +266,6 @@ void check_order(ClusterRun& run, uint32_t access, int thread, const std::vector
                    "elements of " + run.program.memory(MemoryId(size_t{m.memory})).name + ": " + text);
 }
 
-// A product of plain numbers: one element of each tile.
 void check_multiply_add(ClusterRun& run, Warp& w, const Step& s, uint32_t lanes, Operand index) {
   const StatementPlaces* places = statement_places(run, s.stmt);
   if (places == nullptr || !places->product) return;

@@ -46,7 +46,6 @@ SharedHistory::Actor actor(const ClusterRun& run, const Warp& w, int lane, uint3
   return a;
 }
 
-// Addresses of the lanes that stay within bounds; the others are reported.
 Addresses locate(ClusterRun& run, Warp& w, uint32_t access, uint32_t lanes, Operand index, bool check) {
   const Access& a = run.code.accesses[access];
   const MemoryView& m = run.memory(a.memory);

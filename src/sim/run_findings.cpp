@@ -108,7 +108,6 @@ void report_shared(ClusterRun& run, const Trouble& t, uint32_t access, int threa
   }
 }
 
-// Warp-wide statements need all lanes.
 bool converged(ClusterRun& run, Warp& w, const Step& s, FindingKind kind) {
   if (w.mask == w.all) return true;
   step_finding(run, kind, s.stmt, first_thread(w, w.mask),
@@ -117,7 +116,6 @@ bool converged(ClusterRun& run, Warp& w, const Step& s, FindingKind kind) {
   return false;
 }
 
-// The value of the first lane that runs.
 int64_t same_for_lanes(ClusterRun& run, Warp& w, const Step& s, Ref r, const char* what) {
   const Operand value = w.values.operand(r);
   const int first = __builtin_ctz(w.mask);

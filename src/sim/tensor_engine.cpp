@@ -216,7 +216,6 @@ void tensor_load(ClusterRun& run, Warp& w, const Step& s) {
     if ((blocks >> block & 1) != 0) deliver(run, w, s, c, moves, block);
 }
 
-// The bytes arrive, and are reported.
 void land(ClusterRun& run, const TensorCopy& c) {
   const TensorMapView& view = run.launch.tensor_maps[static_cast<size_t>(c.map)];
   if (c.place >= 0) {

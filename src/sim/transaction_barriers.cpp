@@ -76,7 +76,6 @@ void transaction_arrive(ClusterRun& run, Warp& w, const Step& s) {
   }
 }
 
-// Completes the phase when nothing is missing.
 void advance(ClusterRun& run, int barriers, int64_t index) {
   TransactionState& t = run.transaction_at(barriers, index);
   if (t.arrived < run.program.barriers[static_cast<size_t>(barriers)].arrivals || t.to_land != 0) return;

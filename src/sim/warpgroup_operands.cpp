@@ -60,8 +60,6 @@ Side side_of(const thread::WarpgroupMma& n, const Product& p, const Launch& laun
 
 }  // namespace
 
-// Bounds, form and history of an operand in shared memory. It is read from the product's issue until it is
-// waited for.
 void judge_operand(ClusterRun& run, int group, Product& p, bool of_a) {
   const auto& n = run.node<thread::WarpgroupMma>(*p.step);
   const WarpgroupTables& atom = run.code.warpgroup_atoms[p.step->atom];
@@ -158,7 +156,6 @@ void judge_operand(ClusterRun& run, int group, Product& p, bool of_a) {
   check_order(run, access, thread, elements, static_cast<size_t>(side.rows), static_cast<size_t>(width));
 }
 
-// The operand of one step, row-major: A as 64 x k, B as k x n.
 void read_operand(const ClusterRun& run, const Product& p, bool of_a, size_t step, double* to) {
   const auto& n = run.node<thread::WarpgroupMma>(*p.step);
   const WarpgroupTables& atom = run.code.warpgroup_atoms[p.step->atom];

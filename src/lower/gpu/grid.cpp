@@ -46,8 +46,7 @@ ExprId launch_divisor(LoweringContext& k, ExprId given) {
 }
 
 // Where the tiles do not divide into clusters, the last cluster's blocks beyond them do the last tile's work
-// again, without
-// the results: their neighbours need what they read.
+// again, without the results: their neighbours need what they read.
 ExprId own_tile(LoweringContext& k, ExprId of_cluster, ExprId tiles) {
   ir::ExprPool& e = k.out.exprs;
   const ExprId own = e.add(e.mul(of_cluster, k.cluster_blocks()), cluster_rank(k));

@@ -1,15 +1,12 @@
-// Matrix products, asynchronous copies and software pipelines on the simulator, against the interpreter:
-// every type, operand orientation and place, ragged sizes, trip counts around the number of stages, tiles
-// that no instruction divides.
+// Matrix products on the simulator, against the interpreter: every type, operand orientation and place,
+// ragged sizes, trip counts around the number of stages, tiles that no instruction divides.
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
-#include "check/check_program.h"
-#include "ir/text.h"
-#include "simulated_launch.h"
+#include "simulated_program.h"
 
 namespace tilegen::lower {
 namespace {
@@ -60,20 +57,6 @@ std::string text_of(const Case& c) {
          (c.transpose_a ? "transpose_a, " : "") + (c.transpose_b ? "transpose_b, " : "") +
          "policy=" + c.policy + (c.clear ? ", clear" : "") + (c.tf32 ? ", tf32" : "") + "}\n}\n" +
          "copy acc -> D[" + rows + ", " + cols + "]\n}\n";
-}
-
-ir::Program parse(const std::string& text) {
-  auto program = ir::parse_program(text, "test.tl", Limits{});
-  EXPECT_TRUE(program) << program.error().to_text();
-  if (!program) return {};
-  for (const Diagnostic& d : check::check_program(*program, Limits{})) ADD_FAILURE() << d.to_text();
-  return std::move(*program);
-}
-
-plan::Schedule plan_for(const ir::Program& p, const target::Target& target) {
-  auto schedule = schedule::plan_program(p, target, {});
-  EXPECT_TRUE(schedule) << schedule.error().to_text();
-  return schedule ? std::move(*schedule) : plan::Schedule{};
 }
 
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name(); }
@@ -270,16 +253,6 @@ kernel k grid (b: 1) threads 128 {
       }
 }
 
-void expect_simulated(const char* text, const std::vector<int64_t>& dims) {
-  const ir::Program p = parse(text);
-  ASSERT_FALSE(testing::Test::HasFailure());
-  const target::Target target = *target::find_target("sm_80");
-  const plan::Schedule schedule = plan_for(p, target);
-  ASSERT_FALSE(testing::Test::HasFailure());
-  test::run_simulated(p, target, schedule, dims, true);
-  test::run_simulated(p, target, schedule, dims, false);
-}
-
 TEST(GpuGemm, PartsOfBuffers) {
   expect_simulated(R"(
 tl 1 program p
@@ -379,21 +352,6 @@ TEST(GpuGemm, OneTileTwice) {
   }
 }
 
-TEST(GpuReduce, APartOfAFragment) {
-  expect_simulated(R"(
-tl 1 program t
-tensor X: f32[32, 64] readonly
-tensor Y: f32[32]
-kernel k grid (b: 1) threads 128 {
-  alloc x: fragment f32[32, 64]
-  alloc r: fragment f32[32]
-  copy X -> x
-  reduce x[0 :+ 32, 8 :+ 16] -> r { axis = 1 }
-  copy r -> Y
-})",
-                   {});
-}
-
 TEST(GpuGemm, ThreadsAreChosenByRegisters) {
   const target::Target target = *target::find_target("sm_80");
   const std::pair<int64_t, int64_t> sizes[] = {{128, 128}, {128, 256}, {256, 256}};
@@ -406,87 +364,6 @@ TEST(GpuGemm, ThreadsAreChosenByRegisters) {
     ASSERT_FALSE(HasFailure());
     EXPECT_EQ(schedule.kernels[0].threads, threads[i]);
   }
-}
-
-// The value of the last iteration is read after the loop; another tile is read before it is copied.
-TEST(GpuPipeline, ValuesThatLiveAcrossIterations) {
-  expect_simulated(R"(
-tl 1 program p
-dim n
-tensor A: f32[n, 128] readonly
-tensor D: f32[2, 128]
-kernel last grid (b: 1) threads 64 {
-  alloc now: shared f32[128]
-  alloc before: shared f32[128]
-  alloc sum: fragment f32[128]
-  fill sum, 0.0f32
-  fill now, 0.0f32
-  fill before, 0.0f32
-  pipelined i in 0 .. n stages 3 {
-    parallel j in 128 {
-      sum[j] = sum[j] + before[127 - j]
-    }
-    copy A[i :+ 1, 0 :+ 128] -> before
-    copy A[i :+ 1, 0 :+ 128] -> now
-  }
-  parallel j in 128 {
-    D[0, j] = sum[j]
-    D[1, j] = now[127 - j]
-  }
-})",
-                   {5});
-}
-
-TEST(GpuPipeline, NestedLoopsAndGuards) {
-  expect_simulated(R"(
-tl 1 program p
-dim n
-dim r
-tensor A: f32[r * n, 128] readonly
-tensor D: f32[r, 128]
-kernel rows grid (b: 1) threads 64 {
-  alloc s: shared f32[128]
-  alloc sum: fragment f32[128]
-  serial o in 0 .. r {
-    fill sum, 0.0f32
-    pipelined i in 0 .. n stages 3 {
-      copy A[o * n + i :+ 1, 0 :+ 128] -> s
-      if i != 2 {
-        parallel j in 128 {
-          sum[j] = sum[j] + s[127 - j]
-        }
-      }
-    }
-    parallel j in 128 {
-      D[o, j] = sum[j]
-    }
-  }
-})",
-                   {5, 3});
-}
-
-TEST(GpuPipeline, CopiesUnderConditionsDoNotRunAhead) {
-  expect_simulated(R"(
-tl 1 program p
-dim n
-tensor A: f32[n, 128] readonly
-tensor D: f32[128]
-kernel guarded grid (b: 1) threads 64 {
-  alloc s: shared f32[128]
-  alloc sum: fragment f32[128]
-  fill sum, 0.0f32
-  fill s, 0.0f32
-  pipelined i in 0 .. n stages 2 {
-    if i % 2 == 0 {
-      copy A[i :+ 1, 0 :+ 128] -> s
-    }
-    parallel j in 128 {
-      sum[j] = sum[j] + s[127 - j]
-    }
-  }
-  copy sum -> D
-})",
-                   {5});
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Plans for a target with a copy engine.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "plan_support.h"
@@ -45,6 +46,22 @@ inline std::string refused(const ir::Program& p, const plan::Schedule& given) {
   if (s) return "not refused";
   EXPECT_EQ(s.error().diagnostics[0].code, DiagCode::schedule_illegal) << s.error().to_text();
   return s.error().diagnostics[0].message;
+}
+
+// Ops that the engine does.
+inline int engines(const plan::Schedule& s, plan::Engine e) {
+  int n = 0;
+  for (const plan::KernelSchedule& k : s.kernels)
+    n += static_cast<int>(
+        std::count_if(k.ops.begin(), k.ops.end(), [&](const plan::OpPlan& o) { return o.engine == e; }));
+  return n;
+}
+
+// The note on an op; empty: none.
+inline std::string note_of(const plan::KernelSchedule& k, const std::string& path) {
+  for (const plan::Note& n : k.notes)
+    if (n.path == path) return n.text;
+  return "";
 }
 
 }  // namespace tilegen::schedule

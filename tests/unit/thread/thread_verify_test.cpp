@@ -1,8 +1,5 @@
 // Each test starts from a legal program, breaks one invariant and expects the one report that names it.
-#include <gtest/gtest.h>
-
-#include "target/target.h"
-#include "thread/thread_program.h"
+#include "legal_program.h"
 
 namespace tilegen::thread {
 namespace {
@@ -11,86 +8,6 @@ using ir::DType;
 using ir::ExprId;
 using ir::ExprOp;
 using ir::VarKind;
-using ::testing::Test;
-
-struct ThreadVerifyTest : Test {
-  ThreadProgram p;
-  ir::VarId n, alpha, bx, i, lane, u;
-  MemoryId in, out, tile, acc;
-  StmtId outer, simd, unrolled;
-
-  ExprId c(int64_t v) { return p.exprs.const_int(v); }
-  ExprId use(ir::VarId v, DType t = DType::i64) { return p.exprs.var(v, t); }
-  ExprId load(MemoryId m, ExprId index) {
-    const ExprId indices[] = {index};
-    return p.exprs.load(m, p.memory(m).type, indices);
-  }
-  ExprId load_if(MemoryId m, ExprId index, ExprId predicate) {
-    const ExprId indices[] = {index, predicate};
-    return p.exprs.load(m, p.memory(m).type, indices);
-  }
-  Memory global(const char* name, int param, bool read_only) {
-    Memory m;
-    m.name = name, m.alignment = 4, m.param = param, m.read_only = read_only;
-    return m;
-  }
-  template <class T>
-  T& node(StmtId id) {
-    return std::get<T>(p.stmts[id.value].node);
-  }
-
-  void SetUp() override {
-    p.machine = *target::find_target("sm_90a");
-    p.name = "axpy";
-    n = p.add_var("n", VarKind::dim);
-    alpha = p.add_var("alpha", VarKind::scalar);
-    p.vars[alpha.value].type = DType::f32;
-    bx = p.add_var("bx", VarKind::block_index);
-    i = p.add_var("i", VarKind::loop);
-    lane = p.add_var("v", VarKind::loop);
-    u = p.add_var("u", VarKind::loop);
-    in = p.add_memory(global("X", 2, true));
-    out = p.add_memory(global("Y", 3, false));
-    Memory m;
-    m.name = "T", m.space = Space::shared, m.elements = 64, m.alignment = 64, m.arena_offset = 128;
-    tile = p.add_memory(m);
-    m.name = "acc", m.space = Space::local, m.elements = 8, m.arena_offset = -1, m.in_registers = true;
-    acc = p.add_memory(m);
-    p.params = {{Param::Kind::dim, "n", DType::i64, n, {}},
-                {Param::Kind::scalar, "alpha", DType::f32, alpha, {}},
-                {Param::Kind::tensor, "X", DType::f32, {}, in},
-                {Param::Kind::tensor, "Y", DType::f32, {}, out}};
-    p.grid = {p.exprs.ceildiv(use(n), c(64))};
-    p.block_vars = {bx};
-    p.arena_bytes = 128 + 64 * 4;
-
-    const ExprId at = p.exprs.add(p.exprs.mul(use(i), 8), use(lane));
-    const ExprId global_at = p.exprs.add(p.exprs.mul(use(bx), 64), at);
-    const ExprId inside = p.exprs.lt(global_at, use(n));
-    const ExprId scaled = p.exprs.binary(ExprOp::mul, use(alpha, DType::f32), load_if(in, global_at, inside));
-    simd =
-        p.add(Loop{lane, c(8), LoopForm::vectorized, {p.add(Store{tile, at, scaled, inside}, "axpy/copy#0")}},
-              "axpy/copy#0");
-    unrolled = p.add(Loop{u,
-                          c(8),
-                          LoopForm::unrolled,
-                          {p.add(Store{acc, use(u), load(tile, p.exprs.add(use(i), use(u))), {}}, "axpy/s")}},
-                     "axpy/s");
-    const StmtId guarded = p.add(Store{out, p.exprs.add(use(bx), use(i)), load(acc, c(0)), {}}, "axpy/s");
-    const StmtId branch = p.add(Branch{p.exprs.lt(use(i), use(n)), {guarded}, {}}, "axpy/if#0");
-    outer = p.add(Loop{i, c(8), LoopForm::serial, {simd, unrolled, branch}}, "axpy/i");
-    const StmtId fetch = p.add(Prefetch{in, c(1000), 3}, "axpy/i");
-    p.body = {fetch, outer, p.add(Barrier{}, "axpy/i")};
-  }
-
-  // Exactly one report, with this text in it.
-  void expect_problem(const std::string& text) {
-    const auto problems = verify_thread_program(p);
-    ASSERT_EQ(problems.size(), 1u) << ::testing::PrintToString(problems);
-    EXPECT_NE(problems[0].find(text), std::string::npos) << problems[0];
-  }
-  void append(decltype(Stmt::node) node) { p.body.push_back(p.add(std::move(node), "extra")); }
-};
 
 TEST_F(ThreadVerifyTest, LegalProgramHasNoProblems) {
   EXPECT_EQ(verify_thread_program(p), std::vector<std::string>());
@@ -413,54 +330,6 @@ TEST_F(ThreadVerifyTest, PrefetchLocality) {
 TEST_F(ThreadVerifyTest, PrefetchOfRegisters) {
   append(Prefetch{acc, c(0), 1});
   expect_problem("a prefetch of registers acc");
-}
-
-TEST_F(ThreadVerifyTest, PrintIsReadableAndStable) {
-  append(LaneReduce{Combine::max, tile, c(0), acc, c(0), 8, true});
-  EXPECT_EQ(print_thread_program(p), R"(thread_program axpy threads 1 arena 384
-grid bx: (n + 63) // 64
-params
-  dim n: i64 = n
-  scalar alpha: f32 = alpha
-  tensor X: f32 = X
-  tensor Y: f32 = Y
-memories
-  global X: f32 align 4 readonly param 2
-  global Y: f32 align 4 param 3
-  shared T: f32[64] align 64 arena@128
-  local acc: f32[8] align 64 registers
-body
-  prefetch X[1000] locality 3  ; axpy/i
-  serial i in 0..8 {  ; axpy/i
-    vectorized v in 0..8 {  ; axpy/copy#0
-      T[i * 8 + v] = alpha * X[bx * 64 + (i * 8 + v) if bx * 64 + (i * 8 + v) < n] if bx * 64 + (i * 8 + v) < n  ; axpy/copy#0
-    }
-    unrolled u in 0..8 {  ; axpy/s
-      acc[u] = T[i + u]  ; axpy/s
-    }
-    if i < n {  ; axpy/if#0
-      Y[bx + i] = acc[0]  ; axpy/s
-    }
-  }
-  barrier  ; axpy/i
-  T[0] = max of 8 lanes from acc[0] accumulate  ; extra
-)");
-  EXPECT_EQ(print_thread_program(p), print_thread_program(p));
-}
-
-TEST_F(ThreadVerifyTest, PrintingAnExponentialGraphIsBounded) {
-  ExprId e = use(n);
-  for (int k = 0; k < 200; ++k) e = p.exprs.binary(ExprOp::mul, e, e);
-  append(Store{tile, e, load(tile, c(0)), {}});
-  EXPECT_LT(print_thread_program(p).size(), size_t{1} << 16);
-  EXPECT_TRUE(verify_thread_program(p).empty());
-}
-
-TEST_F(ThreadVerifyTest, EqualNamesAreToldApart) {
-  append(Loop{p.add_var("i", VarKind::loop), c(3), LoopForm::serial, {}});
-  const std::string text = print_thread_program(p);
-  EXPECT_NE(text.find("serial i#3 in 0..8"), std::string::npos) << text;
-  EXPECT_NE(text.find("serial i#6 in 0..3"), std::string::npos) << text;
 }
 
 }  // namespace

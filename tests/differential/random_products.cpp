@@ -1,0 +1,109 @@
+// Products of random programs, alone and in pipelined loops.
+#include <algorithm>
+#include <numeric>
+
+#include "random_generator.h"
+
+namespace tilegen::differential {
+
+namespace {
+struct GemmTypes {
+  DType a, b, c;
+};
+constexpr GemmTypes kGemmTypes[] = {
+    {DType::f16, DType::f16, DType::f16},   {DType::f16, DType::f16, DType::f32},
+    {DType::bf16, DType::bf16, DType::f32}, {DType::f32, DType::f32, DType::f32},
+    {DType::f64, DType::f64, DType::f64},   {DType::i8, DType::i8, DType::i32},
+    {DType::i8, DType::u8, DType::i32},     {DType::u8, DType::i8, DType::i32},
+    {DType::u8, DType::u8, DType::i32},
+};
+}  // namespace
+
+std::array<int64_t, 3> Generator::gemm_extents(int64_t max_k) {
+  if (options_.for_gpu)
+    return {r_.pick<int64_t>({32, 64}), r_.pick<int64_t>({16, 32, 64}),
+            max_k < 32 ? 16 : r_.pick<int64_t>({32, 64})};
+  if (r_.chance(3)) {  // square: a result is often the next one's operand
+    const int64_t e = r_.pick<int64_t>({4, 8, 12, 16, 24});
+    return {e, e, e};
+  }
+  return {random_tile_extent(), random_tile_extent(), std::min(random_tile_extent(), max_k)};
+}
+
+void Generator::gemm() {
+  const GemmTypes types = r_.pick(std::span<const GemmTypes>(kGemmTypes));
+  const auto [m, n, k] = gemm_extents(types.c == DType::f16 ? 31 : 64);
+  if (!affordable(m * n * k / 4)) return;
+  const bool ta = r_.chance(2), tb = r_.chance(2), clear = r_.chance(3);
+  const auto scope = [&] { return r_.chance(2) ? MemScope::fragment : MemScope::shared; };
+  const std::vector<int64_t> shapes[] = {
+      ta ? std::vector{k, m} : std::vector{m, k}, tb ? std::vector{n, k} : std::vector{k, n}, {m, n}};
+  const DType dtypes[] = {types.a, types.b, types.c};
+  std::string names[3];
+  for (int i = 0; i < 3; ++i) {
+    Tile* t = tile_of(shapes[i], dtypes[i], i == 2 ? MemScope::fragment : scope());
+    if (!t) return;
+    names[i] = t->name;
+    for (int j = 0; j < i; ++j)
+      if (names[j] == names[i] && i == 2) return;
+  }
+  const auto find = [&](const std::string& name) -> Tile& {
+    return *std::find_if(tiles_.begin(), tiles_.end(), [&](const Tile& t) { return t.name == name; });
+  };
+  for (int i = 0; i < 3; ++i)
+    if (i < 2 || !clear) ensure_written(find(names[i]));
+  std::string attrs;
+  const auto add = [&](const char* a) { attrs += (attrs.empty() ? " {" : ", ") + std::string(a); };
+  if (ta) add("transpose_a");
+  if (tb) add("transpose_b");
+  if (clear) add("clear");
+  if (r_.chance(4)) add("policy=full_row");
+  line("gemm " + names[0] + ", " + names[1] + " -> " + names[2] + attrs + (attrs.empty() ? "" : "}"));
+  find(names[2]).written = true;
+  if (ir::is_float(types.c)) clamp(find(names[2]));
+}
+
+// The loop every product over a long k is written as.
+void Generator::gemm_loop() {
+  const GemmTypes types = kGemmTypes[r_.between(1, 8)];
+  const auto [m, n, k] = gemm_extents(64);
+  const int64_t trips = r_.between(0, 4);
+  if (k * trips > 200 || !affordable((m + n) * k * trips + m * n * k * trips / 4)) return;
+  std::vector<const Tensor*> sources;
+  for (const Tensor& t : tensors_)
+    if (t.readable && t.shape.size() == 2) sources.push_back(&t);
+  if (sources.empty()) return;
+  const auto source = [&](DType to) -> const Tensor* {
+    const Tensor* t = sources[static_cast<size_t>(r_.below(static_cast<int64_t>(sources.size())))];
+    return converts(t->type, to) ? t : nullptr;
+  };
+  const Tensor *x = source(types.a), *y = source(types.b);
+  if (!x || !y || tiles_.size() > 10) return;
+  const bool tb = r_.chance(2);
+  const std::string a = fresh("t"), b = fresh("t"), c = fresh("t"), v = fresh("v");
+  tiles_.push_back({a, MemScope::shared, types.a, {m, k}, false});
+  tiles_.push_back({b, MemScope::shared, types.b, tb ? std::vector{n, k} : std::vector{k, n}, false});
+  tiles_.push_back({c, MemScope::fragment, types.c, {m, n}, false});
+  for (const std::string* name : {&a, &b, &c}) {
+    const Tile& t =
+        *std::find_if(tiles_.begin(), tiles_.end(), [&](const Tile& x) { return x.name == *name; });
+    allocs_ += "  alloc " + t.name + ": " + ir::scope_name(t.scope) + " " + ir::dtype_name(t.type) + "[" +
+               std::to_string(t.shape[0]) + ", " + std::to_string(t.shape[1]) + "]\n";
+  }
+  const std::string ks = std::to_string(k), step = v + " * " + ks + " :+ " + ks;
+  const std::string rows = offset(m) + " :+ " + std::to_string(m),
+                    cols = offset(n) + " :+ " + std::to_string(n);
+  line("fill " + c + ", " + number_text(types.c, 0));
+  line("pipelined " + v + " in 0 .. " + std::to_string(trips) +
+       (r_.chance(2) ? " stages " + std::to_string(r_.between(1, 4)) : "") + " {");
+  ++indent_;
+  line("copy " + x->name + "[" + rows + ", " + step + "] -> " + a);
+  line("copy " + y->name + "[" + (tb ? cols + ", " + step : step + ", " + cols) + "] -> " + b);
+  line("gemm " + a + ", " + b + " -> " + c + (tb ? " {transpose_b}" : ""));
+  --indent_;
+  line("}");
+  tiles_.back().written = true;
+  if (ir::is_float(types.c)) clamp(tiles_.back());
+}
+
+}  // namespace tilegen::differential
