@@ -192,13 +192,13 @@ std::vector<OpConversion> conversions_of(const ir::Program& p, const KernelOps& 
         return o.value == static_cast<int>(v) && o.form.equivalent(form);
       });
       if (same == list.end()) same = list.insert(list.end(), {static_cast<int>(v), form});
-      (reads ? same->before : same->behind) = true;
-      (reads ? same->kind_before : same->kind_behind) = c.kind;
+      (reads ? same->before : same->after) = true;
+      (reads ? same->kind_before : same->kind_after) = c.kind;
     }
   }
   for (OpConversion& c : list)
     for (const OpAccess& a : op.accesses)
-      if (c.behind && a.value == c.value && (a.read || may_keep_elements(p, op, a.buffer))) c.before = true;
+      if (c.after && a.value == c.value && (a.read || may_keep_elements(p, op, a.buffer))) c.before = true;
   (void)ops;
   return list;
 }

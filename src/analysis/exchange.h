@@ -61,10 +61,10 @@ ReductionExchange reduction_exchange(const ir::Program& p, const KernelOp& op,
 struct OpConversion {
   int value = -1;
   layout::Fragment form;  // the op's
-  bool before = false, behind = false;
+  bool before = false, after = false;
   // As planned; none: what it takes at least.
   layout::ConversionKind kind_before = layout::ConversionKind::none,
-                         kind_behind = layout::ConversionKind::none;
+                         kind_after = layout::ConversionKind::none;
 };
 std::vector<OpConversion> conversions_of(const ir::Program& p, const KernelOps& ops, const KernelOp& op,
                                          const std::vector<plan::ValuePlan>& values,

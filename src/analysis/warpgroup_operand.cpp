@@ -42,7 +42,7 @@ bool needs_k_major_copy(const WarpgroupAtom& atom, const MatrixDims& dims, int s
 std::optional<KMajorCopy> k_major_copy(const MatrixDims& dims, int side, int element_bytes, int64_t part) {
   const OperandSide lies = side_of(dims, side);
   const int64_t rows = lies.extent(lies.rows), k = lies.extent(lies.k);
-  const TransposeTile block = turned_block(element_bytes);
+  const TransposeTile block = transposed_block(element_bytes);
   if (rows % block.rows != 0 || k % block.k != 0) return std::nullopt;
   KMajorCopy copy;
   copy.dims = side == 0 ? MatrixDims{{rows, k}, 0, 1} : MatrixDims{{rows, k}, 1, 0};

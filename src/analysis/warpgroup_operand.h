@@ -56,7 +56,7 @@ bool needs_k_major_copy(const target::WarpgroupAtom& atom, const MatrixDims& dim
 struct TransposeTile {
   int64_t k = 0, rows = 0;
 };
-inline TransposeTile turned_block(int element_bytes) {
+inline TransposeTile transposed_block(int element_bytes) {
   return element_bytes == 1 ? TransposeTile{16, 32} : TransposeTile{32, 16};
 }
 

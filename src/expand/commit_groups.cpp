@@ -9,7 +9,7 @@
 //                   the rest, on slot i % slots
 //
 // Where a product is all that uses the tiles, wait and barrier stand before its last instructions
-// instead, and the first loads of the next iteration behind them (register prefetch).
+// instead, and the first loads of the next iteration after them (register prefetch).
 //
 // A group is committed in every iteration, so that the wait counts right when fewer than D iterations are
 // left. That all threads have read a slot before it is filled again is seen to by the barrier planted after

@@ -2,7 +2,7 @@
 //
 // The ops of the body are issued in the order that the schedule gives. Those that lag work on an iteration
 // before the newest, so that products run beside what threads do for another iteration. With L the most that
-// one lags, as many iterations are peeled, and what lags of the last ones stands behind the loop:
+// one lags, as many iterations are peeled, and what lags of the last ones stands after the loop:
 //
 //   iterations 0 .. L - 1, each with what lags as far as there are iterations for it
 //   for t in L..n:  wait until the slot is full; a product is issued and goes on; ...
@@ -94,7 +94,7 @@ class ConsumerLoop {
     bool peeks = false;        // those of the next one are
   };
 
-  // What the iteration behind begins with waiting for is asked ahead: the answer comes beside the last work
+  // What the next iteration begins with waiting for is asked ahead: the answer comes beside the last work
   // of the threads. Only that: the first product covers later waits, which keep the work after it from being
   // moved before it.
   void peek(const Pass& it) {
@@ -151,7 +151,7 @@ class ConsumerLoop {
 
   // Both mean the same slot of a value.
   auto same_slot(const Unit& u, const Flight& f) const {
-    return [this, apart = behind(f) - u.lag](int v) { return apart % x_.register_slots(v) == 0; };
+    return [this, apart = lag_of(f) - u.lag](int v) { return apart % x_.register_slots(v) == 0; };
   }
   bool changes_operand(const Unit& u, const Flights& flights) const {
     return !u.product && std::any_of(flights.begin(), flights.end(), [&](const Flight& f) {
@@ -164,46 +164,46 @@ class ConsumerLoop {
 
   // The `finished` oldest products are awaited; their slots go back.
   void finish(const Pass& it, Flights& flights, size_t finished, const std::set<int>& also,
-              bool behind_work = false, int64_t also_lag = 0) {
+              bool after_work = false, int64_t also_lag = 0) {
     const auto end = flights.begin() + static_cast<ptrdiff_t>(finished);
     const Flights done(flights.begin(), end);
     flights.erase(flights.begin(), end);
     if (!it.out) return;
     // By value and how many iterations before the newest, where it has slots.
     std::set<std::pair<int, int64_t>> values;
-    const auto place = [&](int v, int64_t behind) {
+    const auto place = [&](int v, int64_t lag) {
       const int64_t slots = x_.register_slots(v);
-      return std::pair(v, slots > 1 ? (behind % slots + slots) % slots : 0);
+      return std::pair(v, slots > 1 ? (lag % slots + slots) % slots : 0);
     };
     for (int v : also) values.insert(place(v, also_lag));
     for (const Flight& f : done)
-      for (int v : units_[f.unit].writes) values.insert(place(v, behind(f)));
+      for (int v : units_[f.unit].writes) values.insert(place(v, lag_of(f)));
     for (const Flight& f : flights)
-      for (int v : units_[f.unit].writes) values.erase(place(v, behind(f)));
+      for (int v : units_[f.unit].writes) values.erase(place(v, lag_of(f)));
     Await await;
-    for (const Flight& f : done) await.finished.push_back({units_[f.unit].stmt, it.newest + -behind(f)});
+    for (const Flight& f : done) await.finished.push_back({units_[f.unit].stmt, it.newest + -lag_of(f)});
     await.pending = static_cast<int64_t>(flights.size());
     for (const auto& [v, lag] : values) {
       if (!x_.in_registers(v)) continue;
       await.values.push_back({v});
       if (x_.register_slots(v) > 1) await.values.back().at = it.newest + -lag;
     }
-    await.behind_work = behind_work || !also.empty();
+    await.after_work = after_work || !also.empty();
     emit(*it.out, std::move(await));
     for (const Flight& f : done) {
       const Unit& u = units_[f.unit];
       const bool may_miss = it.none_may_be || (it.first_may_be && f.age > 0);
-      for (int line : u.last) emit(*it.out, Release{line, it.newest + -behind(f), may_miss});
+      for (int line : u.last) emit(*it.out, Release{line, it.newest + -lag_of(f), may_miss});
     }
   }
   // Iterations before the newest.
-  int64_t behind(const Flight& f) const { return units_[f.unit].lag + f.age; }
+  int64_t lag_of(const Flight& f) const { return units_[f.unit].lag + f.age; }
 
   // Products of the iteration before, which read the other slot of what the unit has written.
   void finish_other_slot(const Pass& it, const Unit& u, Flights& flights) {
     size_t finished = 0;
     for (size_t f = 0; f < flights.size(); ++f)
-      if (meet(u.in_turn, units_[flights[f].unit].reads)) finished = f + 1;
+      if (meet(u.slotted, units_[flights[f].unit].reads)) finished = f + 1;
     if (finished > 0) finish(it, flights, finished, {}, true);
   }
 
@@ -239,7 +239,7 @@ class ConsumerLoop {
       x_.set_overwrite(false);
       emit(out, std::move(own));
       finish_other_slot(it, u, flights);
-      const bool met = tiles_.behind(index, out);
+      const bool met = tiles_.after(index, out);
       if (!u.product) {
         if (!met) fence_reads(u, out);
         release_read(it, u, flights, at, met);
@@ -370,7 +370,7 @@ class ConsumerLoop {
 
 Block consumer_loop(Expander& x, const ir::Loop& loop, StmtId id, const std::vector<int>& around) {
   for (const analysis::ThreadWrittenOperand& w : x.written())
-    if (x.in_turn(w.value) && x.touches(id, {w.value})) x.add_ring(w.value, id, Transport::threads);
+    if (x.has_slots(w.value) && x.touches(id, {w.value})) x.add_ring(w.value, id, Transport::threads);
   for (size_t v = 0; v < x.ops().values.size(); ++v)
     if (x.register_slots(static_cast<int>(v)) > 1 && x.used_in(id, static_cast<int>(v)))
       x.add_ring(static_cast<int>(v), id, Transport::registers);

@@ -74,7 +74,7 @@ ConsumerUnit unit_of(const Expander& x, StmtId id) {
       for (const analysis::OpAccess& a : op->accesses) {
         if (!concerns(a.value)) continue;
         if (a.read) u.reads.insert(a.value);
-        if (a.write) (x.in_turn(a.value) ? u.in_turn : u.writes).insert(a.value);
+        if (a.write) (x.has_slots(a.value) ? u.slotted : u.writes).insert(a.value);
       }
     for (const auto& [where, value] : x.ops().scalar_reads)
       if (where.first == s && concerns(value)) u.reads.insert(value);

@@ -15,7 +15,7 @@ struct ConsumerUnit {
   bool waits = false;            // ... that has waited for its instructions
   bool holds_products = false;   // a branch or loop with products of its own, which it awaits
   std::set<int> reads, writes;   // values in registers, and tiles that threads write for products
-  std::set<int> in_turn;         // such tiles that it writes, with slots that iterations use in turn
+  std::set<int> slotted;         // such tiles that it writes, with slots that iterations use in turn
   std::vector<int> first, last;  // pipelines whose use begins and ends with it
 };
 

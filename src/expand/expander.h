@@ -52,7 +52,7 @@ class Expander {
   bool in_registers(int v) const { return !value(v).memory.has_value(); }
   bool is_written_operand(int v) const;
   // Written by threads into slots that iterations use in turn.
-  bool in_turn(int v) const { return is_written_operand(v) && value(v).slots > 1; }
+  bool has_slots(int v) const { return is_written_operand(v) && value(v).slots > 1; }
   // Iterations of a loop have it in other registers, in turn.
   int64_t register_slots(int v) const { return in_registers(v) ? std::max<int64_t>(1, value(v).slots) : 1; }
   bool persistent() const { return schedule_.persistence && schedule_.persistence->persistent; }

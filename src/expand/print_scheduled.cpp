@@ -94,7 +94,7 @@ class Printer {
     words += ", " + std::to_string(s.pending) + " pending";
     if (!s.values.empty()) words += ", valid:";
     for (const ValueAt& v : s.values) words += " " + value(v.value) + in_brackets(v.at);
-    line(d, words + (s.behind_work ? ", after the threads' work" : ""));
+    line(d, words + (s.after_work ? ", after the threads' work" : ""));
   }
   void print(const Acquire& s, int d, const std::string&) { line(d, "producer_acquire " + name(s.pipeline)); }
   void print(const Commit& s, int d, const std::string&) { line(d, "producer_commit " + name(s.pipeline)); }

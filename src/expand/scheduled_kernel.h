@@ -76,12 +76,12 @@ struct ValueAt {
   Iteration at{Iteration::From::none, 0};
 };
 // The `finished` products are waited for; `pending` younger ones may go on. `values`: registers that are
-// valid after it. `behind_work`: not before the threads have done what stands in front.
+// valid after it. `after_work`: not before the threads have done what stands in front.
 struct Await {
   std::vector<Token> finished;
   int64_t pending = 0;
   std::vector<ValueAt> values;
-  bool behind_work = false;
+  bool after_work = false;
 };
 
 struct Acquire {

@@ -203,7 +203,7 @@ class Player {
     }
   }
 
-  // An operand that is turned for the product is read by threads before it is issued.
+  // An operand that is transposed for the product is read by threads before it is issued.
   bool runs_on(const Flight& f, const analysis::OpAccess& a) const {
     const KernelOp& product = *op(f.op);
     const auto side = &a - product.accesses.data();

@@ -16,12 +16,12 @@ struct Use {
 }  // namespace
 
 WrittenTiles::WrittenTiles(const Expander& x, const std::vector<ConsumerUnit>& order)
-    : x_(x), before_(order.size(), Meeting::none), behind_(order.size(), Meeting::none) {
+    : x_(x), before_(order.size(), SyncScope::none), after_(order.size(), SyncScope::none) {
   for (const analysis::ThreadWrittenOperand& w : x.written()) place(w, order);
 }
 
 void WrittenTiles::place(const analysis::ThreadWrittenOperand& w, const std::vector<ConsumerUnit>& order) {
-  const Meeting those = w.own_rows ? Meeting::warpgroup : Meeting::role;
+  const SyncScope those = w.own_rows ? SyncScope::warpgroup : SyncScope::role;
   std::vector<Use> uses;
   size_t inside = 0;  // writers
   for (size_t at = 0; at < order.size(); ++at) {
@@ -40,24 +40,24 @@ void WrittenTiles::place(const analysis::ThreadWrittenOperand& w, const std::vec
   // products are awaited before the meeting after the writes (consumer_loop.cpp).
   for (size_t i = 0; i < uses.size(); ++i) {
     if (uses[i].product) continue;
-    if (uses[(i + 1) % uses.size()].product) raise(behind_[uses[i].at], those);
-    if (uses[(i + uses.size() - 1) % uses.size()].product && !w.own_rows && !x_.in_turn(w.value))
-      raise(before_[uses[i].at], Meeting::role);
+    if (uses[(i + 1) % uses.size()].product) raise(after_[uses[i].at], those);
+    if (uses[(i + uses.size() - 1) % uses.size()].product && !w.own_rows && !x_.has_slots(w.value))
+      raise(before_[uses[i].at], SyncScope::role);
   }
   if (inside == w.writers.size()) return;
   raise(enter_, those);
   const StmtId loop = x_.tree().parent(order.front().stmt);
   const bool again =
       x_.persistent() || w.writers.back() > w.products.front() || !x_.tree().around(loop).empty();
-  if (again && !w.own_rows) raise(leave_, Meeting::role);
+  if (again && !w.own_rows) raise(leave_, SyncScope::role);
 }
 
-void WrittenTiles::meet(Meeting m, Block& out) {
-  if (m != Meeting::none) emit(out, Barrier{m == Meeting::warpgroup ? Scope::warpgroup : Scope::role});
+void WrittenTiles::meet(SyncScope m, Block& out) {
+  if (m != SyncScope::none) emit(out, Barrier{m == SyncScope::warpgroup ? Scope::warpgroup : Scope::role});
 }
 
-void WrittenTiles::hand_over(Meeting m, Block& out) {
-  if (m == Meeting::none) return;
+void WrittenTiles::hand_over(SyncScope m, Block& out) {
+  if (m == SyncScope::none) return;
   emit(out, Fence{});
   meet(m, out);
 }

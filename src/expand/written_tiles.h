@@ -23,21 +23,21 @@ class WrittenTiles {
   // Before a unit, by its number in the order, and after it; there it tells whether warpgroups have
   // met.
   void before(size_t at, Block& out) const { meet(before_[at], out); }
-  bool behind(size_t at, Block& out) const {
-    hand_over(behind_[at], out);
-    return behind_[at] != Meeting::none;
+  bool after(size_t at, Block& out) const {
+    hand_over(after_[at], out);
+    return after_[at] != SyncScope::none;
   }
 
  private:
-  enum class Meeting : uint8_t { none, warpgroup, role };
+  enum class SyncScope : uint8_t { none, warpgroup, role };
   void place(const analysis::ThreadWrittenOperand& w, const std::vector<ConsumerUnit>& order);
-  static void raise(Meeting& m, Meeting to) { m = m < to ? to : m; }
-  static void meet(Meeting m, Block& out);
-  static void hand_over(Meeting m, Block& out);
+  static void raise(SyncScope& m, SyncScope to) { m = m < to ? to : m; }
+  static void meet(SyncScope m, Block& out);
+  static void hand_over(SyncScope m, Block& out);
 
   const Expander& x_;
-  std::vector<Meeting> before_, behind_;  // by place in the order
-  Meeting enter_ = Meeting::none, leave_ = Meeting::none;
+  std::vector<SyncScope> before_, after_;  // by place in the order
+  SyncScope enter_ = SyncScope::none, leave_ = SyncScope::none;
 };
 
 }  // namespace tilegen::expand

@@ -126,19 +126,19 @@ std::vector<std::string> statement_paths(const Program& p) {
 
 KernelPaths::KernelPaths(const Program& p, int kernel) {
   const Kernel& k = p.kernels[static_cast<size_t>(kernel)];
-  size_t first = SIZE_MAX, behind = 0;
+  size_t first = SIZE_MAX, end = 0;
   for_each_statement(p, k.body, [&](StmtId id, int) {
     first = std::min<size_t>(first, id.value);
-    behind = std::max<size_t>(behind, id.value + size_t{1});
+    end = std::max<size_t>(end, id.value + size_t{1});
   });
-  if (behind == 0) return;
+  if (end == 0) return;
   first_ = first;
   if (p.written) {
     paths_.assign(p.written->paths.begin() + static_cast<long>(first),
-                  p.written->paths.begin() + static_cast<long>(behind));
+                  p.written->paths.begin() + static_cast<long>(end));
     return;
   }
-  paths_.resize(behind - first);
+  paths_.resize(end - first);
   PathWriter(p, first, paths_).write_block(k.body, k.name);
 }
 

@@ -75,8 +75,8 @@ void Parser::close_block() {
     case BlockKind::discarded:
       break;
   }
-  Token behind = token_;
-  if (token_.is("else") && !open_.empty() && !parse_else(closed)) recover(behind, declared_.size());
+  Token after = token_;
+  if (token_.is("else") && !open_.empty() && !parse_else(closed)) recover(after, declared_.size());
 }
 
 bool Parser::parse_else(const OpenBlock& closed) {

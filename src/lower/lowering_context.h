@@ -83,14 +83,14 @@ struct OperandForms {
   struct Conversion {
     int value = -1;
     FragmentView form;
-    bool behind = false;
+    bool after = false;
     layout::ConversionKind kind = layout::ConversionKind::none;  // planned, after
   };
-  std::map<int, FragmentView> converted;                     // values in another form
-  std::map<int, Copy> copies;                                // values in memory
-  std::vector<Conversion> conversions;                       // of the op
-  std::vector<std::unique_ptr<layout::Fragment>> fragments;  // what FragmentView of conversions points to
-  std::map<std::pair<ir::StmtId, int>, MemoryId> turned;     // copies of products' operands, of all ops
+  std::map<int, FragmentView> converted;                      // values in another form
+  std::map<int, Copy> copies;                                 // values in memory
+  std::vector<Conversion> conversions;                        // of the op
+  std::vector<std::unique_ptr<layout::Fragment>> fragments;   // what FragmentView of conversions points to
+  std::map<std::pair<ir::StmtId, int>, MemoryId> transposed;  // copies of products' operands, of all ops
 };
 
 // GPU: the grid as one linear block index.
@@ -101,7 +101,7 @@ struct LinearGrid {
   ExprId inside;                          // the block has a tile of its own; invalid: it always has
 };
 
-// GPU: the role being lowered, its pipelines, and what goes on behind its statements.
+// GPU: the role being lowered, its pipelines, and what goes on after its statements.
 struct LoweredRole {
   expand::RoleKind kind = expand::RoleKind::all;
   std::vector<PipelineBarriers> pipelines;   // of the scheduled program, by index

@@ -62,7 +62,7 @@ struct FragmentView {
 
 // GPU: a copy of a product's operand with k as its fast dimension, of which the statements being lowered use
 //   one at `begin`.
-struct TurnedOperand {
+struct TransposedOperand {
   std::optional<analysis::KMajorCopy> copy;
   MemoryId memory;
   ExprId begin;

@@ -106,7 +106,7 @@ struct LoopPlan {
   std::optional<bool> register_prefetch;
   // Each iteration awaits the products that it issues; else those at its end are in flight over it.
   std::optional<bool> drained;
-  // What the iteration behind begins with waiting for is asked for before the last op of an iteration.
+  // What the next iteration begins with waiting for is asked for before the last op of an iteration.
   std::optional<bool> peek;
   bool operator==(const LoopPlan&) const = default;
 };
@@ -201,8 +201,8 @@ struct LaunchPlan {
 // What a place in a block's on-chip memory is for. value: an on-chip value, its slots one after the other.
 // copy: `value`, as the op `owner` works on it in memory. scratch: an exchange between the threads of a
 // statement. stage: the staged tile of a tensor_copy out of a fragment. operand_a, operand_b: a product's
-// operand, turned. barriers: of a pipeline, "full" then "empty", one of each a slot. tile_scheduler: numbers
-// of the tiles that a block took from the grid, after the barriers that hand them over.
+// operand, transposed. barriers: of a pipeline, "full" then "empty", one of each a slot. tile_scheduler:
+// numbers of the tiles that a block took from the grid, after the barriers that hand them over.
 enum class Storage : uint8_t { value, copy, scratch, stage, operand_a, operand_b, barriers, tile_scheduler };
 const char* storage_name(Storage s);
 

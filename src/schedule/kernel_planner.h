@@ -56,10 +56,10 @@ class KernelPlanner {
   void find_written_operands(int64_t threads);
   void widen_written();
   bool produced_loops_overlap();
-  PingPongFacts turn_facts(int64_t threads) const;
+  PingPongFacts ping_pong_facts(int64_t threads) const;
   Checked order_products(const PingPongFacts& facts);
   bool registers_fit(const std::map<int, int64_t>& slots, int64_t threads) const;
-  Checked plan_turns(const PingPongFacts& facts);
+  Checked plan_ping_pong_loops(const PingPongFacts& facts);
   Checked plan_loop_ends();
   bool threads_meet_for(const KernelOp& op) const;
   void choose_stores();

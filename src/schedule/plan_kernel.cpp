@@ -120,10 +120,10 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   if (!produced_loops_overlap()) return std::optional<KernelSchedule>(kAgain);
   if (pipelines_.refused) return *pipelines_.refused;
   if (Checked ok = check_given_engines(); !ok) return ok.error();
-  const PingPongFacts facts = turn_facts(threads);
+  const PingPongFacts facts = ping_pong_facts(threads);
   if (Checked ok = order_products(facts); !ok) return ok.error();
   widen_written();
-  if (Checked ok = plan_turns(facts); !ok) return ok.error();
+  if (Checked ok = plan_ping_pong_loops(facts); !ok) return ok.error();
   if (Checked ok = plan_loop_ends(); !ok) return ok.error();
 
   auto schedule = assemble(threads);

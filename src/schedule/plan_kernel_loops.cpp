@@ -120,7 +120,7 @@ bool KernelPlanner::produced_loops_overlap() {
 }
 
 // Cycles of products, and what stands between them.
-PingPongFacts KernelPlanner::turn_facts(int64_t threads) const {
+PingPongFacts KernelPlanner::ping_pong_facts(int64_t threads) const {
   PingPongFacts facts{target_, {}, {}, {}};
   facts.threads = threads;
   for (const auto& [product, load] : tensor_loads_.products)
@@ -244,7 +244,7 @@ Checked KernelPlanner::plan_loop_ends() {
 }
 
 // After the order of issue.
-Checked KernelPlanner::plan_turns(const PingPongFacts& facts) {
+Checked KernelPlanner::plan_ping_pong_loops(const PingPongFacts& facts) {
   const ir::KernelPaths paths(p_, index_);
   std::map<std::string, ir::StmtId> loops;
   ir::for_each_statement(p_, kernel_.body, [&](ir::StmtId id, int) { loops.emplace(paths[id.value], id); });

@@ -86,7 +86,7 @@ class Planter {
     walk_.leave();
   }
 
-  // Walks the body as one iteration behind the other until nothing changes.
+  // Walks the body as one iteration after the other until nothing changes.
   void plan_carried(Block& body, const OpenLoop& loop, bool uniform, State state) {
     if (loop.extent == 1) return;
     plant_between(body, state, uniform);
@@ -119,13 +119,13 @@ class Planter {
 
   // Puts what is needed before block[i]; false, and nothing is done, when that does not help.
   bool order(Block& block, size_t& i, State& state, Need need) {
-    State behind = state;
+    State after = state;
     const std::vector<StmtId> ordered = ordering(need, state, block[i]);
-    for (StmtId s : ordered) walk_.walk(s, behind);
-    if (walk_.walk(block[i], behind) != Need::nothing) return false;
+    for (StmtId s : ordered) walk_.walk(s, after);
+    if (walk_.walk(block[i], after) != Need::nothing) return false;
     block.insert(block.begin() + static_cast<long>(i), ordered.begin(), ordered.end());
     i += ordered.size();
-    state = std::move(behind);
+    state = std::move(after);
     return true;
   }
 
@@ -150,15 +150,15 @@ class Planter {
   void drop_redundant(Block& block, const State& before, Clean&& clean) {
     const auto droppable = [&](StmtId id) { return planted_.count(id) > 0 && as<thread::Barrier>(id); };
     if (std::none_of(block.begin(), block.end(), droppable)) return;
-    std::vector<State> behind;  // each statement
+    std::vector<State> after;  // each statement
     State state = before;
     for (StmtId id : block) {
       if (walk_.walk(id, state) != Need::nothing) return;  // with fewer barriers more would be needed
-      behind.push_back(state);
+      after.push_back(state);
     }
     for (size_t i = 0; i < block.size(); ++i) {
       if (!droppable(block[i])) continue;
-      const auto without = walk_without(block, i, i == 0 ? before : behind[i - 1], behind);
+      const auto without = walk_without(block, i, i == 0 ? before : after[i - 1], after);
       if (!without) continue;
       const StmtId barrier = block[i];
       block.erase(block.begin() + static_cast<long>(i));
@@ -166,8 +166,8 @@ class Planter {
         block.insert(block.begin() + static_cast<long>(i), barrier);
         continue;
       }
-      std::copy(without->begin(), without->end(), behind.begin() + static_cast<long>(i) + 1);
-      behind.erase(behind.begin() + static_cast<long>(i));
+      std::copy(without->begin(), without->end(), after.begin() + static_cast<long>(i) + 1);
+      after.erase(after.begin() + static_cast<long>(i));
       --i;
     }
   }
@@ -175,11 +175,11 @@ class Planter {
   // The states that are others without block[i], of the statements after it; nothing where one of them needs
   // it.
   std::optional<std::vector<State>> walk_without(const Block& block, size_t i, State state,
-                                                 const std::vector<State>& behind) {
+                                                 const std::vector<State>& after) {
     std::vector<State> changed;
     for (size_t k = i + 1; k < block.size(); ++k) {
       if (walk_.walk(block[k], state) != Need::nothing) return std::nullopt;
-      if (state == behind[k]) break;
+      if (state == after[k]) break;
       changed.push_back(state);
     }
     return changed;

@@ -271,7 +271,7 @@ bool CooperationVerifier::check_registers(const std::string& what, MemoryId memo
   return true;
 }
 
-// Bytes from the first to the last of [rows x k], and of the steps behind one another.
+// Bytes from the first to the last of [rows x k], and of the steps after one another.
 void CooperationVerifier::check_shared_operand(const std::string& what, MemoryId memory, ExprId index,
                                                const MatrixForm& form, const std::vector<int64_t>& steps,
                                                int64_t rows, int64_t k) {

@@ -23,9 +23,9 @@ size_t PlaceHistory::split(int64_t at) {
   auto r = std::lower_bound(ranges_.begin(), ranges_.end(), at,
                             [](const Range& x, int64_t v) { return x.end <= v; });
   if (r == ranges_.end() || r->begin >= at) return static_cast<size_t>(r - ranges_.begin());
-  Range behind = *r;
-  r->end = behind.begin = at;
-  r = ranges_.insert(r + 1, std::move(behind));
+  Range rest = *r;
+  r->end = rest.begin = at;
+  r = ranges_.insert(r + 1, std::move(rest));
   return static_cast<size_t>(r - ranges_.begin());
 }
 

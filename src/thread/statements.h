@@ -338,11 +338,11 @@ struct WarpgroupFence {};
 struct WarpgroupCommit {};
 // Waits until at most `pending` of the newest groups are unfinished. After it the values of `registers` are
 // those of finished products: code generation moves no use of them before it. Work on `registers` that
-// stands before the wait stays there with `behind_work`: it runs beside the products.
+// stands before the wait stays there with `after_work`: it runs beside the products.
 struct WarpgroupWait {
   int64_t pending = 0;
   std::vector<MemoryId> registers;
-  bool behind_work = false;
+  bool after_work = false;
 };
 
 using StmtNode =

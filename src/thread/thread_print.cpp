@@ -344,7 +344,7 @@ class Printer {
   void print(const WarpgroupWait& wait, int indent, const std::string& origin) {
     std::string text = "warpgroup_wait pending " + std::to_string(wait.pending);
     for (MemoryId m : wait.registers) text += " " + memory_text(p_, m);
-    if (wait.behind_work) text += " behind_work";
+    if (wait.after_work) text += " after_work";
     line(indent, text, origin);
   }
 

@@ -53,7 +53,7 @@ void begin_conversions(LoweringContext& k, const analysis::KernelOp& op, thread:
                                k.forms.fragments.back().get()};
     clear_unheld(k, form, out, op.path);
     if (c.before) exchange(k, c.kind_before, held_as, form, op.path, out);
-    k.forms.conversions.push_back({c.value, form, c.behind, c.kind_behind});
+    k.forms.conversions.push_back({c.value, form, c.after, c.kind_after});
   }
   for (const OperandForms::Conversion& c : k.forms.conversions) k.forms.converted[c.value] = c.form;
 }
@@ -61,7 +61,7 @@ void begin_conversions(LoweringContext& k, const analysis::KernelOp& op, thread:
 void end_conversions(LoweringContext& k, const analysis::KernelOp& op, thread::Block& out) {
   k.forms.converted.clear();
   for (const OperandForms::Conversion& c : k.forms.conversions)
-    if (c.behind) exchange(k, c.kind, c.form, fragment_view(k, c.value), op.path, out);
+    if (c.after) exchange(k, c.kind, c.form, fragment_view(k, c.value), op.path, out);
   k.forms.conversions.clear();
 }
 

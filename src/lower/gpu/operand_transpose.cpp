@@ -1,5 +1,5 @@
 // Operands of warpgroup products that lie along m or n, and that the instructions read along k only: all
-// warps copy the tile, turned, to memory of the product's own.
+// warps copy the tile, transposed, to memory of the product's own.
 //
 // Bytes: two transposed matrix loads give a lane four k of two neighbouring rows, since the rows of a load
 // may be any; a byte permutation parts them, and a matrix store writes rows of 16 k. Words of 4 bytes: 4 x 4
@@ -23,7 +23,7 @@ namespace {
 class OperandTranspose {
  public:
   OperandTranspose(LoweringContext& k, const std::string& path, int index, int value,
-                   const analysis::MatrixDims& dims, const TurnedOperand& to, thread::Block& out)
+                   const analysis::MatrixDims& dims, const TransposedOperand& to, thread::Block& out)
       : k_(k),
         e_(k.out.exprs),
         path_(path),
@@ -37,7 +37,7 @@ class OperandTranspose {
 
   void run() {
     const ir::DType type = k_.out.memory(from_).type;
-    block_ = analysis::turned_block(ir::dtype_bytes(type));
+    block_ = analysis::transposed_block(ir::dtype_bytes(type));
     const ExprId tid = e_.var(k_.out.thread_var);
     const int64_t lanes = k_.in.target.warp;
     lane_ = k_.simplified(e_.floormod(tid, number(lanes)));
@@ -51,7 +51,7 @@ class OperandTranspose {
         places.push_back({k_.simplified(e_.mul(e_.floormod(number_of, number(along)), number(block_.rows))),
                           k_.simplified(e_.mul(e_.floordiv(number_of, number(along)), number(block_.k)))});
       }
-      ir::dtype_bytes(type) == 1 ? turn_bytes(places) : turn_words(places, type);
+      ir::dtype_bytes(type) == 1 ? transpose_bytes(places) : transpose_words(places, type);
     };
     for (int64_t begin = 0; begin < whole; begin += kTogether)
       turn(begin, std::min(begin + kTogether, whole));
@@ -89,10 +89,10 @@ class OperandTranspose {
     return e_.add(to_.begin, swizzled(k_, l, layout_index(k_, l, 0, index)));
   }
 
-  void turn_bytes(const std::vector<Place>& places) {
+  void transpose_bytes(const std::vector<Place>& places) {
     const auto held = kHeld * static_cast<int64_t>(places.size());
     const MemoryId lying = add_registers(k_, "lying", ir::DType::u8, held),
-                   turned = add_registers(k_, "turned", ir::DType::u8, held);
+                   transposed = add_registers(k_, "transposed", ir::DType::u8, held);
     const ExprId matrix = k_.simplified(e_.floordiv(lane_, number(8))),
                  r = k_.simplified(e_.floormod(lane_, number(8)));
     const ExprId odd = e_.floormod(matrix, number(2)), upper = e_.floordiv(matrix, number(2));
@@ -108,19 +108,19 @@ class OperandTranspose {
       for (int64_t word = 0; word < 4; ++word)
         for (int64_t k = 0; k < 4; ++k) {
           const int64_t source = first(p) + (word / 2 * 2 + k / 2) * 4 + k % 2 * 2 + word % 2;
-          emit(thread::Store{turned, number(first(p) + word * 4 + k),
+          emit(thread::Store{transposed, number(first(p) + word * 4 + k),
                              e_.load(lying, ir::DType::u8, std::vector<ExprId>{number(source)}), ExprId(),
                              false, ExprId()});
         }
     const ExprId row = e_.add(e_.add(e_.mul(upper, 16), e_.mul(r, 2)), odd);
     for (size_t p = 0; p < places.size(); ++p)
-      emit(thread::StoreMatrix{to_.memory, copied_element(e_.add(places[p].row, row), places[p].k), turned,
-                               number(first(p)), 4, false});
+      emit(thread::StoreMatrix{to_.memory, copied_element(e_.add(places[p].row, row), places[p].k),
+                               transposed, number(first(p)), 4, false});
   }
 
   // Eight lanes read rows of four and two k, so that neither reads nor writes of all eight fall into few
   // banks.
-  void turn_words(const std::vector<Place>& places, ir::DType type) {
+  void transpose_words(const std::vector<Place>& places, ir::DType type) {
     const MemoryId words = add_registers(k_, "words", type, kHeld * static_cast<int64_t>(places.size()));
     const ExprId row = e_.mul(e_.floormod(lane_, number(4)), 4);
     const ExprId of_eight = e_.floormod(e_.floordiv(lane_, number(4)), number(2));
@@ -164,7 +164,7 @@ class OperandTranspose {
   const std::string& path_;
   const int index_, value_;
   const analysis::MatrixDims dims_;
-  const TurnedOperand& to_;
+  const TransposedOperand& to_;
   const MemoryId from_;
   const layout::Layout& lies_;
   thread::Block& out_;
@@ -174,42 +174,42 @@ class OperandTranspose {
 
 }  // namespace
 
-TurnedOperand transpose_operand(LoweringContext& k, const analysis::KernelOp& op, const ir::TileOp& tile_op,
-                                int index, const target::WarpgroupAtom& atom, int64_t part,
-                                thread::Block& out) {
-  TurnedOperand turned;
+TransposedOperand transpose_operand(LoweringContext& k, const analysis::KernelOp& op,
+                                    const ir::TileOp& tile_op, int index, const target::WarpgroupAtom& atom,
+                                    int64_t part, thread::Block& out) {
+  TransposedOperand transposed;
   const ir::Region& r = tile_op.operands[static_cast<size_t>(index)];
   const int value = value_of(k, r.buffer);
-  if (value < 0 || !k.in.schedule.values[static_cast<size_t>(value)].memory) return turned;
+  if (value < 0 || !k.in.schedule.values[static_cast<size_t>(value)].memory) return transposed;
   const analysis::MatrixDims dims = analysis::matrix_dims(
       k.in.program, r, tile_op.flag(index == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
-  if (!analysis::needs_k_major_copy(atom, dims, index)) return turned;
+  if (!analysis::needs_k_major_copy(atom, dims, index)) return transposed;
   const ir::DType type = k.in.program.buffer(r.buffer).type;
-  turned.copy = analysis::k_major_copy(dims, index, ir::dtype_bytes(type), part);
-  if (!turned.copy) {
+  transposed.copy = analysis::k_major_copy(dims, index, ir::dtype_bytes(type), part);
+  if (!transposed.copy) {
     k.fail(DiagCode::schedule_illegal, op.path,
-           "'" + k.in.program.buffer(r.buffer).name + "' cannot be turned for " + atom.name,
+           "'" + k.in.program.buffer(r.buffer).name + "' cannot be transposed for " + atom.name,
            "leave the op's engine out of the schedule to have it planned");
-    return turned;
+    return transposed;
   }
-  const int64_t elements = turned.copy->layout.output_extent(0);
+  const int64_t elements = transposed.copy->layout.output_extent(0);
   const std::pair key(op.stmt, index);
-  auto found = k.forms.turned.find(key);
-  if (found == k.forms.turned.end()) {
+  auto found = k.forms.transposed.find(key);
+  if (found == k.forms.transposed.end()) {
     const auto storage = index == 0 ? plan::Storage::operand_a : plan::Storage::operand_b;
-    found = k.forms.turned.emplace(key, planned_memory(k, storage, op.path, type, 2 * elements)).first;
-    if (k.failed()) return turned;
+    found = k.forms.transposed.emplace(key, planned_memory(k, storage, op.path, type, 2 * elements)).first;
+    if (k.failed()) return transposed;
     thread::Memory& m = k.out.memories[found->second.value];
     m.alignment = k.in.target.tensor_tile_alignment;
     m.ordered = true;
     m.slots = 2;
   }
-  turned.memory = found->second;
+  transposed.memory = found->second;
   ir::ExprPool& e = k.out.exprs;
   const ExprId uses = k.role.iteration_counts.valid() ? k.role.iteration_counts : e.const_int(0);
-  turned.begin = k.simplified(e.mul(e.floormod(uses, e.const_int(2)), e.const_int(elements)));
-  OperandTranspose(k, op.path, index, value, dims, turned, out).run();
-  return turned;
+  transposed.begin = k.simplified(e.mul(e.floormod(uses, e.const_int(2)), e.const_int(elements)));
+  OperandTranspose(k, op.path, index, value, dims, transposed, out).run();
+  return transposed;
 }
 
 }  // namespace tilegen::lower

@@ -7,8 +7,8 @@
 namespace tilegen::lower {
 
 // None where the instructions read the operand as it lies. `part`: rows of one instruction.
-TurnedOperand transpose_operand(LoweringContext& k, const analysis::KernelOp& op, const ir::TileOp& tile_op,
-                                int index, const target::WarpgroupAtom& atom, int64_t part,
-                                thread::Block& out);
+TransposedOperand transpose_operand(LoweringContext& k, const analysis::KernelOp& op,
+                                    const ir::TileOp& tile_op, int index, const target::WarpgroupAtom& atom,
+                                    int64_t part, thread::Block& out);
 
 }  // namespace tilegen::lower

@@ -172,7 +172,7 @@ void ScheduledLowering::lower(const expand::Await& s, thread::Block& out) {
     wait.registers.push_back(v.at.from == expand::Iteration::From::none
                                  ? k_.names.values[static_cast<size_t>(v.value)]
                                  : registers_at(v));
-  wait.behind_work = s.behind_work;
+  wait.after_work = s.after_work;
   emit(std::move(wait), out);
 }
 

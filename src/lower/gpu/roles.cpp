@@ -77,9 +77,9 @@ void ScheduledLowering::lower(const expand::TileLoop& s, thread::Block& out) {
     body = k_.tile_scheduler->walk(std::move(body), s.walk == expand::Walk::fetch);
   } else if (s.walk == expand::Walk::fixed) {
     const ExprId all = points(k_);
-    const ExprId launched = e_.var(k_.out.launched_var), behind = e_.sub(all, e_.var(k_.out.block_vars[0]));
+    const ExprId launched = e_.var(k_.out.launched_var), rest = e_.sub(all, e_.var(k_.out.block_vars[0]));
     const ExprId extent =
-        e_.floordiv(k_.simplified(e_.add(behind, e_.sub(launched, e_.const_int(1)))), launched);
+        e_.floordiv(k_.simplified(e_.add(rest, e_.sub(launched, e_.const_int(1)))), launched);
     body = {k_.out.add(thread::Loop{k_.grid.tile_var, extent, thread::LoopForm::serial, std::move(body)},
                        origin())};
   }

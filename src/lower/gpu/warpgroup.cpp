@@ -40,7 +40,7 @@ class WarpgroupGemm {
     const ExprId group = e_.floordiv(e_.var(k_.out.thread_var), e_.const_int(k_.in.target.warpgroup));
     group_m_ = k_.simplified(e_.floordiv(group, e_.const_int(groups_n)));
     group_n_ = k_.simplified(e_.floormod(group, e_.const_int(groups_n)));
-    turn_operands();
+    transpose_operands();
     if (k_.failed()) return;
     const Operand left = swapped_ ? operand(b, 0) : operand(a, 0),
                   right = swapped_ ? operand(a, 1) : operand(b, 1);
@@ -87,10 +87,10 @@ class WarpgroupGemm {
       o.held = fragment_view(k_, value);
       return o;
     }
-    const TurnedOperand& turned = turned_[index];
+    const TransposedOperand& transposed = transposed_[index];
     const analysis::MatrixDims dims =
-        turned.copy ? turned.copy->dims : analysis::matrix_dims(k_.in.program, r, transpose);
-    const layout::Layout& lies = turned.copy ? turned.copy->layout : *plan.memory;
+        transposed.copy ? transposed.copy->dims : analysis::matrix_dims(k_.in.program, r, transpose);
+    const layout::Layout& lies = transposed.copy ? transposed.copy->layout : *plan.memory;
     const auto form = analysis::warpgroup_operand_form(lies, dims, index,
                                                        ir::dtype_bytes(k_.in.program.buffer(r.buffer).type),
                                                        side == 0 ? atom_->m : n_, k_step_);
@@ -105,9 +105,9 @@ class WarpgroupGemm {
     const ExprId group = side == 0 ? group_m_ : group_n_;
     const int64_t parts = side == 0 ? parts_m_ : parts_n_;
     o.first = k_.simplified(e_.mul(group, parts * o.form.row_stride));
-    if (turned.copy) {
-      o.memory = turned.memory;
-      o.first = k_.simplified(e_.add(o.first, turned.begin));
+    if (transposed.copy) {
+      o.memory = transposed.memory;
+      o.first = k_.simplified(e_.add(o.first, transposed.begin));
     } else {
       o.first = in_slot(k_, value, o.first);
     }
@@ -116,12 +116,12 @@ class WarpgroupGemm {
 
   // Copies of operands that the instructions do not read as they lie. The instructions of the iteration
   // before run meanwhile on the other copy; after the barrier all warpgroups' are done.
-  void turn_operands() {
+  void transpose_operands() {
     bool any = false;
     for (int index = 0; index < 2 && !k_.failed(); ++index) {
-      turned_[index] =
+      transposed_[index] =
           transpose_operand(k_, op_, tile_op_, index, *atom_, swapped_ == (index == 1) ? atom_->m : n_, out_);
-      any = any || turned_[index].copy;
+      any = any || transposed_[index].copy;
     }
     if (!any) return;
     emit(thread::WarpgroupWait{0, {}});
@@ -210,7 +210,7 @@ class WarpgroupGemm {
   const analysis::GemmShape shape_;
   const bool swapped_;
   thread::Block& out_;
-  TurnedOperand turned_[2];
+  TransposedOperand transposed_[2];
   int64_t parts_m_ = 1, parts_n_ = 1;
   ExprId group_m_, group_n_;
   FragmentView sum_;

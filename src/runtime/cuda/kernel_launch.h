@@ -14,7 +14,7 @@ namespace tilegen::runtime::cuda {
 struct KernelLaunch {
   const KernelVersion* version = nullptr;
   const LoadedFunction* function = nullptr;
-  const void* parameters = nullptr;  // the slots themselves, or a block behind which they stand
+  const void* parameters = nullptr;  // the slots themselves, or a block after which they stand
   unsigned grid[3] = {1, 1, 1};
   bool empty = false;  // no blocks: nothing to queue
 };

@@ -64,7 +64,7 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analys
         return goes && analysis::planned_kind(kind, from, to, t, type_of(c.value)) ==
                            layout::ConversionKind::shared_bounce;
       };
-      if (bounces(c.before, c.kind_before, held, c.form) || bounces(c.behind, c.kind_behind, c.form, held))
+      if (bounces(c.before, c.kind_before, held, c.form) || bounces(c.after, c.kind_after, c.form, held))
         need(op.path, value_bytes(c.value));
     }
   }

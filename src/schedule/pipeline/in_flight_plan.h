@@ -1,5 +1,5 @@
 // What goes on over the end of an iteration of a loop with a producer: products that are in flight, and the
-// first wait of the iteration behind, asked for ahead.
+// first wait of the next iteration, asked for ahead.
 //
 // requires: engines, layouts and slots; the order of issue of the loop.
 // ensures: plan.drained and plan.peek are set for a loop that a producer fills.

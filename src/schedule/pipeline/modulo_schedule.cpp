@@ -10,7 +10,7 @@ namespace tilegen::schedule {
 namespace {
 
 constexpr int64_t kMaxSlots = 2;   // of a place in registers
-constexpr size_t kMaxChoices = 8;  // operations that may lag behind what feeds them, places with slots
+constexpr size_t kMaxChoices = 8;  // operations that may lag after what feeds them, places with slots
 // Cycles to issue a product and to see that one has ended: estimates, not measured.
 constexpr double kIssueCycles = 20, kAwaitCycles = 60;
 // Another order must be so much better than the one that would be taken. Groups of warps that take turns fill
@@ -100,12 +100,12 @@ class Orders {
     return lag;
   }
 
-  // `after[b]`: b lags an iteration behind what the other kind of operation feeds it.
-  Lags lags_of(const std::vector<bool>& behind) const {
+  // `after[b]`: b lags an iteration after what the other kind of operation feeds it.
+  Lags lags_of(const std::vector<bool>& after) const {
     Lags lag(n_, 0);
     for (size_t b = 0; b < n_; ++b)
       edges_into(b, [&](const LoopEdge& e) {
-        const bool later = e.flow && behind[b] && g_.ops[e.from].product != g_.ops[b].product;
+        const bool later = e.flow && after[b] && g_.ops[e.from].product != g_.ops[b].product;
         lag[b] = std::max(lag[b], lag[e.from] + later);
       });
     return lag;
@@ -124,13 +124,13 @@ class Orders {
     const size_t places = static_cast<size_t>(g_.places);
     if (ops.empty() || ops.size() + places > kMaxChoices) return;
     for (size_t choice = 0; choice < size_t{1} << (ops.size() + places); ++choice) {
-      std::vector<bool> behind(n_, false);
-      for (size_t i = 0; i < ops.size(); ++i) behind[ops[i]] = (choice >> i & 1) != 0;
+      std::vector<bool> after(n_, false);
+      for (size_t i = 0; i < ops.size(); ++i) after[ops[i]] = (choice >> i & 1) != 0;
       std::vector<int64_t> slots(places, 1);
       for (size_t i = 0; i < places; ++i)
         if ((choice >> (ops.size() + i) & 1) != 0) slots[i] = kMaxSlots;
       if (!fits_(slots)) continue;
-      if (auto o = complete(lags_of(behind), std::move(slots))) visit(std::move(*o));
+      if (auto o = complete(lags_of(after), std::move(slots))) visit(std::move(*o));
     }
   }
 
@@ -258,14 +258,14 @@ double cycles_alone(const LoopGraph& g, const LoopOrder& o) {
   };
   constexpr int64_t kRounds = 4;
   const int64_t first = o.most_lag() + 2;
-  const bool in_turn = std::any_of(o.slots.begin(), o.slots.end(), [](int64_t s) { return s > 1; });
+  const bool has_slots = std::any_of(o.slots.begin(), o.slots.end(), [](int64_t s) { return s > 1; });
   // Nothing of an order without lags that threads touch stays in flight over the end of an iteration.
   const auto touched = [&](size_t product) {
     return std::any_of(g.edges.begin(), g.edges.end(), [&](const LoopEdge& e) {
       return (e.from == product && !g.ops[e.to].product) || (e.to == product && !g.ops[e.from].product);
     });
   };
-  const bool drains = in_turn || (o.most_lag() == 0 && [&] {
+  const bool drains = has_slots || (o.most_lag() == 0 && [&] {
                         for (size_t i = 0; i < g.ops.size(); ++i)
                           if (g.ops[i].product && touched(i)) return true;
                         return false;

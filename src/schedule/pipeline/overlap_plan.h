@@ -36,7 +36,7 @@ struct OverlapFacts {
 };
 
 // Stages of a loop's ops in the order of issue, after those of the producer's copies, which fill tiles that
-// have slots: stages behind the last are of iterations before. `slots`: of values in registers, given or
+// have slots: stages after the last are of iterations before. `slots`: of values in registers, given or
 // planned. With `given` the plan's own stages are judged instead. `note`: what keeps products from running
 // beside the threads' work.
 Checked order_loop(const ir::Program& p, const analysis::KernelOps& ops,

@@ -18,7 +18,7 @@ using analysis::OperandSide;
 using analysis::partitioned;
 using analysis::side_of;
 using analysis::swaps_operands;
-using analysis::turned_block;
+using analysis::transposed_block;
 using analysis::WarpGrid;
 using ir::TileOp;
 using layout::Digit;
@@ -79,8 +79,8 @@ void copy_operands(View& v, const WarpgroupAtom& atom) {
     if (!copy)
       v.refused = std::string(v.name(side)) + " of " + ir::dtype_name(type) +
                   " must be stored with k as the last dimension: warps turn blocks of " +
-                  number(turned_block(ir::dtype_bytes(type)).k) + "x" +
-                  number(turned_block(ir::dtype_bytes(type)).rows) + ", which do not divide " +
+                  number(transposed_block(ir::dtype_bytes(type)).k) + "x" +
+                  number(transposed_block(ir::dtype_bytes(type)).rows) + ", which do not divide " +
                   number(s.extent(s.k)) + "x" + number(s.extent(s.rows));
     else
       s = side_of(copy->dims, v.operand(side));

@@ -39,20 +39,34 @@ class LoadFinder {
         dependences_(dependences),
         given_(given) {}
 
-  std::string find(size_t product, ProductLoads& load) const {
+  // `by_threads`: copies of the product's tiles that are no engine's.
+  std::string find(size_t product, ProductLoads& load, Refusals& by_threads) const {
     const KernelOp& op = ops_.ops[product];
+    std::string refused;
+    std::map<int, std::string> left;  // tiles that the engine does not bring
     for (const OpAccess& a : op.accesses) {
       if (p_.buffer(a.buffer).scope != ir::MemScope::shared) continue;
       if (!a.write && written_by_threads(a.value)) continue;
       const std::string why = filler(a.value, load.copies);
-      if (!why.empty())
-        return "tile '" + p_.buffer(a.buffer).name + "' does not come by a tensor copy: " + why;
+      if (why.empty()) continue;
+      if (refused.empty())
+        refused = "tile '" + p_.buffer(a.buffer).name + "' does not come by a tensor copy: " + why;
+      if (a.write) return refused;
+      left.emplace(a.value, why);
     }
     for (ir::StmtId at : tree_.around(op.stmt))
       if (std::any_of(load.copies.begin(), load.copies.end(),
                       [&](size_t copy) { return tree_.loop_of(ops_.ops[copy].stmt) == at; }))
         load.loop = at;
     load.direct = load.loop.valid() && tree_.loop_of(op.stmt) == load.loop;
+    const plan::OpPlan* g = given_ ? plan::find_op(*given_, op.path) : nullptr;
+    const bool asked = g && g->engine == Engine::warpgroup_mma;
+    for (const auto& [value, why] : left)
+      if (load.copies.empty() || !(asked || filled_before(load.loop, value))) return refused;
+    for (const auto& [value, why] : left)
+      for (size_t i = 0; i < ops_.ops.size(); ++i)
+        if (analysis::is_tile_load(p_, ops_.ops[i]) && written_value(ops_.ops[i]) == value)
+          by_threads.emplace(i, why);
     return "";
   }
 
@@ -84,6 +98,15 @@ class LoadFinder {
   }
 
  private:
+  // Nothing in the loop writes the tile: it costs no iteration's time that threads do.
+  bool filled_before(ir::StmtId loop, int value) const {
+    return loop.valid() && std::none_of(ops_.ops.begin(), ops_.ops.end(), [&](const KernelOp& op) {
+             if (written_value(op) != value) return false;
+             const auto around = tree_.around(op.stmt);
+             return std::find(around.begin(), around.end(), loop) != around.end();
+           });
+  }
+
   // What a producer follows to the copy.
   std::string way_refusal(ir::StmtId copy) const {
     for (ir::StmtId at : tree_.around(copy)) {
@@ -227,7 +250,7 @@ TensorLoads find_tensor_loads(const ir::Program& p, int kernel, const KernelOps&
     ProductLoads load;
     std::string why = allowed == TensorCopies::none ? "planned without tensor copies"
                       : !produced                   ? "the schedule gives no producer"
-                                                    : finder.find(i, load);
+                                                    : finder.find(i, load, loads.by_threads);
     if (why.empty())
       loads.products.emplace(i, std::move(load));
     else

@@ -2,10 +2,11 @@
 //
 // requires: collected ops. ensures: a product of `products` reads tiles that are each filled by one copy that
 // the engine can do, and that are read by products only, after the copy in its block or inside of what
-// stands there; or tiles that threads write. A copy in a loop may run ahead; elsewhere it fills its tile once
-// whenever its block runs. What the producer follows to the copies, bounds and conditions, is the same for
-// all threads and not written by the kernel. A loop without such products has all of its tiles from the
-// producer, or none.
+// stands there; or tiles that threads write, as what they cast, and what the engine cannot copy where that is
+// filled before the loop of the other tiles, or the product is given to warpgroups. A copy in a loop may run
+// ahead; elsewhere it fills its tile once whenever its block runs. What the producer follows to the copies,
+// bounds and conditions, is the same for all threads and not written by the kernel. A loop without such
+// products has all of its tiles from the producer, or none.
 // why here: before engines and atoms, since warpgroup products need it; layouts, which may be given, are
 // seen to afterwards. refuses, with a note: products that are not loaded for; copies of such a loop that are
 // left to threads.

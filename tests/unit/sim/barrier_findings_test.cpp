@@ -86,20 +86,20 @@ TEST_F(SimFindings, ArrivalsThatNobodyTakes) {
 
 TEST_F(SimFindings, ArrivingAgainBeforeItIsTaken) {
   // Two arrivals of one warp fill a barrier that the other has yet to come to.
-  const auto build = [](GpuProgram& g, bool in_turn) {
+  const auto build = [](GpuProgram& g, bool has_slots) {
     g.branch(
         g.warp() < 1,
         [&] {
           g.barrier(1, 64, true, "k/first");
-          if (in_turn) g.barrier(2, 64);
+          if (has_slots) g.barrier(2, 64);
           g.barrier(1, 64, true, "k/second");
-          if (!in_turn) g.barrier(2, 64);
+          if (!has_slots) g.barrier(2, 64);
         },
         [&] {
-          if (!in_turn) g.barrier(2, 64);
+          if (!has_slots) g.barrier(2, 64);
           g.barrier(1, 64);
-          if (in_turn) g.barrier(2, 64, true);
-          if (in_turn) g.barrier(1, 64);
+          if (has_slots) g.barrier(2, 64, true);
+          if (has_slots) g.barrier(1, 64);
         });
   };
   GpuProgram bad(64), good(64);

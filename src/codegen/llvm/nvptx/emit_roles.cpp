@@ -95,8 +95,8 @@ void GpuEmitter::emit_node(const Roles& roles) {
     llvm::BasicBlock* others = nullptr;
     if (i + 1 < roles.roles.size()) {
       others = llvm::BasicBlock::Create(context_, "others", function_);
-      const int64_t behind = (role.first_thread + role.threads) / target_.warp;
-      b_.CreateCondBr(b_.CreateICmpULT(warp_, b_.getInt32(static_cast<uint32_t>(behind))), body, others);
+      const int64_t end = (role.first_thread + role.threads) / target_.warp;
+      b_.CreateCondBr(b_.CreateICmpULT(warp_, b_.getInt32(static_cast<uint32_t>(end))), body, others);
     } else {
       b_.CreateBr(body);
     }

@@ -211,7 +211,7 @@ void GpuEmitter::emit_node(const WarpgroupCommit&) { ptx_.effect("wgmma.commit_g
 void GpuEmitter::emit_node(const WarpgroupWait& wait) {
   // ptxas moves the wait as far up as registers allow, before the work that should hide it. It moves
   // nothing across a look at a transaction barrier, and a wait for arithmetic neither.
-  if (wait.behind_work && !program_.barriers.empty())
+  if (wait.after_work && !program_.barriers.empty())
     ptx_.effect(b_.getVoidTy(),
                 "{\n.reg .pred over;\nmbarrier.test_wait.parity.shared::cta.b64 over, [$0+$1], 0;\n}",
                 "r,n,~{memory}",
