@@ -97,7 +97,10 @@ plan::KernelSchedule translated(plan::KernelSchedule k, const Translation& words
   name(k.kernel);
   if (k.raster) k.raster->reason.clear();
   if (k.roles)
-    for (plan::RolePlan& r : *k.roles) r.reason.clear();
+    for (plan::RolePlan& r : *k.roles) {
+      r.reason.clear();
+      for (std::string& op : r.ops) name(op);
+    }
   if (k.persistence) k.persistence->reason.clear();
   if (k.cluster) k.cluster->reason.clear(), name(k.cluster->along);
   if (k.launch) k.launch->reason.clear();

@@ -118,6 +118,7 @@ void judge_vector(LoweringContext& k, const Attempt& a, int64_t width, const std
 void inspect_vector(LoweringContext& k, const Nest& nest, const thread::Block& body, Attempt& result) {
   ir::ExprPool& e = k.out.exprs;
   if (nest.loops.empty() || nest.loops.back().form != thread::LoopForm::vectorized) return;
+  result.memory = false;
   const VarId lane = nest.loops.back().var;
   const int64_t width = nest.loops.back().extent;
   auto access = [&](MemoryId id, ExprId index, ExprId predicate) {

@@ -117,7 +117,8 @@ class AccessPlanner {
       return;
     }
     const int64_t width = facts_.wide.count(plan_.vector) || by_copies() ? plan_.vector : 1;
-    if (copies(width) > kMaxCopies || (plan_.full_tile_version.value_or(false) && copies(1) > kMaxCopies))
+    const bool edge_walk = !by_copies() && plan_.full_tile_version.value_or(false);
+    if (copies(width) > kMaxCopies || (edge_walk && copies(1) > kMaxCopies))
       plan_.unroll = kMaxCopies;
   }
 
