@@ -239,6 +239,48 @@ TEST(ScheduleMutants, EveryCopyMayBeAskedOfTheEngine) {
   EXPECT_GT(outcomes["refused"], 100);
 }
 
+// Each product of warps asked of warpgroups, and each tile of warpgroups' products asked of threads: refused
+// with a way out, or done so, whoever fills the tiles.
+TEST(ScheduleMutants, EveryProductMayBeAskedOfWarpgroups) {
+  const char* const target = "sim:sm_90a";
+  int asked = 0, ran = 0, refused = 0;
+  const auto expect_either = [&](Scheduled& program, const plan::Schedule& given) {
+    if (++asked % 5 != 0 && !long_run()) return;
+    SCOPED_TRACE(program.name() + ": " + plan::schedule_to_json(given));
+    auto artifact = program.compile(target, given, false);
+    if (!artifact) {
+      ++refused;
+      EXPECT_TRUE(is_refusal(artifact.error())) << artifact.error().to_text();
+      return;
+    }
+    const uint64_t seed = static_cast<uint64_t>(++ran);
+    EXPECT_EQ(program.run(**artifact, seed), "") << "seed " << seed;
+  };
+  for (Scheduled& program : all_programs()) {
+    auto planned = program.compile(target, std::nullopt, true);
+    if (!planned) continue;
+    for (const plan::KernelSchedule& kernel : (*planned)->schedule.kernels) {
+      plan::Schedule products;
+      products.kernels.push_back({.kernel = kernel.kernel});
+      for (const plan::OpPlan& op : kernel.ops)
+        if (op.engine == plan::Engine::mma || op.engine == plan::Engine::warpgroup_mma)
+          products.kernels[0].ops.push_back({.op = op.op, .engine = plan::Engine::warpgroup_mma});
+      for (const plan::OpPlan& op : kernel.ops) {
+        plan::Schedule given = products;
+        if (op.engine == plan::Engine::mma) {
+          given.kernels[0].ops = {{.op = op.op, .engine = plan::Engine::warpgroup_mma}};
+          expect_either(program, given);
+        }
+        if (op.engine != plan::Engine::tensor_copy) continue;
+        given.kernels[0].ops.push_back({.op = op.op, .engine = plan::Engine::vector_copy});
+        expect_either(program, given);
+      }
+    }
+  }
+  std::cout << ran << " ran, " << refused << " refused\n";
+  EXPECT_GT(ran, 20);
+}
+
 // A producer for each pipeline, where blocks walk over tiles as planned, as their index tells and as they
 // fetch them: the interpreter's results and nothing found.
 TEST(ScheduleMutants, EveryPipelineMayHaveAProducerOfItsOwn) {

@@ -55,6 +55,52 @@ TEST(TensorLoads, ATileOutsideOfLoopsComesFromAProducerToo) {
   EXPECT_EQ(s.kernels[0].pipelines[0].loop, "");
 }
 
+// Threads fill it where that costs no iteration's time; in the loop, where the product is given to warpgroups.
+TEST(TensorLoads, TilesThatTheEngineCannotCopyMayBeFilledByThreads) {
+  const auto text = [](const char* q) {
+    return R"(tl 1 program t
+dim m
+dim n divisible 64
+tensor A: f16[m, 64] )" +
+           std::string(q) + R"( readonly
+tensor B: f16[n, 64] readonly
+tensor C: f32[m, 64]
+kernel k grid (b: ceildiv(m, 64)) threads 128 {
+  alloc As: shared f16[64, 64]
+  alloc Bs: shared f16[64, 64]
+  alloc c: fragment f32[64, 64]
+  fill c, 0.0f32
+  copy A[b * 64 :+ 64, 0 :+ 64] -> As
+  pipelined ko in 0 .. n // 64 stages 2 {
+    copy B[ko * 64 :+ 64, 0 :+ 64] -> Bs
+    gemm As, Bs -> c {transpose_b}
+  }
+  copy c -> C[b * 64 :+ 64, 0 :+ 64]
+}
+)";
+  };
+  const std::string outside = text("strides [65, 1]");
+  const plan::Schedule s = planned(*program_from(outside));
+  const plan::KernelSchedule& k = s.kernels[0];
+  EXPECT_EQ(plan::find_op(k, "k/ko/gemm#0")->engine, Engine::warpgroup_mma);
+  EXPECT_EQ(plan::find_op(k, "k/copy#0")->engine, Engine::vector_copy);
+  EXPECT_EQ(plan::find_op(k, "k/ko/copy#0")->engine, Engine::tensor_copy);
+  EXPECT_EQ(note_of(k, "k/copy#0"), "no tensor copies: a stride of tensor 'A' is no multiple of 16 bytes");
+
+  std::string inside = outside;
+  const std::string copy = "  copy A[b * 64 :+ 64, 0 :+ 64] -> As\n";
+  inside.erase(inside.find(copy), copy.size());
+  inside.insert(inside.find("    gemm As"), copy);
+  const ir::Program p = *program_from(inside);
+  EXPECT_EQ(plan::find_op(planned(p).kernels[0], "k/ko/gemm#0")->engine, Engine::mma);
+  const plan::Schedule given = engines({{"k/ko/gemm#0", Engine::warpgroup_mma}});
+  const plan::Schedule asked = planned(p, TensorCopies::loads_and_stores, &given);
+  EXPECT_EQ(plan::find_op(asked.kernels[0], "k/ko/gemm#0")->engine, Engine::warpgroup_mma);
+  EXPECT_EQ(plan::find_op(asked.kernels[0], "k/ko/copy#0")->engine, Engine::tensor_copy);
+  EXPECT_EQ(plan::find_op(asked.kernels[0], "k/ko/copy#1")->engine, Engine::vector_copy);
+  EXPECT_EQ(planned(*program_from(text(""))).kernels[0].pipelines.size(), 2u);
+}
+
 // A tile that threads read is no tile of a product outside of loops.
 TEST(TensorLoads, AProductOfWrittenTilesStaysWithoutAProducer) {
   auto p = program_from(
