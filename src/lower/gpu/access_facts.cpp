@@ -28,15 +28,15 @@ int64_t operations_of(LoweringContext& k, const Walk& walk, int64_t width, const
 
 // What a walk with vectors of one width comes to.
 struct Width {
-  bool memory = false;    // it accesses more than registers
-  bool accepted = false;  // and has such vectors
+  bool registers = false;  // it accesses nothing else
+  bool accepted = false;   // it has such vectors
 };
 
 Width find_facts_of_width(LoweringContext& k, const Walk& walk, int64_t width, const EmitPoint& emit,
                           plan::OpAccessFacts& facts) {
   const Sizes before = sizes(k);
   Attempt attempt = try_walk(k, walk, width, emit);
-  const bool versions = attempt.lane_bounds && attempt.interior;
+  const bool versions = attempt.lane_bounds && attempt.interior, registers = attempt.registers;
   if (versions) {
     k.walk.assumed_interior = attempt.interior;
     attempt = try_walk(k, walk, width, emit);
@@ -44,7 +44,7 @@ Width find_facts_of_width(LoweringContext& k, const Walk& walk, int64_t width, c
   }
   drop_since(k, before);
   judge_vector(k, attempt, width, walk.origin);
-  const Width result{attempt.memory, attempt.wide && attempt.legal};
+  const Width result{registers, attempt.wide && attempt.legal};
   if (result.accepted && versions) {
     int64_t& edge = facts.edge_operations[width];
     edge = std::max(edge, operations_of(k, walk, 1, emit));
@@ -63,7 +63,7 @@ class WidthSearch {
     widest_ = 1;
     for (int64_t width = walk_.vector; width > 1 && !k_.failed(); width /= 2) {
       const Width found = find_facts_of_width(k_, walk_, width, emit_, facts_);
-      memory_ = found.memory;
+      memory_ = !found.registers;
       if (found.accepted) widest_ = std::max(widest_, width);
       if (!memory_ || (widest_ > 1 && !k_.facts->all_widths)) break;
     }

@@ -118,13 +118,13 @@ void judge_vector(LoweringContext& k, const Attempt& a, int64_t width, const std
 void inspect_vector(LoweringContext& k, const Nest& nest, const thread::Block& body, Attempt& result) {
   ir::ExprPool& e = k.out.exprs;
   if (nest.loops.empty() || nest.loops.back().form != thread::LoopForm::vectorized) return;
-  result.memory = false;
+  bool memory = false;
   const VarId lane = nest.loops.back().var;
   const int64_t width = nest.loops.back().extent;
   auto access = [&](MemoryId id, ExprId index, ExprId predicate) {
     const thread::Memory& m = k.out.memory(id);
     if (m.in_registers) return;
-    result.memory = true;
+    memory = true;
     const auto split = arith::split_affine(k.ctx, index, lane);
     if (!split || !split->stride || *split->stride != 1) return;
     // As it will stand: a bound of whole vectors is no longer one of elements.
@@ -155,6 +155,7 @@ void inspect_vector(LoweringContext& k, const Nest& nest, const thread::Block& b
       access(n.object, indices[0], indices.size() > 1 ? indices[1] : ExprId());
     }
   }
+  result.registers = !body.empty() && !memory;
 }
 
 }  // namespace tilegen::lower

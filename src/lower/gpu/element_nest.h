@@ -21,7 +21,7 @@ struct Attempt {
   thread::Block block;
   bool legal = true;         // every wide access is aligned
   bool wide = false;         // there is one
-  bool memory = true;        // an access may be to no register; told of vectors
+  bool registers = false;    // all accesses are to registers; told of vectors
   bool lane_bounds = false;  // predicates differ between the lanes of a vector
   ExprId interior;           // the block's accesses to tensors are all in bounds; invalid: not told
 };

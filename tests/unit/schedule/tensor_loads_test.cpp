@@ -55,7 +55,7 @@ TEST(TensorLoads, ATileOutsideOfLoopsComesFromAProducerToo) {
   EXPECT_EQ(s.kernels[0].pipelines[0].loop, "");
 }
 
-// Threads fill it where that costs no iteration's time; in the loop, where the product is given to warpgroups.
+// Threads fill it where that costs no iteration time; in the loop, where the product is given to warpgroups.
 TEST(TensorLoads, TilesThatTheEngineCannotCopyMayBeFilledByThreads) {
   const auto text = [](const char* q) {
     return R"(tl 1 program t
