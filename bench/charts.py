@@ -22,6 +22,7 @@ FAMILIES = (
     products.gemm_shapes,
     loops.loop_forms,
     loops.overlap,
+    loops.tiles,
     attention.attention,
     attention.attention_heads,
     attention.attention_forms,
@@ -34,7 +35,7 @@ FAMILIES = (
     rows.host_rows,
     attention.flash_attention_3,
 )
-RESULTS = ("h200", "loop_forms", "overlap", "gemm_host", "rows_host", "limits", "unsampled")
+RESULTS = ("h200", "loop_forms", "overlap", "tiles", "gemm_host", "rows_host", "limits", "unsampled")
 BLOCK = re.compile(r"^<!-- (\w+): written by bench/charts\.py -->\n(.*?)^<!-- /\1 -->\n", re.M | re.S)
 
 

@@ -1,4 +1,5 @@
-"""Programs under other forms of loops than one pipelined loop, and products beside other work, beside PyTorch."""
+"""Programs under other forms of loops than one pipelined loop, and products beside other work, beside PyTorch; tiles that
+threads read, by their own copies and by the copy engine."""
 
 import statistics
 
@@ -68,3 +69,20 @@ def overlap(results):
     return Family("overlap", chart, [
         Table(["program", "ours", "PyTorch's product alone", "ratio", "of the limit"], products),
         Table(["three products with exponentials between", "ours", "of the limit"], chains)])
+
+
+FORMS = {"gemv": "product with a vector", "column_sums": "sums of columns", "stream": "a * b + a", "transpose": "transposition, f32"}
+
+MEMORY = 4800  # GB/s, NVIDIA H200 data sheet
+
+
+def tiles(results):
+    rows = []
+    for r in results["tiles"]["rows"]:
+        middle = {who: statistics.median(ms) for who, ms in r["ms"].items()}
+        form, tile, threads, stages, size = r["name"].rsplit("_", 4)
+        rates = [r["bytes"] / 1e6 / middle[who] for who in ("threads", "engine")]
+        what = f"{FORMS[form]}, {size} rows, tiles of {tile}, {threads} threads, {stages} stages"
+        rows.append([what, *(f"{rate:.0f} GB/s" for rate in rates), *figures(middle["threads"] / middle["engine"], digits=3),
+                     *figures(rates[0] / MEMORY, digits=2)])
+    return Family("tiles", None, [Table(["program", "threads", "copy engine", "ratio", "threads, of 4.8 TB/s"], rows)])
