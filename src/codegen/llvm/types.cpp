@@ -59,8 +59,24 @@ Value* float_to_float(B& b, const MachineFeatures& f, DType to, Value* v) {
   return round_held(b, f, to, narrow_to_odd(b, v));
 }
 
+// More than the largest half, and odd.
+constexpr int64_t kBeyondHalf = (1 << 17) - 1;
+
+// LLVM takes the conversion of few significant bits to half, and on to float, for exact, however large the number
+// is. Beyond the largest half it is infinite: any other such number has the same result.
+Value* bounded_for_half(B& b, DType from, Value* v) {
+  if (ir::dtype_bits(from) < 32) return v;
+  const auto limit = [&](int64_t n) {
+    return llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(n), true);
+  };
+  if (!is_signed(from)) return b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, v, limit(kBeyondHalf));
+  Value* above = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, v, limit(-kBeyondHalf));
+  return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, above, limit(kBeyondHalf));
+}
+
 Value* int_to_float(B& b, const MachineFeatures& f, DType from, DType to, Value* v) {
   bool sign = is_signed(from);
+  if (to == DType::f16) v = bounded_for_half(b, from, v);
   auto convert = [&](Type* t) {
     return sign ? b.CreateSIToFP(v, shaped_like(v, t)) : b.CreateUIToFP(v, shaped_like(v, t));
   };

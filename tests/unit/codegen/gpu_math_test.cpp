@@ -23,9 +23,8 @@ thread::ThreadProgram cast(DType from, DType to) {
   return kb.p;
 }
 
-const DType kAll[] = {DType::f16, DType::bf16, DType::f32, DType::f64,    DType::i8,
-                      DType::u8,  DType::i32,  DType::i64, DType::boolean, DType::e4m3,
-                      DType::e5m2};
+const DType kAll[] = {DType::f16, DType::bf16, DType::f32,     DType::f64,  DType::i8,  DType::u8,
+                      DType::i32, DType::i64,  DType::boolean, DType::e4m3, DType::e5m2};
 
 TEST(GpuMath, FunctionsOfAllFloats) {
   std::vector<thread::ThreadProgram> all;
@@ -61,6 +60,13 @@ TEST(GpuMath, Casts) {
   EXPECT_HAS(compile_gpu(cast(DType::f32, DType::f16)).ptx, "cvt.rn.f16.f32");
   EXPECT_HAS(compile_gpu(cast(DType::f64, DType::i32)).ptx, "cvt.rzi.s32.f64");
   EXPECT_LACKS(compile_gpu(cast(DType::f32, DType::i32)).ptx, "setp");
+  // Large numbers of few significant bits are rounded all the same: to infinity.
+  GpuBuilder kb(256, "large");
+  MemoryId y = kb.tensor("y", DType::f32);
+  ir::ExprPool& e = kb.p.exprs;
+  const ir::ExprId large = e.cast(DType::f16, e.mul(kb.tid(), e.const_int(int64_t{1} << 62)));
+  kb.p.body = {kb.store(y, kb.tid(), e.cast(DType::f32, large))};
+  EXPECT_HAS(compile_gpu(kb.p).ptx, "cvt.rn.f16");
   // NaN becomes 0, which these instructions do not do by themselves.
   EXPECT_HAS(compile_gpu(cast(DType::f32, DType::i64)).ptx, "setp.nan.f32");
   EXPECT_HAS(compile_gpu(cast(DType::f16, DType::i64)).ptx, "setp.nan.f16");
