@@ -62,8 +62,8 @@ Value* float_to_float(B& b, const MachineFeatures& f, DType to, Value* v) {
 // More than the largest half, and odd.
 constexpr int64_t kBeyondHalf = (1 << 17) - 1;
 
-// LLVM takes the conversion of few significant bits to half, and on to float, for exact, however large the number
-// is. Beyond the largest half it is infinite: any other such number has the same result.
+// LLVM takes the conversion of few significant bits to half, and on to float, for exact, however large the
+// number is. Beyond the largest half it is infinite: any other such number has the same result.
 Value* bounded_for_half(B& b, DType from, Value* v) {
   if (ir::dtype_bits(from) < 32) return v;
   const auto limit = [&](int64_t n) {
