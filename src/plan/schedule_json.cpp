@@ -344,12 +344,6 @@ std::optional<E> read_entry(const JsonCursor& c) {
   return c && read_fields(c, entry, names) ? std::optional<E>(std::move(entry)) : std::nullopt;
 }
 
-// One object with the threads and registers of a producer was the form of earlier schedules.
-std::vector<RolePlan> read_roles(const JsonCursor& list) {
-  if (list.kind() == JsonKind::object && has_earlier_keys(list)) return {};
-  return read_entries<RolePlan>(list);
-}
-
 KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
   KernelSchedule k;
   if (has_earlier_keys(c)) return k;
@@ -359,7 +353,9 @@ KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
   k.kernel = names.read(c.required("kernel"));
   if (const JsonCursor t = c.optional("threads")) k.threads = t.integer(1, kMaxNumber, 1);
   k.raster = read_entry<RasterPlan>(c.optional("raster"));
-  if (const JsonCursor list = c.optional("roles")) k.roles = read_roles(list);
+  const JsonCursor roles = c.optional("roles");
+  if (roles && !(roles.kind() == JsonKind::object && has_earlier_keys(roles)))
+    k.roles = read_entries<RolePlan>(roles);
   k.persistence = read_entry<PersistencePlan>(c.optional("persistence"));
   k.cluster = read_entry<ClusterPlan>(c.optional("cluster"));
   k.launch = read_entry<LaunchPlan>(c.optional("launch"));
