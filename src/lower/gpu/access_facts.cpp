@@ -52,33 +52,17 @@ Width find_facts_of_width(LoweringContext& k, const Walk& walk, int64_t width, c
   return result;
 }
 
-// The widest vectors that the walk can have.
-class WidthSearch {
- public:
-  WidthSearch(LoweringContext& k, const Walk& walk, const EmitPoint& emit, plan::OpAccessFacts& facts)
-      : k_(k), walk_(walk), emit_(emit), facts_(facts) {}
-
-  void run() {
-    if (!memory_) return;
-    widest_ = 1;
-    for (int64_t width = walk_.vector; width > 1 && !k_.failed(); width /= 2) {
-      const Width found = find_facts_of_width(k_, walk_, width, emit_, facts_);
-      memory_ = !found.registers;
-      if (found.accepted) widest_ = std::max(widest_, width);
-      if (!memory_ || (widest_ > 1 && !k_.facts->all_widths)) break;
-    }
-    note_widest(k_, walk_.origin, widest_);
+// The widest vectors that the walk can have, as masks are known.
+int64_t find_widest(LoweringContext& k, const Walk& walk, const EmitPoint& emit, plan::OpAccessFacts& facts) {
+  int64_t widest = 1;
+  for (int64_t width = walk.vector; width > 1 && !k.failed(); width /= 2) {
+    const Width found = find_facts_of_width(k, walk, width, emit, facts);
+    if (found.accepted) widest = std::max(widest, width);
+    if (found.registers || (widest > 1 && !k.facts->all_widths)) break;
   }
-  int64_t widest() const { return widest_; }
-
- private:
-  LoweringContext& k_;
-  const Walk& walk_;
-  const EmitPoint& emit_;
-  plan::OpAccessFacts& facts_;
-  bool memory_ = true;  // none: no width has vectors, whatever is known of masks
-  int64_t widest_ = 1;
-};
+  note_widest(k, walk.origin, widest);
+  return widest;
+}
 
 }  // namespace
 
@@ -91,21 +75,21 @@ void note_widest(LoweringContext& k, const std::string& op, int64_t width) {
 void find_facts(LoweringContext& k, const Walk& walk, const EmitPoint& emit) {
   plan::OpAccessFacts& facts = facts_of(k, walk.origin);
   facts.in_memory = walk.in_memory;
-  WidthSearch widths(k, walk, emit, facts);
+  int64_t widest = 1;
   if (const ExprId clear = unmasked(k, walk, emit)) {
     facts.masked = true;
     k.walk.mask_known = clear;
-    widths.run();
+    find_widest(k, walk, emit, facts);
     facts.unmasked_operations =
         std::max(facts.unmasked_operations, operations_of(k, walk, widest_of(walk, facts), emit));
     k.walk.mask_known = ExprId();
     k.walk.mask_open = true;
-    widths.run();
+    widest = find_widest(k, walk, emit, facts);
     k.walk.mask_open = false;
   } else {
-    widths.run();
+    widest = find_widest(k, walk, emit, facts);
   }
-  if (widths.widest() > 1 && !k.facts->all_widths) return;
+  if (widest > 1 && !k.facts->all_widths) return;
   const Sizes before = sizes(k);
   try_walk(k, walk, 1, emit);  // what is unrolled
   drop_since(k, before);
