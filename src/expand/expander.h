@@ -58,7 +58,7 @@ class Expander {
   bool persistent() const { return schedule_.persistence && schedule_.persistence->persistent; }
   // The statement, or one inside it, is a copy that the producer makes.
   bool fills_pipeline(StmtId id) const;
-  // ... the producer that is being expanded.
+  // The same of the producer that is being expanded.
   bool is_produced_here(StmtId id) const;
   // The statement, or one inside it, reads or writes one of the values.
   bool touches(StmtId id, const std::set<int>& values) const;

@@ -16,12 +16,12 @@ struct Use {
 }  // namespace
 
 WrittenTiles::WrittenTiles(const Expander& x, const std::vector<ConsumerUnit>& order)
-    : x_(x), before_(order.size(), SyncScope::none), after_(order.size(), SyncScope::none) {
+    : x_(x), before_(order.size()), after_(order.size()) {
   for (const analysis::ThreadWrittenOperand& w : x.written()) place(w, order);
 }
 
 void WrittenTiles::place(const analysis::ThreadWrittenOperand& w, const std::vector<ConsumerUnit>& order) {
-  const SyncScope those = w.own_rows ? SyncScope::warpgroup : SyncScope::role;
+  const Scope those = w.own_rows ? Scope::warpgroup : Scope::role;
   std::vector<Use> uses;
   size_t inside = 0;  // writers
   for (size_t at = 0; at < order.size(); ++at) {
@@ -42,22 +42,22 @@ void WrittenTiles::place(const analysis::ThreadWrittenOperand& w, const std::vec
     if (uses[i].product) continue;
     if (uses[(i + 1) % uses.size()].product) raise(after_[uses[i].at], those);
     if (uses[(i + uses.size() - 1) % uses.size()].product && !w.own_rows && !x_.has_slots(w.value))
-      raise(before_[uses[i].at], SyncScope::role);
+      raise(before_[uses[i].at], Scope::role);
   }
   if (inside == w.writers.size()) return;
   raise(enter_, those);
   const StmtId loop = x_.tree().parent(order.front().stmt);
   const bool again =
       x_.persistent() || w.writers.back() > w.products.front() || !x_.tree().around(loop).empty();
-  if (again && !w.own_rows) raise(leave_, SyncScope::role);
+  if (again && !w.own_rows) raise(leave_, Scope::role);
 }
 
-void WrittenTiles::meet(SyncScope m, Block& out) {
-  if (m != SyncScope::none) emit(out, Barrier{m == SyncScope::warpgroup ? Scope::warpgroup : Scope::role});
+void WrittenTiles::meet(Meet m, Block& out) {
+  if (m) emit(out, Barrier{*m});
 }
 
-void WrittenTiles::hand_over(SyncScope m, Block& out) {
-  if (m == SyncScope::none) return;
+void WrittenTiles::hand_over(Meet m, Block& out) {
+  if (!m) return;
   emit(out, Fence{});
   meet(m, out);
 }

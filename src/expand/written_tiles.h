@@ -9,6 +9,9 @@
 // products of the iteration before are awaited before it.
 #pragma once
 
+#include <algorithm>
+#include <optional>
+
 #include "expand/consumer_units.h"
 
 namespace tilegen::expand {
@@ -25,19 +28,20 @@ class WrittenTiles {
   void before(size_t at, Block& out) const { meet(before_[at], out); }
   bool after(size_t at, Block& out) const {
     hand_over(after_[at], out);
-    return after_[at] != SyncScope::none;
+    return after_[at].has_value();
   }
 
  private:
-  enum class SyncScope : uint8_t { none, warpgroup, role };
+  // Who meets; the role's threads rather than a warpgroup's, these rather than nobody.
+  using Meet = std::optional<Scope>;
   void place(const analysis::ThreadWrittenOperand& w, const std::vector<ConsumerUnit>& order);
-  static void raise(SyncScope& m, SyncScope to) { m = m < to ? to : m; }
-  static void meet(SyncScope m, Block& out);
-  static void hand_over(SyncScope m, Block& out);
+  static void raise(Meet& m, Scope to) { m = std::max(m, Meet(to)); }
+  static void meet(Meet m, Block& out);
+  static void hand_over(Meet m, Block& out);
 
   const Expander& x_;
-  std::vector<SyncScope> before_, after_;  // by place in the order
-  SyncScope enter_ = SyncScope::none, leave_ = SyncScope::none;
+  std::vector<Meet> before_, after_;  // by place in the order
+  Meet enter_, leave_;
 };
 
 }  // namespace tilegen::expand
