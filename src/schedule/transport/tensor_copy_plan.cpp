@@ -141,8 +141,10 @@ Expected<std::vector<plan::PipelinePlan>> plan_copy_pipelines(const ir::Program&
     plan::PipelinePlan c;
     if (g.loop) c.loop = paths[g.loop.value];
     c.name = g.loop ? c.loop : p.kernels[static_cast<size_t>(kernel)].name;
-    if (!g.loop || beside > 1)
-      c.name += ":" + p.buffer(ops.values[static_cast<size_t>(*g.values.begin())].buffer).name;
+    if (!g.loop || beside > 1) {
+      const std::string& value = ops.values[static_cast<size_t>(*g.values.begin())].name;
+      c.name += value.substr(value.find(':'));
+    }
     for (int v : g.values) c.values.push_back(ops.values[static_cast<size_t>(v)].name);
     pipelines.push_back(std::move(c));
   }
