@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "arith/period.h"
 #include "arith/prove.h"
 #include "arith/simplify.h"
 #include "expression_sampler.h"
@@ -51,7 +52,8 @@ struct Case {
     std::string s;
     for (const auto& v : sampler.vars)
       s += v.name + (v.bound ? " in [" + std::to_string(v.lo) + "," + std::to_string(v.hi) + "]/" +
-                                   std::to_string(v.divisor) + " " : " data ");
+                                   std::to_string(v.divisor) + " "
+                             : " data ");
     return assumed.valid() ? s + "given " + sampler.text(assumed) : s;
   }
 };
@@ -74,10 +76,12 @@ void check_index(Case& c, Tally* tally) {
     tally->samples++;
     ASSERT_EQ(v, c.sampler.eval(s, a)) << c.sampler.text(e) << "\n became " << c.sampler.text(s) << "\n"
                                        << c.facts();
-    ASSERT_TRUE(r.contains(v)) << c.sampler.text(e) << " = " << v << " outside [" << r.lo << ", "
-                                        << r.hi << "]\n" << c.facts();
+    ASSERT_TRUE(r.contains(v)) << c.sampler.text(e) << " = " << v << " outside [" << r.lo << ", " << r.hi
+                               << "]\n"
+                               << c.facts();
     ASSERT_TRUE(d == 0 ? v == 0 : v % d == 0)
-        << c.sampler.text(e) << " = " << v << " not divisible by " << d << "\n" << c.facts();
+        << c.sampler.text(e) << " = " << v << " not divisible by " << d << "\n"
+        << c.facts();
   }
 }
 
@@ -92,8 +96,8 @@ void check_condition(Case& c, Tally* tally) {
     if (!c.sample(&a)) break;
     const int64_t v = c.sampler.eval(e, a);
     tally->samples++;
-    ASSERT_EQ(v, c.sampler.eval(s, a))
-        << c.sampler.text(e) << "\n became " << c.sampler.text(s) << "\n" << c.facts();
+    ASSERT_EQ(v, c.sampler.eval(s, a)) << c.sampler.text(e) << "\n became " << c.sampler.text(s) << "\n"
+                                       << c.facts();
     ASSERT_FALSE(always && !v) << "proved but false: " << c.sampler.text(e) << "\n" << c.facts();
     ASSERT_FALSE(never && v) << "refuted but true: " << c.sampler.text(e) << "\n" << c.facts();
   }
@@ -120,6 +124,35 @@ TEST(ArithProperty, DataExpressionsThatWrap) { run(200000, rounds(1500), {.data 
 TEST(ArithProperty, EdgesOfTheTypes) { run(300000, rounds(2000), {.data = true, .edges = true}, false); }
 TEST(ArithProperty, EdgesOfTheTypesUnderAssumptions) {
   run(400000, rounds(1500), {.data = true, .edges = true}, true);
+}
+
+// After a whole number of periods an expression has the value that it had.
+TEST(ArithProperty, ExpressionsRepeatThemselvesAfterTheirPeriod) {
+  int64_t told = 0, compared = 0;
+  for (int seed = 0; seed < rounds(6000); ++seed) {
+    Case c(static_cast<uint64_t>(500000 + seed), {.data = seed % 2 == 1, .edges = seed % 5 == 0}, false);
+    const ExprId e = c.sampler.random_index(4);
+    for (size_t v = 0; v < c.sampler.vars.size(); ++v) {
+      const testing::SampledVar& var = c.sampler.vars[v];
+      if (!var.bound || !depends_on(c.sampler.pool, e, ir::VarId(v))) continue;
+      const auto period = period_of(c.ctx, e, ir::VarId(v), 4096);
+      if (!period) continue;
+      ++told;
+      for (int i = 0; i < kSamples; ++i) {
+        Assignment a;
+        if (!c.sample(&a)) break;
+        const int64_t before = c.sampler.eval(e, a), step = *period * var.divisor * c.sampler.pick(1, 9);
+        if (a.vars[v] > var.hi - step) continue;
+        a.vars[v] += step;
+        ++compared;
+        ASSERT_EQ(c.sampler.eval(e, a), before)
+            << c.sampler.text(e) << " every " << *period << " of " << var.name << "\n"
+            << c.facts();
+      }
+    }
+  }
+  EXPECT_GT(told, rounds(6000) / 50);
+  EXPECT_GT(compared, told);
 }
 
 // Operands at the edges of the types: what the interval functions answer holds each result over the integers.

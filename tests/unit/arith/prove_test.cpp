@@ -1,6 +1,7 @@
 // What is proven of concrete expressions: guards, ranges, affine forms.
 #include <functional>
 
+#include "arith/period.h"
 #include "expression_operators.h"
 
 namespace tilegen::arith {
@@ -124,6 +125,20 @@ TEST_F(Simplify, SplitsAffineExpressions) {
   EXPECT_EQ(affine->terms.at(v.id), 1);
   EXPECT_EQ(text(from_affine(ctx, *affine)), "i*4 + v + 9");
   EXPECT_FALSE(to_affine(ctx, pool.const_float(1.0, DType::f32)));
+}
+
+TEST_F(Simplify, PeriodsOfRemainders) {
+  const X i = counter("i"), t = digit("t", 64), far = data("far");
+  const auto period = [&](X x) { return period_of(ctx, x.id, id(i), 64).value_or(0); };
+  EXPECT_EQ(period(t * 4), 1);
+  EXPECT_EQ(period(i % 4), 4);
+  EXPECT_EQ(period((i * 6 + t) % 8), 4);
+  EXPECT_EQ(period((i % 4) * 3 + (i + t) % 6), 12);
+  EXPECT_EQ(period(t + (i % 4 * 8 + t) % 16 / 2), 4);
+  EXPECT_EQ(period(i), 0);
+  EXPECT_EQ(period(i / 2 % 2), 0);          // 4, which is not looked for
+  EXPECT_EQ(period(i % 65), 0);             // more than 64
+  EXPECT_EQ(period((i * 6 + far) % 8), 0);  // the sum may overflow
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ TEST_F(Simplify, WorksBelowLoadsCastsAndFloats) {
   X f = load(DType::f32, (i + 8) / 8), g = load(DType::f32, (i * 3) % 3);
   EXPECT_EQ(of(f + g * f), "m0[1] + m0[0]*m0[1]");
   EXPECT_EQ(of({&pool, pool.cast(DType::f32, ((i + 8) - i).id)}), "8.000000");
-  EXPECT_EQ(of({&pool, pool.cast(DType::i64, load(DType::i32, i - i).id)}) , "i64(m0[0])");
+  EXPECT_EQ(of({&pool, pool.cast(DType::i64, load(DType::i32, i - i).id)}), "i64(m0[0])");
   ExprId guarded[] = {(i * 2).id, (i < 8).id};
   EXPECT_EQ(of({&pool, pool.load(ir::ObjectId(0), DType::f16, guarded)}), "m0[i*2]");
   X u = load(DType::u8, i);
