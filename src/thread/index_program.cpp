@@ -88,7 +88,21 @@ IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const KnownLoa
     steps_.push_back(s);
   }
   std::sort(vars_.begin(), vars_.end());
+  vars_.erase(std::unique(vars_.begin(), vars_.end()), vars_.end());
+  last_.resize(vars_.size());
   values_.resize(steps_.size());
+  for (const Step& s : steps_) {
+    uint64_t depends = s.data.valid() ? kData : 0;
+    for (int operand : {s.a, s.b, s.c})
+      if (operand >= 0) depends |= depends_[static_cast<size_t>(operand)];
+    if (s.op == ExprOp::var) depends |= bit_of(ir::VarId(static_cast<size_t>(s.imm)));
+    depends_.push_back(depends);
+  }
+}
+
+uint64_t IndexProgram::bit_of(ir::VarId v) const {
+  const auto at = std::lower_bound(vars_.begin(), vars_.end(), v) - vars_.begin();
+  return uint64_t{1} << (at % kDataBit);
 }
 
 bool IndexProgram::depends_on(ir::VarId v) const { return std::binary_search(vars_.begin(), vars_.end(), v); }
@@ -163,7 +177,15 @@ IndexProgram::Value IndexProgram::run_other(const Step& s) const {
 
 std::optional<int64_t> IndexProgram::eval(const PointValues& at) const {
   if (steps_.empty()) return std::nullopt;
-  for (size_t i = 0; i < steps_.size(); ++i) values_[i] = run(steps_[i], at);
+  uint64_t changed = kData;
+  for (size_t i = 0; i < vars_.size(); ++i) {
+    const auto& now = at[vars_[i]];
+    if (now != last_[i]) changed |= uint64_t{1} << (i % kDataBit);
+    last_[i] = now;
+  }
+  for (size_t i = 0; i < steps_.size(); ++i)
+    if (!evaluated_ || (depends_[i] & changed)) values_[i] = run(steps_[i], at);
+  evaluated_ = true;
   if (!values_.back().known) return std::nullopt;
   return values_.back().v;
 }
@@ -173,6 +195,7 @@ void IndexProgram::eval_along(ir::VarId v, int64_t count, const PointValues& at,
   values.assign(static_cast<size_t>(count), std::nullopt);
   if (steps_.empty()) return;
   if (!v.valid() || !depends_on(v)) return values.assign(static_cast<size_t>(count), eval(at));
+  evaluated_ = false;  // values are kept for steps that do not depend on v alone
   rows_.resize(steps_.size());
   const auto varies = [&](int i) { return i >= 0 && !rows_[static_cast<size_t>(i)].empty(); };
   for (size_t i = 0; i < steps_.size(); ++i) {

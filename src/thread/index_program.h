@@ -78,6 +78,9 @@ class IndexProgram {
     bool index = false;  // i64 arithmetic
     ir::ObjectId data;   // load: of what
   };
+  static constexpr int kDataBit = 63;  // what depends on `data` memory
+  static constexpr uint64_t kData = uint64_t{1} << kDataBit;
+  uint64_t bit_of(ir::VarId v) const;
   static Value of_type(ir::DType type, int64_t v);
   Value run(const Step& s, const PointValues& at) const;
   Value run_other(const Step& s) const;
@@ -88,6 +91,11 @@ class IndexProgram {
   std::set<ir::ObjectId> data_;
   bool reads_memory_ = false;
   mutable std::vector<Value> values_;
+  // Steps whose variables are as they were have the value that they had. By step: the variables that it
+  // depends on, as bits; by variable: what it was.
+  std::vector<uint64_t> depends_;
+  mutable std::vector<std::optional<int64_t>> last_;
+  mutable bool evaluated_ = false;
   // of the steps that depend on the variable; empty: the others
   mutable std::vector<std::vector<Value>> rows_;
 };
