@@ -1,8 +1,9 @@
 // What accesses touch, point by point: threads and the iterations of small loops are enumerated.
 #include <algorithm>
 #include <functional>
-#include <tuple>
+#include <numeric>
 
+#include "arith/period.h"
 #include "arith/prove.h"
 #include "sync/conflicts.h"
 
@@ -19,13 +20,12 @@ namespace {
 // Evaluations one comparison may take.
 constexpr int64_t kEvaluations = 65536;
 constexpr int64_t kMaxTogether = 64;  // iterations of common loops looked at one by one
-constexpr int32_t kMany = -2;
-constexpr int32_t kWarps = -16;  // warp w, each lane of which may write the element, is kWarps - w
-
 struct Range {
   VarId var;
   int64_t extent = 1;
 };
+
+using Row = std::vector<std::optional<int64_t>>;  // by thread
 
 // Calls visit() at every point of the ranges; false when visit stopped it.
 template <class Visit>
@@ -108,101 +108,102 @@ ConflictOracle::Touched ConflictOracle::touched(int id, const Assigned& assigned
   const thread::Memory& m = p_.memory((*this)[id].access.memory);
   const int64_t slot_elements = m.slots > 1 ? m.elements / m.slots : 0;
   const bool wraps = base && !base->empty() && slot_elements > 0 &&
-                     (base->front().first + shift < 0 || base->back().last + shift >= slot_elements);
+                     (base->first() + shift < 0 || base->last() + shift >= slot_elements);
   return wraps ? Touched{footprint(id, assigned), 0} : Touched{base, shift};
 }
 
-const ConflictOracle::Footprint* ConflictOracle::footprint(int id, const Assigned& assigned) {
-  auto [it, fresh] = footprints_.try_emplace({id, assigned});
-  std::optional<Footprint>& result = it->second;
-  if (!fresh) return result ? &*result : nullptr;
-  const AccessClass& c = (*this)[id];
-  const IndexProgram index(p_.exprs, c.within);
+bool ConflictOracle::for_each_access(const AccessClass& c, ExprId e, const Assigned& assigned,
+                                     const std::function<bool(int64_t, int64_t)>& visit) const {
+  const IndexProgram index(p_.exprs, e);
   std::vector<IndexProgram> conditions;
-  for (ExprId e : told_conditions(c)) conditions.emplace_back(p_.exprs, e);
+  for (ExprId x : told_conditions(c)) conditions.emplace_back(p_.exprs, x);
   auto depends = [&](VarId v) {
     return index.depends_on(v) || std::any_of(conditions.begin(), conditions.end(),
                                               [&](const IndexProgram& p) { return p.depends_on(v); });
   };
-  const thread::Memory& m = p_.memory(c.access.memory);
-  const int64_t slot_elements = m.slots > 1 ? m.elements / m.slots : 0;
   PointValues values(p_.vars.size());
   std::vector<Range> ranges;
-  if (p_.thread_var.valid()) ranges.push_back({p_.thread_var, p_.threads});
   if (c.access.lane.valid()) ranges.push_back({c.access.lane, c.access.lanes});
   for (const OpenLoop& l : c.loops) {
     if (!depends(l.var)) continue;
     if (auto at = assigned.find(l.var); at != assigned.end())
       values.set(l.var, at->second);
     else if (l.extent < 0)
-      return nullptr;
+      return false;
     else
       ranges.push_back({l.var, l.extent});
   }
-  if (points(ranges) > kEvaluations) return nullptr;
-  Footprint runs;
-  const bool complete = for_each_point(ranges, values, [&] {
-    for (const IndexProgram& condition : conditions)
-      if (condition.eval(values) == 0) return true;
-    const auto first = index.eval(values);
-    if (!first) return false;
-    int32_t thread = p_.thread_var.valid() ? static_cast<int32_t>(*values[p_.thread_var]) : 0;
-    if (c.access.collective) {
-      if (c.access.row_lanes > 0 && thread % p_.machine.warp >= c.access.row_lanes) return true;
-      thread = kWarps - thread / p_.machine.warp;
+  const int64_t threads = p_.thread_var.valid() ? p_.threads : 1;
+  if (points(ranges) * threads > kEvaluations) return false;
+  Row firsts;
+  std::vector<Row> holds(conditions.size());
+  return for_each_point(ranges, values, [&] {
+    index.eval_along(p_.thread_var, threads, values, firsts);
+    for (size_t i = 0; i < conditions.size(); ++i)
+      conditions[i].eval_along(p_.thread_var, threads, values, holds[i]);
+    for (size_t t = 0; t < firsts.size(); ++t) {
+      if (std::any_of(holds.begin(), holds.end(), [&](const Row& row) { return row[t] == 0; })) continue;
+      if (!firsts[t] || !visit(*firsts[t], static_cast<int64_t>(t))) return false;
     }
+    return true;
+  });
+}
+
+bool ConflictOracle::stays_below(const AccessClass& c, ExprId e, int64_t size) const {
+  return for_each_access(c, e, {}, [&](int64_t first, int64_t) {
+    return first >= 0 && first + c.access.offset + c.access.count <= size;
+  });
+}
+
+const Footprint* ConflictOracle::footprint(int id, const Assigned& assigned) {
+  auto [it, fresh] = footprints_.try_emplace({id, assigned});
+  std::optional<Footprint>& result = it->second;
+  if (!fresh) return result ? &*result : nullptr;
+  const AccessClass& c = (*this)[id];
+  const thread::Memory& m = p_.memory(c.access.memory);
+  const int64_t slot_elements = m.slots > 1 ? m.elements / m.slots : 0;
+  Footprint found(p_.machine);
+  const bool complete = for_each_access(c, c.within, assigned, [&](int64_t first, int64_t thread) {
+    if (c.access.collective && c.access.row_lanes > 0 && thread % p_.machine.warp >= c.access.row_lanes)
+      return true;
+    const auto add = [&](int64_t begin, int64_t last) {
+      c.access.collective ? found.add_of_warp(begin, last, thread) : found.add(begin, last, thread);
+    };
     if (slot_elements == 0) {
-      runs.push_back({*first, *first + c.access.count - 1, thread});
+      add(first, first + c.access.count - 1);
       return true;
     }
     for (int64_t i = 0, run = 0; i < c.access.count; i += run) {
-      const int64_t at = ((*first + i) % slot_elements + slot_elements) % slot_elements;
+      const int64_t at = ((first + i) % slot_elements + slot_elements) % slot_elements;
       run = std::min(c.access.count - i, slot_elements - at);
-      runs.push_back({at, at + run - 1, thread});
+      add(at, at + run - 1);
     }
     return true;
   });
   if (!complete) return nullptr;
-  put_in_order(runs);
-  result = std::move(runs);
+  found.close();
+  result = std::move(found);
   return &*result;
 }
 
-// Sorts the runs and joins those that overlap; where they belong to different threads the whole belongs to
-// many.
-void ConflictOracle::put_in_order(Footprint& f) {
-  std::sort(f.begin(), f.end(), [](const Run& a, const Run& b) {
-    return std::tie(a.first, a.last, a.thread) < std::tie(b.first, b.last, b.thread);
-  });
-  Footprint out;
-  for (const Run& r : f) {
-    const bool overlaps = !out.empty() && r.first <= out.back().last;
-    const bool continues = !out.empty() && r.first == out.back().last + 1 && r.thread == out.back().thread;
-    if (!overlaps && !continues) {
-      out.push_back(r);
-      continue;
-    }
-    out.back().last = std::max(out.back().last, r.last);
-    if (out.back().thread != r.thread) out.back().thread = kMany;
-  }
-  f = std::move(out);
+std::optional<Meeting> ConflictOracle::meet(const Touched& a, const Touched& b) {
+  if (!a.footprint || !b.footprint) return std::nullopt;
+  return Footprint::meet(*a.footprint, a.shift, *b.footprint, b.shift);
 }
 
-Meeting ConflictOracle::meet(Touched a, Touched b) {
-  Meeting result = Meeting::disjoint;
-  const Footprint &x = *a.footprint, &y = *b.footprint;
-  for (size_t i = 0, k = 0; i < x.size() && k < y.size();) {
-    if (x[i].last + a.shift < y[k].first + b.shift) {
-      ++i;
-    } else if (y[k].last + b.shift < x[i].first + a.shift) {
-      ++k;
-    } else {
-      if (x[i].thread != y[k].thread || x[i].thread < 0) return Meeting::clash;
-      result = Meeting::same_thread;
-      x[i].last + a.shift < y[k].last + b.shift ? ++i : ++k;
+// Iterations of the loop after which both touch the same again; 0: not known, or too many.
+int64_t ConflictOracle::common_period(int a, int b, VarId loop) {
+  int64_t period = 1;
+  for (int id : {a, b}) {
+    std::vector<ExprId> parts = told_conditions((*this)[id]);
+    parts.push_back((*this)[id].within);
+    for (ExprId part : parts) {
+      const auto own = arith::period_of(ctx_, part, loop, kMaxTogether);
+      if (!own) return 0;
+      period = std::lcm(period, *own);
     }
   }
-  return result;
+  return period <= kMaxTogether ? period : 0;
 }
 
 // Loops that both stand in, at known distances, are walked together; everything else apart. Different slots
@@ -224,10 +225,18 @@ Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bind
     const auto other = (*this)[b].binding_of(b_at, l.var);
     const Binding own = a_at[i];
     const bool relative = own.kind == Binding::Kind::back || own.kind == Binding::Kind::far;
-    if (l.extent < 0 || !relative || !other || other->kind != Binding::Kind::back || !inside(0, l.var) ||
-        !inside(1, l.var))
+    if (!relative || !other || other->kind != Binding::Kind::back || !inside(0, l.var) || !inside(1, l.var))
       continue;
-    common.push_back({l.var, l.extent});
+    // Iterations of a loop of any length are those of a period, at all distances that are asked for.
+    int64_t extent = l.extent;
+    if (extent < 0 || extent > kMaxTogether) {
+      const int64_t period = common_period(a, b, l.var);
+      const int64_t far = own.kind == Binding::Kind::far ? period : 0;
+      const int64_t walked = period + far + std::max(own.value, other->value);
+      if (period > 0 && (extent < 0 || walked < extent)) extent = walked;
+    }
+    if (extent < 0) continue;
+    common.push_back({l.var, extent});
     distance[0].push_back(own);
     distance[1].push_back(*other);
   }
@@ -247,9 +256,8 @@ Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bind
       later[common[i].var] = *values[common[i].var] - distance[1][i].value;
     for (const Range& r : common)
       if (later[r.var] < 0) return true;
-    const Touched x = touched(a, earlier), y = touched(b, later);
-    if (!x.footprint || !y.footprint) return false;
-    result = std::max(result, meet(x, y));
+    const auto met = meet(touched(a, earlier), touched(b, later));
+    result = std::max(result, met.value_or(Meeting::clash));
     return result != Meeting::clash;
   };
   std::function<bool(size_t, std::map<VarId, int64_t>)> earlier_points =

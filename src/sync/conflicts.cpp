@@ -25,13 +25,15 @@ ConflictOracle::ConflictOracle(thread::ThreadProgram& p) : p_(p), ctx_(p.exprs) 
   }
 }
 
-// index = slot * size + (what is in [0, size)).
-ExprId ConflictOracle::slot_of(const SyncAccess& a) {
+// index = slot * size + (what is in [0, size)): sets both. The loops are known.
+void ConflictOracle::part_slot(AccessClass& c) {
+  const SyncAccess& a = c.access;
   const thread::Memory& m = p_.memory(a.memory);
-  if (m.slots <= 1) return ExprId();
+  c.within = a.index;
+  if (m.slots <= 1) return;
   const int64_t size = m.elements / m.slots;
   auto sum = arith::to_affine(ctx_, a.index);
-  if (!sum) return ExprId();
+  if (!sum) return;
   arith::Affine slot, within;
   for (const auto& [atom, coefficient] : sum->terms) {
     if (coefficient % size == 0)
@@ -41,11 +43,15 @@ ExprId ConflictOracle::slot_of(const SyncAccess& a) {
   }
   within.constant = sum->constant % size;
   slot.constant = sum->constant / size;
-  const arith::Interval range = arith::range_of(ctx_, arith::from_affine(ctx_, within));
-  ExprId result = range.lo >= 0 && range.hi < size
-                      ? arith::from_affine(ctx_, slot)
-                      : arith::simplify(ctx_, p_.exprs.floordiv(a.index, p_.exprs.const_int(size)));
-  return arith::depends_on(p_.exprs, result, p_.thread_var) ? ExprId() : result;
+  const ExprId rest = arith::from_affine(ctx_, within);
+  const arith::Interval range = arith::range_of(ctx_, rest);
+  const bool stays = (range.lo >= 0 && range.hi < size) || stays_below(c, rest, size);
+  const ExprId result = stays ? arith::from_affine(ctx_, slot)
+                              : arith::simplify(ctx_, p_.exprs.floordiv(a.index, p_.exprs.const_int(size)));
+  if (arith::depends_on(p_.exprs, result, p_.thread_var)) return;
+  ir::ExprPool& e = p_.exprs;
+  c.slot = result;
+  c.within = stays ? rest : arith::simplify(ctx_, e.sub(a.index, e.mul(result, size)));
 }
 
 int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& around,
@@ -55,13 +61,9 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
   auto mark = ctx_.mark();
   if (access.lane.valid()) ctx_.bind(access.lane, 0, access.lanes - 1);
   for (const OpenLoop& l : around) ctx_.bind(l.var, 0, l.extent > 0 ? l.extent - 1 : thread::kMaxIterations);
-  c.slot = slot_of(access);
-  c.within = access.index;
-  if (c.slot) {
-    const thread::Memory& m = p_.memory(access.memory);
-    ir::ExprPool& e = p_.exprs;
-    c.within = arith::simplify(ctx_, e.sub(access.index, e.mul(c.slot, m.elements / m.slots)));
-  }
+  c.loops = around;
+  part_slot(c);
+  c.loops.clear();
   ctx_.rollback(mark);
   // Rows that a warp loads are told apart by slot only.
   if (access.collective && !access.write) c.access.index = c.within = c.access.predicate = ExprId();
@@ -166,6 +168,8 @@ Meeting ConflictOracle::compare(int a, const Bindings& a_at, int b, const Bindin
   // Tiles are small and their footprints are kept; places in tensors are seldom known by number.
   const bool tile = p_.memory(x.access.memory).space == thread::Space::shared;
   if (!tile && apart(a, a_at, b, b_at)) return Meeting::disjoint;
+  if (x.loops.empty() && y.loops.empty())
+    if (const auto met = meet(touched(a, {}), touched(b, {}))) return *met;
   const Meeting met = enumerate(a, a_at, b, b_at);
   return tile && met != Meeting::disjoint && apart(a, a_at, b, b_at) ? Meeting::disjoint : met;
 }

@@ -6,15 +6,16 @@
 // happens within a slot by enumerating threads and the iterations of small loops, up to a bound.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "arith/context.h"
+#include "sync/footprint.h"
 #include "thread/index_program.h"
 #include "thread/sync_accesses.h"
 
@@ -50,12 +51,6 @@ struct AccessClass {
   ir::ExprId within;  // index without the slot's part; invalid: anywhere in it
 };
 
-enum class Meeting : uint8_t {
-  disjoint,     // no element in common
-  same_thread,  // whatever they share belongs to one thread
-  clash
-};
-
 class ConflictOracle {
  public:
   explicit ConflictOracle(thread::ThreadProgram& p);
@@ -76,7 +71,9 @@ class ConflictOracle {
     Meeting meeting;
   };
 
-  ir::ExprId slot_of(const thread::SyncAccess& a);
+  void part_slot(AccessClass& c);
+  // Wherever the access happens, 0 <= e < size, as far as points can be looked at one by one.
+  bool stays_below(const AccessClass& c, ir::ExprId e, int64_t size) const;
   // Ranges of the two indices, as far as they differ, have no element in common.
   bool apart(int a, const Bindings& a_at, int b, const Bindings& b_at);
   ir::ExprId bound_slot(int id, const Bindings& at);
@@ -85,23 +82,22 @@ class ConflictOracle {
   Meeting compare(int a, const Bindings& a_at, int b, const Bindings& b_at);
   Meeting enumerate(int a, const Bindings& a_at, int b, const Bindings& b_at);
 
-  // Elements first .. last that one thread touches, or several (kMany).
-  struct Run {
-    int64_t first = 0, last = 0;
-    int32_t thread = 0;
-  };
-  using Footprint = std::vector<Run>;  // ascending, each element once
   using Assigned = std::map<ir::VarId, int64_t>;
   // What an access touches: `shift` elements after a footprint that is kept.
   struct Touched {
     const Footprint* footprint = nullptr;  // null: cannot be told
     int64_t shift = 0;
   };
-  static Meeting meet(Touched a, Touched b);
-  static void put_in_order(Footprint& f);
+  // Nothing where either cannot be told.
+  static std::optional<Meeting> meet(const Touched& a, const Touched& b);
   Touched touched(int id, const Assigned& assigned);
   const Footprint* footprint(int id, const Assigned& assigned);
+  // Calls visit(value of e, executing thread) wherever the access happens, with all variables that are not
+  // assigned over their range; false where that cannot be told, or takes too long, or visit stopped it.
+  bool for_each_access(const AccessClass& c, ir::ExprId e, const Assigned& assigned,
+                       const std::function<bool(int64_t, int64_t)>& visit) const;
   std::optional<int64_t> step_of(int id, ir::VarId loop);
+  int64_t common_period(int a, int b, ir::VarId loop);
   std::vector<ir::ExprId> told_conditions(const AccessClass& c) const;
 
   thread::ThreadProgram& p_;

@@ -46,6 +46,18 @@ void HazardWalk::leave() {
   around_.pop_back();
 }
 
+// Conditions of threads alone say who accesses. What memory holds may be another value at the next access,
+// and loops would be told apart for conditions that places do not follow.
+void HazardWalk::enter_branch(ir::ExprId condition, bool value) {
+  const thread::IndexProgram program(p_.exprs, condition);
+  const auto& vars = program.vars();
+  const bool of_threads =
+      std::all_of(vars.begin(), vars.end(), [&](ir::VarId v) { return v == p_.thread_var; });
+  if (program.reads_memory() || !of_threads) condition = ir::ExprId();
+  if (condition && !value) condition = p_.exprs.unary(ir::ExprOp::logical_not, condition);
+  conditions_.push_back(condition);
+}
+
 template <class Change>
 State HazardWalk::rebound(const State& state, const OpenLoop& loop, Change&& change) {
   State next;
@@ -98,11 +110,25 @@ Need HazardWalk::walk(StmtId id, State& state) {
   if (!touches_memory(id)) return Need::nothing;
   if (is_leaf(id)) return walk_leaf(id, state);
   if (as<thread::Loop>(id)) return walk_loop(id, state);
+  if (is_warpgroup_barrier(id)) {
+    State next;
+    for (const auto& [outstanding, commits] : state) {
+      Outstanding access = outstanding;
+      access.met = access.met || !access.in_flight;
+      add_to(next, {{std::move(access), commits}});
+    }
+    state = std::move(next);
+    return Need::nothing;
+  }
   Need need = meet(id, state);
   State other = state;
-  const Block then_body = as<thread::Branch>(id)->then_body, else_body = as<thread::Branch>(id)->else_body;
-  need = std::max(need, walk(then_body, state));
-  need = std::max(need, walk(else_body, other));
+  const thread::Branch branch = *as<thread::Branch>(id);
+  enter_branch(branch.condition, true);
+  need = std::max(need, walk(branch.then_body, state));
+  leave_branch();
+  enter_branch(branch.condition, false);
+  need = std::max(need, walk(branch.else_body, other));
+  leave_branch();
   add_to(state, other);
   return need;
 }
@@ -171,7 +197,8 @@ Need HazardWalk::between(const Outstanding& earlier, const Outstanding& later) {
   const Meeting m = oracle_.meeting(earlier.access, earlier.at, later.access, later.at);
   if (m == Meeting::disjoint) return Need::nothing;
   if (earlier.in_flight) return Need::wait;
-  return m == Meeting::clash ? Need::barrier : Need::nothing;
+  return m == Meeting::clash || (m == Meeting::same_warpgroup && !earlier.met) ? Need::barrier
+                                                                               : Need::nothing;
 }
 
 // The first iterations by their number, as what stands before a pipelined loop fills slots by number;
@@ -210,6 +237,15 @@ Need HazardWalk::walk_loop(StmtId id, State& state) {
   return need;
 }
 
+// Barriers of warpgroups are told apart by constant numbers: one behind each way through branches.
+bool HazardWalk::is_warpgroup_barrier(StmtId id) const {
+  if (const auto* b = as<thread::Barrier>(id))
+    return !b->arrive_only && (split_ >> b->id & 1) == 0 && b->threads == p_.machine.warpgroup;
+  const auto* branch = as<thread::Branch>(id);
+  return branch && branch->then_body.size() == 1 && branch->else_body.size() == 1 &&
+         is_warpgroup_barrier(branch->then_body[0]) && is_warpgroup_barrier(branch->else_body[0]);
+}
+
 bool HazardWalk::varies(ir::ExprId e) const {
   return p_.thread_var.valid() && arith::depends_on(p_.exprs, e, p_.thread_var);
 }
@@ -225,16 +261,22 @@ const std::vector<int>& HazardWalk::classes_of(StmtId id) {
         as<thread::TensorLoad>(id) || as<thread::TensorStore>(id) || as<thread::WarpgroupMma>(id);
     for (const thread::SyncAccess& a : list)
       if (!engine && shared_by_accesses(a))
-        leaf.classes.push_back(oracle_.add(a, around_, p_.stmts[id.value].origin));
+        leaf.classes.push_back(oracle_.add(conditioned(a), around_, p_.stmts[id.value].origin));
     std::sort(leaf.classes.begin(), leaf.classes.end());
     leaf.classes.erase(std::unique(leaf.classes.begin(), leaf.classes.end()), leaf.classes.end());
   }
   return leaf.classes;
 }
 
+thread::SyncAccess HazardWalk::conditioned(thread::SyncAccess a) {
+  for (ir::ExprId condition : conditions_)
+    if (condition) a.predicate = a.predicate ? p_.exprs.logical_and(a.predicate, condition) : condition;
+  return a;
+}
+
 // Tensors that are only read need no look at their indices.
 bool HazardWalk::shared_by_accesses(const thread::SyncAccess& a) {
-  if (p_.memory(a.memory).space == thread::Space::shared) return !p_.memory(a.memory).ordered;
+  if (p_.memory(a.memory).space == thread::Space::shared) return true;
   if (written_tensors_.empty()) find_written_tensors(p_.body);
   return written_tensors_.count(a.memory) > 0;
 }
@@ -258,10 +300,14 @@ bool HazardWalk::touches_memory(StmtId id) {
   auto [it, fresh] = touches_.try_emplace(id, false);
   if (!fresh) return it->second;
   bool any = false;
-  if (const auto* b = as<thread::Branch>(id)) {
+  if (as<thread::Branch>(id)) {
+    const thread::Branch branch = *as<thread::Branch>(id);
     any = !classes_of(id).empty();
-    for (const Block* block : {&b->then_body, &b->else_body})
-      for (StmtId s : *block) any = touches_memory(s) || any;
+    for (const bool taken : {true, false}) {
+      enter_branch(branch.condition, taken);
+      for (StmtId s : taken ? branch.then_body : branch.else_body) any = touches_memory(s) || any;
+      leave_branch();
+    }
   } else {
     const Block body = as<thread::Loop>(id)->body;
     any = !classes_of(id).empty();

@@ -19,6 +19,7 @@ struct Outstanding {
   int access = 0;  // id of its class
   Bindings at;     // parallel to the class's loops
   bool in_flight = false;
+  bool met = false;  // each warpgroup has met since
   auto operator<=>(const Outstanding&) const = default;
 };
 // With the number of commits since an async copy was issued (0 for others).
@@ -44,11 +45,16 @@ class HazardWalk {
   // one.
   void enter(const OpenLoop& loop);
   void leave();
+  // What is walked until leave_branch() is done where the condition has this value.
+  void enter_branch(ir::ExprId condition, bool value);
+  void leave_branch() { conditions_.pop_back(); }
   void age(State& state, const OpenLoop& loop);
 
   OpenLoop open_loop(thread::StmtId id) const;
   bool is_leaf(thread::StmtId id) const;  // vectorized loops are
   bool touches_memory(thread::StmtId id);
+  // Every thread meets those of its warpgroup, and nothing else is done.
+  bool is_warpgroup_barrier(thread::StmtId id) const;
   bool varies(ir::ExprId e) const;  // between the threads of a block
   int64_t back() const { return back_; }
 
@@ -68,6 +74,8 @@ class HazardWalk {
   Need between(const Outstanding& earlier, const Outstanding& later);
   const std::vector<int>& classes_of(thread::StmtId id);
   bool shared_by_accesses(const thread::SyncAccess& a);
+  // With the conditions of the branches around.
+  thread::SyncAccess conditioned(thread::SyncAccess a);
   void find_written_tensors(const thread::Block& block);
 
   thread::ThreadProgram& p_;
@@ -75,6 +83,7 @@ class HazardWalk {
   ConflictOracle oracle_;
   int64_t back_ = 3;  // iterations told apart
   std::vector<OpenLoop> around_;
+  std::vector<ir::ExprId> conditions_;  // of the branches around; invalid: not of threads alone
   std::map<ir::VarId, Binding> current_;
   std::unordered_map<thread::StmtId, Leaf> leaves_;
   std::unordered_map<thread::StmtId, bool> touches_;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "sync/hazard_walk.h"
-#include "thread/named_barriers.h"
 
 namespace tilegen::sync {
 
@@ -58,8 +57,13 @@ class Planter {
       Block then_body = branch->then_body, else_body = branch->else_body;
       State condition;
       walk_.meet(id, condition);
+      const ir::ExprId decides = branch->condition;
+      walk_.enter_branch(decides, true);
       plan_block(then_body, inside, condition);
+      walk_.leave_branch();
+      walk_.enter_branch(decides, false);
       plan_block(else_body, inside, condition);
+      walk_.leave_branch();
       auto* again = as<thread::Branch>(id);
       again->then_body = std::move(then_body);
       again->else_body = std::move(else_body);
@@ -207,14 +211,14 @@ void make_role_barriers(ThreadProgram& p, const Block& block, int64_t threads) {
   for (StmtId id : block) {
     thread::StmtNode& node = p.stmts[id.value].node;
     if (auto* b = std::get_if<thread::Barrier>(&node); b && b->id == 0)
-      *b = {thread::kRoleBarrier, threads, b->arrive_only};
+      *b = {p.named_barrier({thread::BarrierUse::role}), threads, b->arrive_only};
     for (const Block* inside : thread::blocks_inside(std::as_const(node)))
       make_role_barriers(p, *inside, threads);
   }
 }
 
-// The computing threads among themselves, as if they were the block; other roles only issue copies to ordered
-// memories.
+// The computing threads among themselves, as if they were the block; other roles issue copies, which
+// transaction barriers order.
 Checked plant_role(ThreadProgram& p, StmtId roles, size_t index) {
   const auto role = [&]() -> thread::Role& {
     return std::get<thread::Roles>(p.stmts[roles.value].node).roles[index];

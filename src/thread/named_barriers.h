@@ -1,13 +1,24 @@
-// Named barriers of a block, by use; number 0 is that of all threads. Machine::named_barriers says how many
-// there are.
+// Hardware barriers of a block that only some of its threads meet at. They have numbers from 1, in the order
+// in which lowering asks for them (ThreadProgram::named_barrier); 0 is that of all threads.
 #pragma once
+
+#include <cstdint>
 
 namespace tilegen::thread {
 
-constexpr int kFirstWarpgroupBarrier = 1;  // one for each warpgroup of computing threads
-constexpr int kRoleBarrier = 8;            // all threads of a role
-constexpr int kOperandBarrier = 9;         // operands that the computing threads have rewritten for a product
-constexpr int kFirstOrderBarrier = 10;     // order of the warpgroups' products (ping-pong), one for each
-constexpr int kMaxOrderBarriers = 6;
+enum class BarrierUse : uint8_t {
+  role,       // all threads of the computing role
+  warpgroup,  // those of one warpgroup of it
+  order,      // turns of the warpgroups' products (ping-pong): the one that waits, and the one before it
+};
+
+struct NamedBarrier {
+  BarrierUse use = BarrierUse::role;
+  int64_t warpgroup = 0;
+  bool operator==(const NamedBarrier&) const = default;
+};
+
+// Warpgroups that may take turns on a machine of so many barriers: each has two, all have two more.
+constexpr int64_t max_ordered_warpgroups(int64_t barriers) { return (barriers - 2) / 2; }
 
 }  // namespace tilegen::thread

@@ -45,7 +45,7 @@ class Flattener {
   }
 
  private:
-  // Whole numbers in ordered shared memory that threads write, and no engine touches.
+  // Whole numbers in shared memory that one role's threads write for another's, and no engine touches.
   void find_handed() {
     std::set<MemoryId> engines;
     for (const Stmt& s : p_.stmts) {
@@ -56,7 +56,7 @@ class Flattener {
     }
     std::erase_if(out_.handed, [&](MemoryId m) {
       const Memory& memory = p_.memory(m);
-      return memory.space != Space::shared || !memory.ordered || !ir::is_integer(memory.type) ||
+      return memory.space != Space::shared || !out_.handed_over[m.value] || !ir::is_integer(memory.type) ||
              engines.count(m) > 0;
     });
   }
@@ -140,7 +140,7 @@ class Flattener {
     return it == loads_.changing.end() ? std::nullopt : std::optional(it->second);
   }
 
-  // Whether a statement orders others, or touches ordered memory: it, or one inside.
+  // Whether a statement orders others, or touches what is judged: it, or one inside.
   void note(StmtId id) {
     const StmtNode& node = p_.stmts[id.value].node;
     bool orders = false, kept = false, writes = false;
@@ -405,7 +405,8 @@ class Flattener {
 
 }  // namespace
 
-RoleProgram::RoleProgram(const ThreadProgram& p) : program(&p), operands(written_operands(p)) {
+RoleProgram::RoleProgram(const ThreadProgram& p)
+    : program(&p), handed_over(handed_over_memories(p)), operands(written_operands(p)) {
   Flattener(p, *this).run();
 }
 

@@ -1,5 +1,5 @@
 // The roles of a program as flat code for a walk with concrete numbers, and the processes that run it. Only
-// what orders things, and what touches `ordered` memory or operands of products, is kept.
+// what orders things, and what touches memory that is handed over (sync_accesses.h), is kept.
 #pragma once
 
 #include <set>
@@ -80,13 +80,14 @@ struct RoleProgram {
   std::vector<IndexProgram> values;
   std::vector<RoleTouch> touches;
   std::vector<RoleProcess> processes;
-  std::vector<bool> operands;  // memories that threads write and products read
-  std::set<MemoryId> data;     // tensors whose elements say how often loops run, among others
-  std::set<MemoryId> handed;   // ordered memory of whole numbers that roles hand each other by plain stores
-  size_t variables = 0;        // of the program, and registers that change
+  std::vector<bool> handed_over;  // memories: what is judged
+  std::vector<bool> operands;     // memories that threads write and engines read
+  std::set<MemoryId> data;        // tensors whose elements say how often loops run, among others
+  std::set<MemoryId> handed;      // whole numbers in shared memory that roles hand each other by plain stores
+  size_t variables = 0;           // of the program, and registers that change
 
   explicit RoleProgram(const ThreadProgram& p);
-  bool judges(MemoryId m) const { return program->memory(m).ordered || operands[m.value]; }
+  bool judges(MemoryId m) const { return handed_over[m.value]; }
 };
 
 }  // namespace tilegen::thread

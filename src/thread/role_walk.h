@@ -1,5 +1,5 @@
 // One walk over the roles of a program with concrete numbers: its processes run in turns, wait for each
-// other, and what they do to `ordered` memory is judged.
+// other, and what they do to memory that is handed over is judged.
 #pragma once
 
 #include <map>

@@ -32,10 +32,6 @@ struct Memory {
   bool in_registers = false;  // local: every index is a constant after unrolling; on GPUs always
   bool read_only = false;
   int param = -1;  // global: index into ThreadProgram::params
-  // shared: accesses of different threads or engines are ordered by what lowering put there (transaction
-  // barriers, the barriers around a staged store); planting leaves the memory alone, the simulator and
-  // verify_transactions judge it.
-  bool ordered = false;
 };
 
 // An array of transaction barriers (mbarrier) in the block's arena. A phase completes when `arrivals` threads

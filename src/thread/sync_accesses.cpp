@@ -216,6 +216,40 @@ std::vector<OperandRange> operand_ranges(const ThreadProgram& p, const Warpgroup
   return ranges;
 }
 
+namespace {
+
+// The shared memories that what stands in the block touches.
+void note_touched(const ThreadProgram& p, const Block& block, std::set<MemoryId>& touched) {
+  for (StmtId id : block) {
+    for (const SyncAccess& a : sync_accesses(p, id)) touched.insert(a.memory);
+    for (const Block* inside : blocks_inside(p.stmts[id.value].node)) note_touched(p, *inside, touched);
+  }
+}
+
+}  // namespace
+
+std::vector<bool> handed_over_memories(const ThreadProgram& p) {
+  std::vector<bool> handed(p.memories.size(), false);
+  for (const Stmt& s : p.stmts) {
+    if (const auto* load = std::get_if<TensorLoad>(&s.node)) handed[load->dst.value] = true;
+    if (const auto* store = std::get_if<TensorStore>(&s.node)) handed[store->src.value] = true;
+    if (const auto* product = std::get_if<WarpgroupMma>(&s.node))
+      handed[product->a.value] = handed[product->b.value] = true;
+  }
+  for (StmtId id : p.body) {
+    const auto* roles = std::get_if<Roles>(&p.stmts[id.value].node);
+    std::vector<int> roles_of(p.memories.size(), 0);
+    for (size_t r = 0; roles && r < roles->roles.size(); ++r) {
+      std::set<MemoryId> touched;
+      note_touched(p, roles->roles[r].body, touched);
+      for (MemoryId m : touched) ++roles_of[m.value];
+    }
+    for (size_t m = 0; m < handed.size(); ++m) handed[m] = handed[m] || roles_of[m] > 1;
+  }
+  for (size_t m = 0; m < handed.size(); ++m) handed[m] = handed[m] && p.memories[m].space == Space::shared;
+  return handed;
+}
+
 std::vector<bool> written_operands(const ThreadProgram& p) {
   std::vector<bool> written(p.memories.size(), false), read(p.memories.size(), false);
   for (const Stmt& s : p.stmts) {
@@ -223,6 +257,7 @@ std::vector<bool> written_operands(const ThreadProgram& p) {
     if (const auto* matrices = std::get_if<StoreMatrix>(&s.node)) written[matrices->dst.value] = true;
     if (const auto* product = std::get_if<WarpgroupMma>(&s.node))
       read[product->a.value] = read[product->b.value] = true;
+    if (const auto* box = std::get_if<TensorStore>(&s.node)) read[box->src.value] = true;
   }
   for (size_t m = 0; m < written.size(); ++m)
     written[m] = written[m] && read[m] && p.memories[m].space == Space::shared;

@@ -8,6 +8,7 @@
 #include "thread/index_program.h"
 #include "thread/loop_lengths.h"
 #include "thread/sync_accesses.h"
+#include "thread/sync_history.h"
 
 namespace tilegen::thread {
 
@@ -16,32 +17,10 @@ using ir::VarId;
 
 namespace {
 
-constexpr int64_t kNobody = -1, kMany = -2, kSynchronous = -1;
 constexpr int64_t kLongestLoop = 512;     // iterations of one loop that are looked at
 constexpr int64_t kMaxSteps = 4'000'000;  // thread steps of one walk
 constexpr size_t kMaxHazards = 16;
-constexpr int64_t kFew = 8;         // threads that are evaluated for one by one
-constexpr int64_t kProducts = -16;  // a product of warpgroup g as a reader is kProducts - g
-
-// What happened to one unit of memory last.
-struct Cell {
-  int64_t writer = kNobody, write_epoch = -1, write_group = kSynchronous, write_instance = -1;
-  int64_t reader = kNobody, read_epoch = -1, read_instance = -1;
-  int64_t product = kNobody;  // the newest that reads it
-  StmtId write_stmt, read_stmt;
-};
-
-struct Groups {
-  int64_t open = 0;                     // number of the group being filled
-  std::vector<int64_t> finished_epoch;  // of closed groups: epoch of the wait that saw them done, or -1
-};
-
-// Memory that lowering has ordered by other means is judged by verify_transactions; not what threads write
-// for products, whose threads it does not tell apart.
-bool is_watched(const ThreadProgram& p, const std::vector<bool>& operands, MemoryId id) {
-  const Memory& m = p.memory(id);
-  return m.space == Space::shared && (!m.ordered || operands[id.value]);
-}
+constexpr int64_t kFew = 8;  // threads that are evaluated for one by one
 
 using Row = std::vector<std::optional<int64_t>>;  // by thread
 
@@ -50,17 +29,16 @@ class Walk {
   Walk(const ThreadProgram& p, int64_t unit, bool taken, std::vector<std::string>& hazards,
        std::set<std::pair<StmtId, StmtId>>& seen)
       : p_(p),
-        warpgroup_(static_cast<size_t>(p.machine.warpgroup)),
+        warpgroup_(p.machine.warpgroup > 0 ? p.machine.warpgroup : p.threads),
         unit_(unit),
         taken_(taken),
         split_(split_barriers(p)),
-        operands_(written_operands(p)),
+        handed_over_(handed_over_memories(p)),
         hazards_(hazards),
         seen_(seen),
         values_(p.vars.size()),
         begin_(p.vars.size()),
-        groups_(static_cast<size_t>(p.threads)),
-        cells_(static_cast<size_t>(p.arena_bytes / unit + 1)) {}
+        history_(p, p.arena_bytes / unit + 1) {}
 
   PointValues& values() { return values_; }
 
@@ -127,28 +105,19 @@ class Walk {
     if (const auto* barrier = std::get_if<Barrier>(&node)) return meet(id, *barrier, active);
     if (std::holds_alternative<WarpgroupMma>(node)) return product(id, active);
     if (std::holds_alternative<WarpgroupCommit>(node)) {
-      for_groups(active, [&](Products& g) { ++g.commits; });
+      for_warpgroups(active, [&](int64_t g) { history_.commit_products(g); });
       return true;
     }
     if (const auto* wait = std::get_if<WarpgroupWait>(&node)) {
-      for_groups(active, [&](Products& g) {
-        for (auto [number, group] : g.under_way)
-          if (group + wait->pending < g.commits) finished_[static_cast<size_t>(number)] = true;
-      });
+      for_warpgroups(active, [&](int64_t g) { history_.wait_products(g, wait->pending); });
       return true;
     }
     if (std::holds_alternative<AsyncCommit>(node)) {
-      for (size_t t = 0; t < active.size(); ++t)
-        if (active[t]) {
-          groups_[t].finished_epoch.push_back(-1);
-          ++groups_[t].open;
-        }
+      for_threads(active, [&](int64_t t) { history_.commit(t); });
       return true;
     }
     if (const auto* wait = std::get_if<AsyncWait>(&node)) {
-      for (size_t t = 0; t < active.size(); ++t)
-        for (int64_t g = 0; active[t] && g < groups_[t].open - wait->pending; ++g)
-          if (int64_t& epoch = groups_[t].finished_epoch[static_cast<size_t>(g)]; epoch < 0) epoch = epoch_;
+      for_threads(active, [&](int64_t t) { history_.wait(t, wait->pending); });
       return true;
     }
     auto it = accesses_.find(id);
@@ -157,13 +126,13 @@ class Walk {
     return steps_ < kMaxSteps;
   }
 
-  // One role after the other: what they share is ordered memory.
+  // One role after the other: what they hand over is verify_transactions' to judge.
   bool each_role(const Roles& roles) {
     for (const Role& role : roles.roles) {
       std::vector<bool> active(static_cast<size_t>(p_.threads), false);
       std::fill_n(active.begin() + role.first_thread, role.threads, true);
       present_ = role.threads;
-      ++epoch_;
+      history_.meet();
       if (!block(role.body, active)) return false;
     }
     return true;
@@ -180,40 +149,45 @@ class Walk {
     return block(one.body, elected);
   }
 
-  // In a role a barrier may be one of its own, or of the part of its threads that comes by.
+  // In a role a barrier may be one of its own, or of one of its warpgroups.
   bool meet(StmtId id, const Barrier& barrier, const std::vector<bool>& active) {
     // orders none but those that wait
     if (barrier.arrive_only || (split_ >> barrier.id & 1) != 0) return true;
     const int64_t here = std::count(active.begin(), active.end(), true);
     const int64_t wanted = barrier.threads == 0 ? p_.threads : barrier.threads;
-    if (wanted == present_ && here != wanted)
-      hazard(id, id, "a barrier that not all threads of the block reach");
-    if (wanted == present_ || (present_ < p_.threads && wanted == here)) ++epoch_;
+    if (wanted == present_) {
+      if (here != wanted) hazard(id, id, "a barrier that not all threads of the block reach");
+      history_.meet();
+    } else if (wanted == warpgroup_) {
+      for_warpgroups(active, [&](int64_t g) {
+        const auto first = active.begin() + g * warpgroup_;
+        if (std::all_of(first, first + warpgroup_, [](bool a) { return a; })) history_.meet_of(g);
+      });
+    }
     return true;
   }
 
-  // Products under way of a warpgroup: their numbers and groups.
-  struct Products {
-    int64_t commits = 0;
-    std::vector<std::pair<int64_t, int64_t>> under_way;
-  };
   template <class F>
-  void for_groups(const std::vector<bool>& active, F f) {
-    products_.resize(active.size() / warpgroup_ + 1);
-    for (size_t t = 0; t < active.size(); t += warpgroup_)
-      if (active[t]) f(products_[t / warpgroup_]);
+  static void for_threads(const std::vector<bool>& active, F f) {
+    for (size_t t = 0; t < active.size(); ++t)
+      if (active[t]) f(static_cast<int64_t>(t));
+  }
+  // The first thread of each warpgroup stands for it.
+  template <class F>
+  void for_warpgroups(const std::vector<bool>& active, F f) {
+    for (int64_t t = 0; t < p_.threads; t += warpgroup_)
+      if (active[static_cast<size_t>(t)]) f(t / warpgroup_);
   }
 
-  // The first thread of each warpgroup stands for it. Operands are being read until the wait.
+  // Operands are being read until the wait.
   bool product(StmtId id, const std::vector<bool>& active) {
-    std::vector<bool> first(active.size(), false);
-    for (size_t t = 0; t < active.size(); t += warpgroup_) first[t] = active[t];
-    const auto number = static_cast<int64_t>(finished_.size());
-    finished_.push_back(false);
-    for_groups(active, [&](Products& g) { g.under_way.push_back({number, g.commits}); });
-    product_ = number;
-    touch(id, sync_accesses(p_, id), first);
-    product_ = kNobody;
+    for_warpgroups(active, [&](int64_t g) {
+      std::vector<bool> first(active.size(), false);
+      first[static_cast<size_t>(g * warpgroup_)] = true;
+      history_.issue_product(g);
+      touch(id, sync_accesses(p_, id), first);
+      history_.end_product();
+    });
     return steps_ < kMaxSteps;
   }
 
@@ -236,10 +210,11 @@ class Walk {
   }
 
   void touch(StmtId id, const std::vector<SyncAccess>& accesses, const std::vector<bool>& active) {
-    ++instance_;
+    history_.begin();
     for (bool write : {false, true})
       for (const SyncAccess& a : accesses) {
-        if (a.write != write || !is_watched(p_, operands_, a.memory)) continue;
+        if (a.write != write || p_.memory(a.memory).space != Space::shared) continue;
+        if (a.engine && !history_.issues_product()) continue;  // the copy engine's
         std::vector<Places> places(static_cast<size_t>(a.lanes));
         const bool few = std::count(active.begin(), active.end(), true) < kFew;
         for (int64_t lane = 0; lane < a.lanes && !few; ++lane) {
@@ -270,7 +245,7 @@ class Walk {
   void access(StmtId id, const SyncAccess& a, int64_t thread, std::optional<int64_t> index) {
     const Memory& m = p_.memory(a.memory);
     const int64_t bytes = ir::dtype_bytes(m.type);
-    if (!index && m.ordered) return;  // a slot that the program counts
+    if (!index && handed_over_[a.memory.value]) return;  // a slot that the program counts
     const int64_t first = index ? *index + a.offset : 0, count = index ? a.count : m.elements;
     if (first < 0 || first + count > m.elements) {
       hazard(id, id, "an index outside of " + m.name + ": " + std::to_string(first));
@@ -278,73 +253,33 @@ class Walk {
     }
     const int64_t begin = (m.arena_offset + first * bytes) / unit_;
     const int64_t end = (m.arena_offset + (first + count) * bytes + unit_ - 1) / unit_;
-    for (int64_t c = begin; c < end; ++c) {
-      Cell& cell = cells_[static_cast<size_t>(c)];
-      if (a.write)
-        write(id, a, thread, cell);
-      else
-        read(id, a, thread, cell);
-    }
-  }
-
-  bool write_is_visible(const Cell& cell, int64_t thread) const {
-    if (cell.writer == kNobody) return true;
-    if (cell.write_group == kSynchronous)
-      return (cell.writer == thread && thread != kMany) || cell.write_epoch < epoch_;
-    if (cell.writer == kMany) return false;
-    const Groups& g = groups_[static_cast<size_t>(cell.writer)];
-    if (cell.write_group >= g.open) return false;
-    const int64_t done = g.finished_epoch[static_cast<size_t>(cell.write_group)];
-    return done >= 0 && (cell.writer == thread || done < epoch_);
-  }
-
-  void read(StmtId id, const SyncAccess& a, int64_t thread, Cell& cell) {
-    const int64_t group = thread / static_cast<int64_t>(warpgroup_);
-    const int64_t who = product_ != kNobody ? kProducts - group : a.collective ? kMany : thread;
-    if (!write_is_visible(cell, who))
-      clash(id, cell.write_stmt, a, thread, cell.writer, "reads what", "writes");
-    if (cell.read_epoch < epoch_)
-      cell.reader = who;
-    else if (cell.reader != who)
-      cell.reader = kMany;
-    if (product_ != kNobody) cell.product = product_;
-    cell.read_epoch = epoch_;
-    cell.read_instance = instance_;
-    cell.read_stmt = id;
-  }
-
-  void write(StmtId id, const SyncAccess& a, int64_t thread, Cell& cell) {
-    const int64_t who = a.collective ? kMany : thread;
-    if (cell.write_instance != instance_ && !write_is_visible(cell, who))
-      clash(id, cell.write_stmt, a, thread, cell.writer, "writes what", "writes");
-    // Its own product a warpgroup waits for without a barrier.
-    const bool own_product = cell.reader == kProducts - thread / static_cast<int64_t>(warpgroup_);
-    if (cell.reader != kNobody && !own_product && cell.read_epoch == epoch_ &&
-        (cell.reader != who || who == kMany) && cell.read_instance != instance_)
-      clash(id, cell.read_stmt, a, thread, cell.reader, "writes what", "reads");
-    if (cell.product != kNobody && !finished_[static_cast<size_t>(cell.product)])
-      hazard(id, cell.read_stmt,
-             thread_text(thread) + " writes in " + p_.memory(a.memory).name +
-                 " what a product reads that was not waited for");
-    const bool copies = !a.async && cell.write_instance == instance_ && cell.writer != who;
-    cell.writer = copies ? kMany : who;
-    cell.write_epoch = epoch_;
-    cell.write_group = a.async ? groups_[static_cast<size_t>(thread)].open : kSynchronous;
-    cell.write_instance = instance_;
-    cell.write_stmt = id;
+    const int64_t group = thread / warpgroup_;
+    const int64_t who = history_.issues_product() ? SyncHistory::kProducts - group
+                        : a.collective            ? SyncHistory::kMany
+                                                  : thread;
+    const SyncHistory::Access by{id, who, thread, a.async};
+    for (int64_t unit = begin; unit < end; ++unit)
+      for (const SyncHistory::Clash& c : a.write ? history_.write(static_cast<size_t>(unit), by)
+                                                 : history_.read(static_cast<size_t>(unit), by))
+        report(id, a, thread, c);
   }
 
   static std::string thread_text(int64_t thread) {
-    if (thread <= kProducts) return "a product";
-    return thread == kMany ? "several threads" : "thread " + std::to_string(thread);
+    if (thread <= SyncHistory::kProducts) return "a product";
+    return thread == SyncHistory::kMany ? "several threads" : "thread " + std::to_string(thread);
   }
-  void clash(StmtId id, StmtId other, const SyncAccess& a, int64_t thread, int64_t other_thread,
-             const char* verb, const char* other_verb) {
-    hazard(id, other,
-           thread_text(thread) + " " + verb + " " + thread_text(other_thread) + " " + other_verb + " in " +
-               p_.memory(a.memory).name + " with no barrier" +
-               (p_.stmts[other.value].node.index() == StmtNode(AsyncCopy{}).index() ? " after a wait" : "") +
-               " in between");
+  void report(StmtId id, const SyncAccess& a, int64_t thread, const SyncHistory::Clash& c) {
+    using Kind = SyncHistory::Clash::Kind;
+    const std::string& memory = p_.memory(a.memory).name;
+    if (c.kind == Kind::with_product)
+      return hazard(
+          id, c.other,
+          thread_text(thread) + " writes in " + memory + " what a product reads that was not waited for");
+    const bool copied = std::holds_alternative<AsyncCopy>(p_.stmts[c.other.value].node);
+    hazard(id, c.other,
+           thread_text(thread) + (a.write ? " writes what " : " reads what ") + thread_text(c.who) +
+               (c.kind == Kind::with_write ? " writes in " : " reads in ") + memory + " with no barrier" +
+               (copied ? " after a wait" : "") + " in between");
   }
   void hazard(StmtId id, StmtId other, const std::string& text) {
     if (!seen_.insert({id, other}).second || hazards_.size() >= kMaxHazards) return;
@@ -353,25 +288,21 @@ class Walk {
   }
 
   const ThreadProgram& p_;
-  const size_t warpgroup_;            // threads
-  const int64_t unit_;                // bytes of a cell
-  const bool taken_;                  // what unknown conditions are
-  const uint32_t split_;              // barriers at which some only arrive
-  const std::vector<bool> operands_;  // memories that threads write and products read
+  const int64_t warpgroup_;              // threads
+  const int64_t unit_;                   // bytes
+  const bool taken_;                     // what unknown conditions are
+  const uint32_t split_;                 // barriers at which some only arrive
+  const std::vector<bool> handed_over_;  // by memory
   std::vector<std::string>& hazards_;
   std::set<std::pair<StmtId, StmtId>>& seen_;
   PointValues values_, begin_;
-  bool asked_ = false;          // a condition was unknown
-  std::vector<Groups> groups_;  // by thread
-  std::vector<Cell> cells_;
+  bool asked_ = false;  // a condition was unknown
+  SyncHistory history_;
   std::unordered_map<ExprId, IndexProgram> programs_;
   std::unordered_map<StmtId, std::vector<SyncAccess>> accesses_;
-  std::vector<Products> products_;  // by warpgroup
-  std::vector<bool> finished_;      // products, by number
   Row row_;
-  int64_t product_ = kNobody;  // being issued
-  int64_t present_ = 0;        // threads of the role, or of the block
-  int64_t epoch_ = 0, instance_ = 0, steps_ = 0;
+  int64_t present_ = 0;  // threads of the role, or of the block
+  int64_t steps_ = 0;
 };
 
 }  // namespace
@@ -379,10 +310,6 @@ class Walk {
 std::vector<std::string> verify_synchronization(const ThreadProgram& p) {
   std::vector<std::string> hazards;
   if (p.threads <= 1 || p.arena_bytes == 0) return hazards;
-  const std::vector<bool> operands = written_operands(p);
-  bool any = false;
-  for (size_t m = 0; m < p.memories.size(); ++m) any = any || is_watched(p, operands, MemoryId(m));
-  if (!any) return hazards;
   int64_t unit = 8, slots = 1;
   for (const Memory& m : p.memories) {
     if (m.space != Space::shared) continue;

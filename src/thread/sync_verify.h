@@ -4,8 +4,8 @@
 //
 // Nothing is shared with the planting of barriers but which statement touches which memory. Values are not
 // computed: a condition that depends on loaded data is taken both ways. Roles are walked one after the other,
-// each with its own threads; `ordered` memory, by which they meet, is left to verify_transactions, but for
-// operands that threads write for their warpgroup's products.
+// each with its own threads. What the copy engine does, and what roles hand each other, is left to
+// verify_transactions.
 #pragma once
 
 #include <string>

@@ -90,7 +90,6 @@ class Printer {
     if (m.arena_offset >= 0) out_ += " arena@" + std::to_string(m.arena_offset);
     if (m.in_registers) out_ += " registers";
     if (m.read_only) out_ += " readonly";
-    if (m.ordered) out_ += " ordered";
     if (m.param >= 0) out_ += " param " + std::to_string(m.param);
     out_ += "\n";
   }

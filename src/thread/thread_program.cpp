@@ -1,5 +1,6 @@
 #include "thread/thread_program.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tilegen::thread {
@@ -33,6 +34,12 @@ ir::VarId ThreadProgram::add_var(std::string name, ir::VarKind kind) {
 MemoryId ThreadProgram::add_memory(Memory m) {
   memories.push_back(std::move(m));
   return MemoryId(memories.size() - 1);
+}
+
+int ThreadProgram::named_barrier(NamedBarrier b) {
+  auto it = std::find(named_barriers.begin(), named_barriers.end(), b);
+  if (it == named_barriers.end()) it = named_barriers.insert(it, b);
+  return static_cast<int>(it - named_barriers.begin()) + 1;
 }
 
 std::vector<const Block*> blocks_inside(const StmtNode& node) {

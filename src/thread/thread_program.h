@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "thread/machine.h"
+#include "thread/named_barriers.h"
 #include "thread/statements.h"
 
 namespace tilegen::thread {
@@ -75,6 +76,7 @@ struct ThreadProgram {
   bool dependent = false;
   int64_t min_blocks = 1;  // blocks of a multiprocessor that registers should allow for (GPU)
   std::vector<TransactionBarriers> barriers;
+  std::vector<NamedBarrier> named_barriers;  // the first is number 1
   // What indices are divided by though no constant, over dims and integer scalars, positive wherever a block
   // runs: a launch passes each one's value and reciprocal (thread/reciprocal.h), two slots each after
   // `params`, for code that multiplies. What the expressions mean does not depend on it.
@@ -87,6 +89,7 @@ struct ThreadProgram {
   StmtId add(StmtNode node, std::string origin);
   ir::VarId add_var(std::string name, ir::VarKind kind);
   MemoryId add_memory(Memory m);
+  int named_barrier(NamedBarrier b);  // its number, a new one where it has none
   const Memory& memory(MemoryId id) const { return memories[id.value]; }
 };
 

@@ -21,10 +21,10 @@ bool has_blocks(const ThreadProgram& p, const PointValues& launch) {
 
 std::vector<std::string> verify_transactions(const ThreadProgram& p) {
   std::vector<std::string> hazards;
-  if (std::none_of(p.memories.begin(), p.memories.end(), [](const Memory& m) { return m.ordered; }) &&
-      p.barriers.empty())
-    return hazards;
   const RoleProgram program(p);
+  const std::vector<bool>& handed = program.handed_over;
+  if (p.barriers.empty() && std::none_of(handed.begin(), handed.end(), [](bool h) { return h; }))
+    return hazards;
   RoleWalk::Seen seen;
   std::set<std::vector<int64_t>> walked;
   // Points that are claimed go through slots, which are used again for the third.

@@ -1,5 +1,5 @@
 // Whether the transaction barriers of a finished program, and the waits for its engines, order who fills
-// memory that is `ordered` and who reads it. The companion of verify_synchronization, for what that leaves
+// memory that is handed over and who reads it. The companion of verify_synchronization, for what that leaves
 // out.
 //
 // Every role, of each block of a cluster, is walked as a few processes, one for the threads that take the

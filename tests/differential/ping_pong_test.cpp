@@ -1,6 +1,7 @@
 // Warpgroups that take turns with the matrix units: the results are those without turns, for every number of
 // iterations, tiles and warpgroups, under every order of warps; and what is missing of a turn is named.
 #include <algorithm>
+#include <regex>
 #include <set>
 
 #include "attention_kernel.h"
@@ -104,11 +105,15 @@ TEST(PingPong, PackedSequencesOfAnyLengths) {
 
 // ---- what is missing
 
+bool is_turn(const ThreadProgram& p, const Barrier& b) {
+  return b.id > 0 && p.named_barriers[static_cast<size_t>(b.id - 1)].use == thread::BarrierUse::order;
+}
+
 // The barriers of turns, in program order.
 std::vector<Barrier*> turn_barriers(ThreadProgram& p, bool arrive_only) {
   std::vector<Barrier*> list;
   for (thread::Stmt& s : p.stmts)
-    if (auto* b = std::get_if<Barrier>(&s.node); b && b->id >= 10 && b->arrive_only == arrive_only)
+    if (auto* b = std::get_if<Barrier>(&s.node); b && is_turn(p, *b) && b->arrive_only == arrive_only)
       list.push_back(b);
   return list;
 }
@@ -150,7 +155,10 @@ TEST(PingPong, EveryArrivalAndEveryWaitThatIsMissingIsNamed) {
 TEST(PingPong, TurnsPassedToTheWrongWarpgroupAreNamed) {
   const AttentionKernel kernel = kernel_of(tile_of(3), true);
   ThreadProgram p = kernel.best();
-  for (Barrier* b : turn_barriers(p, true)) b->id = 10 + (b->id - 10 + 1) % 3;
+  for (Barrier* b : turn_barriers(p, true)) {
+    const int64_t whose = p.named_barriers[static_cast<size_t>(b->id - 1)].warpgroup;
+    b->id = p.named_barrier({thread::BarrierUse::order, (whose + 1) % 3});
+  }
   EXPECT_FALSE(thread::verify_transactions(p).empty());
   EXPECT_FALSE(kernel.run(p, attention_launch(200, 190), uncounted()).findings.empty());
 }
@@ -177,9 +185,14 @@ TEST(PingPong, IsInTheCodeWhereItIsAskedFor) {
     auto artifact = driver::compile(std::make_shared<const ir::Program>(std::move(*parsed)),
                                     *target::find_target("sm_90a"), options);
     ASSERT_TRUE(artifact) << artifact.error().to_text();
-    for (const char* text :
-         {"bar.sync 10, 256;", "bar.sync 11, 256;", "bar.arrive 10, 256;", "bar.arrive 11, 256;"})
-      EXPECT_EQ((*artifact)->code.find(text) != std::string::npos, on) << text;
+    // A barrier for each warpgroup's turn, of the two that meet there.
+    const std::string code = (*artifact)->code;
+    std::set<std::string> arrive, wait;
+    const std::regex turn("bar\\.(sync|arrive) ([1-9][0-9]*), 256;");
+    for (std::sregex_iterator at(code.begin(), code.end(), turn), end; at != end; ++at)
+      ((*at)[1] == "arrive" ? arrive : wait).insert((*at)[2]);
+    EXPECT_EQ(arrive.size(), on ? 2u : 0u);
+    EXPECT_TRUE(std::includes(wait.begin(), wait.end(), arrive.begin(), arrive.end()));
   }
 }
 

@@ -15,7 +15,6 @@
 #include "lower/gpu/warpgroups.h"
 #include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
-#include "thread/named_barriers.h"
 
 namespace tilegen::lower {
 
@@ -50,7 +49,6 @@ class StagedStore {
     if (k_.failed()) return;
     thread::Memory& m = k_.out.memories[memory_.value];
     m.alignment = k_.in.target.tensor_tile_alignment;
-    m.ordered = true;
     const ExprId tid = e_.var(k_.out.thread_var);
     group_ = k_.simplified(e_.floordiv(tid, e_.const_int(k_.in.target.warpgroup)));
     group_m_ = k_.simplified(e_.floordiv(group_, e_.const_int(stage_.warpgroups_n)));
@@ -97,7 +95,7 @@ class StagedStore {
       bytes_ == 2 ? write_matrices(row, column) : write_elements(row, column);
     emit(thread::ProxyFence{});
     if (column == 0 && stage_.warpgroups_m * stage_.warpgroups_n > 1 && tensor_is_read())
-      emit(thread::Barrier{thread::kRoleBarrier, *k_.in.schedule.threads, false});
+      role_barrier(k_, out_, op_.path);
     else
       warpgroup_barrier(k_, out_, op_.path);
     thread::Block store;

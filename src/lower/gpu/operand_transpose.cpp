@@ -201,7 +201,6 @@ TransposedOperand transpose_operand(LoweringContext& k, const analysis::KernelOp
     if (k.failed()) return transposed;
     thread::Memory& m = k.out.memories[found->second.value];
     m.alignment = k.in.target.tensor_tile_alignment;
-    m.ordered = true;
     m.slots = 2;
   }
   transposed.memory = found->second;

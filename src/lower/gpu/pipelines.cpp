@@ -62,16 +62,12 @@ void declare_pipelines(LoweringContext& k) {
                               place->offset + k.in.target.transaction_barrier_bytes * p.slots});
     for (int v : p.values) {
       thread::Memory& m = k.out.memories[k.names.values[static_cast<size_t>(v)].value];
-      m.ordered = true;
       m.alignment = k.in.target.tensor_tile_alignment;
     }
     k.role.pipelines.back() = line;
   }
-  // Where warpgroups hand a tile to themselves, or slots in turn, no barrier of all threads belongs between
-  // two writes.
   for (const analysis::ThreadWrittenOperand& w : k.in.scheduled.written) {
     thread::Memory& m = k.out.memories[k.names.values[static_cast<size_t>(w.value)].value];
-    m.ordered = w.own_rows || m.slots > 1;
     m.alignment = k.in.target.tensor_tile_alignment;
   }
 }

@@ -9,20 +9,21 @@
 #include "lower/lowering_context.h"
 #include "lower/scheduled_lowering.h"
 #include "lower/statement_exprs.h"
-#include "thread/named_barriers.h"
 
 namespace tilegen::lower {
 
 namespace {
 
-thread::Barrier order_barrier(int64_t warpgroup, int64_t threads, bool arrive_only) {
-  return {thread::kFirstOrderBarrier + static_cast<int>(warpgroup), threads, arrive_only};
+// Counts the warpgroup that waits and the one that arrives.
+thread::Barrier order_barrier(LoweringContext& k, int64_t warpgroup, bool arrive_only) {
+  return {k.out.named_barrier({thread::BarrierUse::order, warpgroup}), 2 * k.in.target.warpgroup,
+          arrive_only};
 }
 
 }  // namespace
 
-// A barrier counts both: the warpgroup that waits and the one that arrives. All are as they were when every
-// warpgroup has had as many turns as the others, so that none is left with arrivals at the end.
+// All barriers are as they were when every warpgroup has had as many turns as the others, so that none is
+// left with arrivals at the end.
 void ScheduledLowering::lower(const expand::Order& s, thread::Block& out) {
   using Step = expand::Order::Step;
   const int64_t threads = k_.in.target.warpgroup, warpgroups = *k_.in.schedule.threads / threads;
@@ -31,12 +32,12 @@ void ScheduledLowering::lower(const expand::Order& s, thread::Block& out) {
         k_,
         [&](int64_t w) {
           const int64_t whose = pass ? (w + 1) % warpgroups : w;
-          return thread::Block{k_.out.add(order_barrier(whose, 2 * threads, pass), origin())};
+          return thread::Block{k_.out.add(order_barrier(k_, whose, pass), origin())};
         },
         out, origin());
   };
   const auto one = [&](ExprId mine, bool arrive_only) {
-    emit(thread::Branch{mine, {k_.out.add(order_barrier(0, 2 * threads, arrive_only), origin())}, {}}, out);
+    emit(thread::Branch{mine, {k_.out.add(order_barrier(k_, 0, arrive_only), origin())}, {}}, out);
   };
   const ExprId tid = e_.var(k_.out.thread_var);
   switch (s.step) {

@@ -10,7 +10,6 @@
 #include "lower/gpu/grid.h"
 #include "lower/gpu/warpgroups.h"
 #include "lower/lowering_context.h"
-#include "thread/named_barriers.h"
 #include "thread/tensor_coordinates.h"
 
 namespace tilegen::lower {

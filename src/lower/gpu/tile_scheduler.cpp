@@ -86,8 +86,8 @@ void TileScheduler::declare() {
   full_ = static_cast<int>(k_.out.barriers.size());
   k_.out.barriers.push_back({name + ".full", kSlots, 1, place->offset});
   empty_ = static_cast<int>(k_.out.barriers.size());
-  const int64_t takers = k_.out.threads / k_.in.target.warpgroup +
-                         static_cast<int64_t>(k_.in.scheduled.roles.size()) - 2;
+  const int64_t takers =
+      k_.out.threads / k_.in.target.warpgroup + static_cast<int64_t>(k_.in.scheduled.roles.size()) - 2;
   k_.out.barriers.push_back({name + ".empty", kSlots, takers, place->offset + barriers});
   thread::Memory handed;
   handed.name = name;
@@ -96,7 +96,6 @@ void TileScheduler::declare() {
   handed.elements = kSlots;
   handed.alignment = 4;
   handed.arena_offset = place->offset + 2 * barriers;
-  handed.ordered = true;
   k_.out.arena_bytes = std::max(k_.out.arena_bytes, place->offset + place->bytes);
   handed_ = k_.out.add_memory(std::move(handed));
 }

@@ -8,9 +8,9 @@
 #include "lower/addressing.h"
 #include "lower/gpu/operand_transpose.h"
 #include "lower/gpu/registers.h"
+#include "lower/gpu/warpgroups.h"
 #include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
-#include "thread/named_barriers.h"
 
 namespace tilegen::lower {
 
@@ -126,7 +126,7 @@ class WarpgroupGemm {
     if (!any) return;
     emit(thread::WarpgroupWait{0, {}});
     emit(thread::ProxyFence{});
-    emit(thread::Barrier{thread::kOperandBarrier, *k_.in.schedule.threads, false});
+    role_barrier(k_, out_, op_.path);
   }
 
   // Sums of at most kPromoted products in registers of their own, added to the warpgroup's.

@@ -2,7 +2,6 @@
 
 #include "lower/addressing.h"
 #include "lower/lowering_context.h"
-#include "thread/named_barriers.h"
 
 namespace tilegen::lower {
 
@@ -33,14 +32,15 @@ void warpgroup_barrier(LoweringContext& k, thread::Block& out, const std::string
   for_each_warpgroup(
       k,
       [&](int64_t w) {
-        return thread::Block{
-            k.out.add(thread::Barrier{static_cast<int>(w) + 1, k.in.target.warpgroup, false}, origin)};
+        const int number = k.out.named_barrier({thread::BarrierUse::warpgroup, w});
+        return thread::Block{k.out.add(thread::Barrier{number, k.in.target.warpgroup, false}, origin)};
       },
       out, origin);
 }
 
 void role_barrier(LoweringContext& k, thread::Block& out, const std::string& origin) {
-  out.push_back(k.out.add(thread::Barrier{thread::kRoleBarrier, *k.in.schedule.threads, false}, origin));
+  const int number = k.out.named_barrier({thread::BarrierUse::role});
+  out.push_back(k.out.add(thread::Barrier{number, *k.in.schedule.threads, false}, origin));
 }
 
 }  // namespace tilegen::lower

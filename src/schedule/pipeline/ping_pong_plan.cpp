@@ -122,9 +122,9 @@ std::string refusal(const std::vector<const KernelOp*>& order, const PingPongFac
   if (first == order.end()) return "no product of it is one of warpgroups whose tiles come from a producer";
   const int64_t warpgroups = facts.threads / facts.target.warpgroup;
   if (warpgroups < 2) return "one warpgroup computes, there is none to take turns with";
-  if (warpgroups > thread::kMaxOrderBarriers)
-    return std::to_string(warpgroups) + " warpgroups compute, there are barriers for " +
-           std::to_string(thread::kMaxOrderBarriers);
+  const int64_t most = thread::max_ordered_warpgroups(facts.target.named_barriers);
+  if (warpgroups > most)
+    return std::to_string(warpgroups) + " warpgroups compute, there are barriers for " + std::to_string(most);
   if (std::all_of(order.begin(), order.end(), product)) return "its threads do nothing beside the products";
   const auto last = std::find_if(order.rbegin(), order.rend(), product).base();
   for (auto op = first; op != last; ++op)

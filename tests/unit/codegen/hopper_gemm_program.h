@@ -47,7 +47,6 @@ class HopperGemm {
     a_tile_ = kb_.shared("a_tile", s_.type, s_.slots * 128 * s_.bk, s_.slots);
     b_tile_ = kb_.shared("b_tile", s_.type, s_.slots * s_.bn * s_.bk, s_.slots);
     stage_ = kb_.shared("stage", s_.type, 2 * 64 * 128);
-    for (MemoryId t : {a_tile_, b_tile_, stage_}) kb_.p.memories[t.value].ordered = true;
     acc_ = kb_.registers("acc", s_.accumulator, s_.bn / 2);
     out_ = kb_.registers("out", s_.type, 8);
   }

@@ -101,7 +101,6 @@ struct SmallProduct {
     MemoryId a = kb.tensor("a", DType::f16), b = kb.tensor("b", DType::f16), c = kb.tensor("c", type);
     for (MemoryId t : {a, b, c}) kb.align(t, 16);
     MemoryId tile = kb.shared("tile", DType::f16, 64 * 64);
-    kb.p.memories[tile.value].ordered = true;
     MemoryId ra = kb.registers("ra", DType::f16, 32), rc = kb.registers("rc", type, 32);
     thread::TensorMap map{"b_map", b, {}, {}, {}, 128};
     for (int d = 0; d < dims; ++d) {

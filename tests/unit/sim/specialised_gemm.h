@@ -79,7 +79,6 @@ struct SpecialisedGemm : GpuProgram {
   MemoryId ring(const std::string& name, DType type, int64_t elements, int64_t slots) {
     const MemoryId id = shared(name, type, elements, slots, (p.arena_bytes + 1023) / 1024 * 1024);
     p.memories[id.value].alignment = 1024;
-    p.memories[id.value].ordered = true;
     return id;
   }
   void barriers(const std::string& name, int64_t arrivals) {

@@ -5,7 +5,6 @@
 
 #include <set>
 
-#include "thread/named_barriers.h"
 
 namespace tilegen::target {
 namespace {
@@ -70,7 +69,8 @@ TEST(Targets, FiguresOfAMachineFitTogether) {
     EXPECT_GE(t.registers_per_multiprocessor, t.min_role_registers * t.max_threads);
     EXPECT_GT(t.line_bytes, 0);
     EXPECT_GT(t.special_lanes * t.convert_lanes, 0);
-    EXPECT_GE(t.named_barriers, thread::kFirstOrderBarrier + thread::kMaxOrderBarriers);
+    // 0, the role's, and one of each warpgroup.
+    if (t.warpgroup > 0) EXPECT_GE(t.named_barriers, 2 + t.max_threads / t.warpgroup);
     for (int bytes : t.async_copy_bytes) EXPECT_LE(bytes, t.vector_bytes);
     if (t.tensor_copy) {
       EXPECT_GT(t.transaction_barrier_bytes, 0);

@@ -1,0 +1,92 @@
+// Who wrote and read each unit of the arena last, and since which barrier: what verify_synchronization asks
+// when it comes to the next access. A unit is as wide as the smallest element.
+//
+// Barriers are counted: those of all threads present, and those of each warpgroup. An access is ordered after
+// one of another thread where the count of a barrier that both meet at has grown in between.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "thread/thread_program.h"
+
+namespace tilegen::thread {
+
+class SyncHistory {
+ public:
+  static constexpr int64_t kNobody = -1, kMany = -2;
+  static constexpr int64_t kProducts = -16;  // the products of warpgroup g are kProducts - g
+
+  // What an access meets: the other one, and whose it is.
+  struct Clash {
+    enum class Kind : uint8_t { with_write, with_read, with_product } kind = Kind::with_write;
+    StmtId other;
+    int64_t who = kNobody;
+  };
+  // One statement's access; `who`: a thread, a warpgroup's products, or kMany of the warpgroup.
+  struct Access {
+    StmtId stmt;
+    int64_t who = kNobody, thread = 0;  // the thread that executes it
+    bool async = false;                 // done when the thread has waited for its group
+  };
+
+  SyncHistory(const ThreadProgram& p, int64_t units);
+
+  // An execution of a statement begins: what it does itself is not ordered by barriers.
+  void begin() { ++instance_; }
+  void meet() { ++epoch_; }
+  void meet_of(int64_t warpgroup) { ++met_[static_cast<size_t>(warpgroup)]; }
+
+  // Groups of asynchronous copies.
+  void commit(int64_t thread);
+  void wait(int64_t thread, int64_t pending);
+
+  // Products of a warpgroup, under way until it waits for them.
+  void issue_product(int64_t warpgroup);  // what is accessed until end_product() is read by it
+  void end_product() { product_ = kNobody; }
+  bool issues_product() const { return product_ != kNobody; }
+  void commit_products(int64_t warpgroup) { ++products_[static_cast<size_t>(warpgroup)].commits; }
+  void wait_products(int64_t warpgroup, int64_t pending);
+
+  std::vector<Clash> read(size_t unit, const Access& a);
+  std::vector<Clash> write(size_t unit, const Access& a);
+
+ private:
+  static constexpr int64_t kSynchronous = -1;
+  // The barriers that an access of a warpgroup's threads stands after; warpgroup -1: of several.
+  struct Stamp {
+    int64_t epoch = -1, warpgroup = -1, met = 0;
+  };
+  struct Unit {
+    int64_t writer = kNobody, write_group = kSynchronous, write_instance = -1;
+    int64_t reader = kNobody, read_instance = -1;
+    int64_t product = kNobody;  // the newest that reads it
+    Stamp written, read;
+    StmtId write_stmt, read_stmt;
+  };
+  struct CopyGroups {
+    int64_t open = 0;             // number of the group being filled
+    std::vector<Stamp> finished;  // of closed groups: the wait that saw them done
+  };
+  struct Products {
+    int64_t commits = 0;
+    std::vector<std::pair<int64_t, int64_t>> under_way;  // numbers and groups
+  };
+
+  int64_t warpgroup_of(int64_t thread) const { return thread / warpgroup_; }
+  Stamp now(int64_t thread) const;
+  bool before(const Stamp& s, int64_t thread) const;
+  bool write_is_visible(const Unit& u, const Access& a) const;
+
+  const int64_t warpgroup_;  // threads
+  std::vector<Unit> units_;
+  std::vector<CopyGroups> copies_;  // by thread
+  std::vector<Products> products_;  // by warpgroup
+  std::vector<int64_t> met_;        // by warpgroup
+  std::vector<bool> finished_;      // products, by number
+  int64_t product_ = kNobody;       // being issued
+  int64_t epoch_ = 0, instance_ = 0;
+};
+
+}  // namespace tilegen::thread
