@@ -17,7 +17,7 @@ std::vector<CarriedSums> carried_sums(const ir::Program& p, int kernel, const Ke
       if (paths[s.value] != *plans[i].deferred_to || done.count(&op)) return;
       const PartialSums parts = sum_parts(p, ops, s, op);
       CarriedSums c{s, &op, {parts.outside.begin(), parts.outside.end()}, {}};
-      for (int v : c.joined)
+      for (ValueId v : c.joined)
         if (!begins_as_zero(p, kernel, ops, s, v)) c.split.insert(v);
       done.insert(parts.reductions.begin(), parts.reductions.end());
       list.push_back(std::move(c));

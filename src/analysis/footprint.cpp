@@ -157,15 +157,14 @@ class Collector {
     any_load(p_.exprs, root, [&](ir::ExprId load, const ir::ExprNode& n) {
       const auto value = ops_.scalar_reads.find({where, n.object});
       const bool on_chip = p_.buffer(n.object).scope != ir::MemScope::global;
-      const OpAccess a{n.object, value == ops_.scalar_reads.end() ? -1 : value->second, true, false, -1};
-      if (!on_chip || a.value >= 0) add(place(a), false, p_.exprs.indices(load), {});
+      const OpAccess a{n.object, value == ops_.scalar_reads.end() ? ValueId() : value->second, true, false,
+                       -1};
+      if (!on_chip || a.value.valid()) add(place(a), false, p_.exprs.indices(load), {});
       return false;  // no op touches an on-chip buffer without a value
     });
   }
 
-  static Place place(const OpAccess& a) {
-    return a.value >= 0 ? Place{ValueId(static_cast<size_t>(a.value)), {}} : Place{{}, a.buffer};
-  }
+  static Place place(const OpAccess& a) { return a.value.valid() ? Place{a.value, {}} : Place{{}, a.buffer}; }
 
   // `extents`: one each where there are none.
   void add(const Place& place, bool write, std::span<const ir::ExprId> offsets,

@@ -24,7 +24,7 @@ struct OwnRows {
 class Finder {
  public:
   Finder(const ir::Program& p, const KernelOps& ops, const target::Target& t, int64_t threads,
-         const std::vector<plan::OpPlan>& plans, const std::vector<plan::ValuePlan>& values,
+         const std::vector<plan::OpPlan>& plans, ValuePlans values,
          const std::vector<plan::ConversionPlan>& conversions)
       : p_(p),
         ops_(ops),
@@ -61,13 +61,13 @@ class Finder {
 
   // In shared memory, and not copied on the way.
   bool read_by_instructions(size_t product, int side) const {
-    const int value = ops_.ops[product].accesses[static_cast<size_t>(side)].value;
-    if (value < 0 || !values_[static_cast<size_t>(value)].memory) return false;
+    const ValueId value = ops_.ops[product].accesses[static_cast<size_t>(side)].value;
+    if (!value.valid() || !values_[value].memory) return false;
     const auto instruction = target::find_warpgroup_atom(target_, plans_[product].atom);
     return instruction && !needs_k_major_copy(*instruction->atom, dims(product, side), side);
   }
 
-  void note(std::vector<ThreadWrittenOperand>& list, int value, size_t product) const {
+  void note(std::vector<ThreadWrittenOperand>& list, ValueId value, size_t product) const {
     auto known = std::find_if(list.begin(), list.end(),
                               [&](const ThreadWrittenOperand& w) { return w.value == value; });
     if (known == list.end()) {
@@ -80,7 +80,7 @@ class Finder {
     if (known->products.empty() || known->products.back() != product) known->products.push_back(product);
   }
 
-  bool writes(size_t op, int value) const {
+  bool writes(size_t op, ValueId value) const {
     const auto& accesses = ops_.ops[op].accesses;
     return std::any_of(accesses.begin(), accesses.end(),
                        [&](const OpAccess& a) { return a.write && a.value == value; });
@@ -125,7 +125,7 @@ class Finder {
   }
 
   // Each element, whenever the op runs.
-  bool same_thread_each_time(size_t writer, int value) const {
+  bool same_thread_each_time(size_t writer, ValueId value) const {
     const KernelOp& op = ops_.ops[writer];
     const plan::OpPlan& plan = plans_[writer];
     if (op.form != OpForm::element || !plan.iteration || !plan.through_memory.empty() ||
@@ -144,10 +144,10 @@ class Finder {
     return stores == 1;
   }
 
-  bool writes_own(size_t writer, int value, const OwnRows& rows) const {
+  bool writes_own(size_t writer, ValueId value, const OwnRows& rows) const {
     const KernelOp& op = ops_.ops[writer];
     // A part of a fragment is walked by the threads that hold it.
-    const auto held = [&](int v) { return v >= 0 && values_[static_cast<size_t>(v)].fragment.has_value(); };
+    const auto held = [&](ValueId v) { return v.valid() && values_[v].fragment.has_value(); };
     if (part_of_fragment(p_, op, held) >= 0) return false;
     for (size_t a = 0; a < op.accesses.size(); ++a) {
       if (!op.accesses[a].write || op.accesses[a].value != value) continue;
@@ -177,7 +177,7 @@ class Finder {
   const target::Target& target_;
   const int64_t threads_;
   const std::vector<plan::OpPlan>& plans_;
-  const std::vector<plan::ValuePlan>& values_;
+  const ValuePlans values_;
   const std::vector<plan::ConversionPlan>& conversions_;
 };
 
@@ -200,7 +200,7 @@ bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const Thr
   if (const auto* elements = p.as<ir::Loop>(writer.stmt))
     for (ir::StmtId s : elements->body)
       if (!p.as<ir::Store>(s)) return false;
-  const std::vector<int64_t>& shape = ops.values[static_cast<size_t>(w.value)].shape;
+  const std::vector<int64_t>& shape = ops.values[w.value].shape;
   for (size_t a = 0; a < writer.accesses.size(); ++a) {
     if (!writer.accesses[a].write || writer.accesses[a].value != w.value) continue;
     const ops::ElementAccess& access = writer.view.accesses[a];
@@ -217,8 +217,7 @@ bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const Thr
 
 std::vector<ThreadWrittenOperand> written_operands(const ir::Program& p, const KernelOps& ops,
                                                    const target::Target& t, int64_t threads,
-                                                   const std::vector<plan::OpPlan>& plans,
-                                                   const std::vector<plan::ValuePlan>& values,
+                                                   const std::vector<plan::OpPlan>& plans, ValuePlans values,
                                                    const std::vector<plan::ConversionPlan>& conversions) {
   return Finder(p, ops, t, threads, plans, values, conversions).run();
 }

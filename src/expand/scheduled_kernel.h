@@ -26,6 +26,7 @@
 
 namespace tilegen::expand {
 
+using analysis::ValueId;
 using ir::StmtId;
 
 enum class Transport : uint8_t { tensor_copy, async_copy, threads, registers };
@@ -33,7 +34,7 @@ enum class Transport : uint8_t { tensor_copy, async_copy, threads, registers };
 struct Pipeline {
   std::string name;
   Transport transport = Transport::tensor_copy;
-  std::set<int> values;  // of KernelOps::values
+  std::set<ValueId> values;
   int64_t slots = 1;
   const ir::Block* home = nullptr;  // the block with what fills it
   StmtId loop;                      // whose body that is; invalid: filled once whenever the block runs
@@ -72,7 +73,7 @@ struct Token {
 };
 // A value as the iteration has it.
 struct ValueAt {
-  int value = -1;
+  ValueId value;
   Iteration at{Iteration::From::none, 0};
 };
 // The `finished` products are waited for; `pending` younger ones may go on. `values`: registers that are

@@ -31,8 +31,8 @@ int64_t CandidateIterations::block_along(const KernelOp& op, int dim) const {
   int64_t bytes = 0;
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const ops::ElementAccess& a = op.view.accesses[i];
-    const int v = op.accesses[i].value;
-    if (v < 0 || in_registers_.has(op, v) || a.dim_of.empty() || a.dim_of.back() == dim) continue;
+    const ValueId v = op.accesses[i].value;
+    if (!v.valid() || in_registers_.has(op, v) || a.dim_of.empty() || a.dim_of.back() == dim) continue;
     if (std::find(a.dim_of.begin(), a.dim_of.end(), dim) != a.dim_of.end())
       bytes = std::max<int64_t>(bytes, ir::dtype_bytes(in_.program.buffer(a.buffer).type));
   }

@@ -34,9 +34,8 @@ FragmentTable::FragmentTable(const KernelOps& ops) : ops_(ops), kinds_(ops.ops.s
   for (size_t i = 0; i < ops.ops.size(); ++i)
     for (size_t k = 0; k < ops.ops[i].view.accesses.size(); ++k) {
       const ops::ElementAccess& a = ops.ops[i].view.accesses[k];
-      const int v = ops.ops[i].accesses[k].value;
-      Kind kind{ops.ops[i].view.extents,
-                v < 0 ? std::vector<int64_t>() : ops.values[static_cast<size_t>(v)].shape, a.dim_of,
+      const analysis::ValueId v = ops.ops[i].accesses[k].value;
+      Kind kind{ops.ops[i].view.extents, v.valid() ? ops.values[v].shape : std::vector<int64_t>(), a.dim_of,
                 a.offset};
       kinds_[i].push_back(kinds.emplace(std::move(kind), static_cast<int>(kinds.size())).first->second);
     }
@@ -57,8 +56,8 @@ int FragmentTable::projected(int iteration, size_t op, size_t access) {
   const auto [it, fresh] = projected_.try_emplace(key(kinds_[op][access], iteration), -1);
   if (!fresh) return it->second;
   const KernelOp& o = ops_.ops[op];
-  const auto f = analysis::project(at(iteration), o.view.accesses[access],
-                         ops_.values[static_cast<size_t>(o.accesses[access].value)].shape);
+  const auto f =
+      analysis::project(at(iteration), o.view.accesses[access], ops_.values[o.accesses[access].value].shape);
   return it->second = f ? number(*f) : -1;
 }
 

@@ -21,8 +21,7 @@ void Inference::finish_op(size_t index) {
   plan::OpPlan& plan = result_.ops[index];
   plan.op = op.path;
   for (const auto& [access, why] : in_memory_.accesses)
-    if (access.first == index)
-      plan.through_memory.push_back(ops_.values[static_cast<size_t>(access.second)].name);
+    if (access.first == index) plan.through_memory.push_back(ops_.values[access.second].name);
   if (op.form == OpForm::contraction) return finish_gemm(index, plan);
   plan.engine = op.form == OpForm::reduction ? plan::Engine::lane_reduce : plan::Engine::loop;
   Fragment iteration =
@@ -70,25 +69,23 @@ void Inference::finish_gemm(size_t index, plan::OpPlan& plan) {
   plan.warps_n = gemm.warps_n;
   plan.reason =
       plan.engine == plan::Engine::loop ? "operand layouts contradict another op's (see notes)" : gemm.reason;
-  if (const int c = op.accesses[2].value;
+  if (const ValueId c = op.accesses[2].value;
       in_.target.has_block_threads() && plan.engine != plan::Engine::loop) {
-    const std::string& by = state_.pinned_by[static_cast<size_t>(c)];
+    const std::string& by = state_.pinned_by[c];
     if (op.accesses[2].read) convert(c, fragment(state_, c), gemm.c, by, op.path, op.location, true);
     convert(c, gemm.c, fragment(state_, c), op.path, by, op.location, true);
   }
   for (int side = 0; side < 2; ++side) {
     const auto& want = side == 0 ? gemm.a_fragment : gemm.b_fragment;
-    int v = op.accesses[static_cast<size_t>(side)].value;
-    if (want)
-      convert(v, fragment(state_, v), *want, state_.pinned_by[static_cast<size_t>(v)], op.path, op.location,
-              true);
+    ValueId v = op.accesses[static_cast<size_t>(side)].value;
+    if (want) convert(v, fragment(state_, v), *want, state_.pinned_by[v], op.path, op.location, true);
   }
 }
 
 Fragment Inference::reduce_iteration(size_t index) {
   if (iteration_[index]) return *iteration_[index];
   const KernelOp& op = ops_.ops[index];
-  int src = op.accesses[0].value;
+  ValueId src = op.accesses[0].value;
   if (distributed(op, src) && fragment(state_, src).shape() == iteration_extents(p_, op))
     return fragment(state_, src);
   return candidates_.of(op).front();
@@ -106,8 +103,8 @@ Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
   }
   int root = root_access(index);
   if (root >= 0) {
-    int v = op.accesses[static_cast<size_t>(root)].value;
-    plan.reason = "threads follow " + ops_.values[static_cast<size_t>(v)].name;
+    ValueId v = op.accesses[static_cast<size_t>(root)].value;
+    plan.reason = "threads follow " + ops_.values[v].name;
     return forms_.at(root_form(index, static_cast<size_t>(root)));
   }
   // What every thread holds a copy of, every thread writes.
@@ -135,9 +132,9 @@ Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
 }
 
 void Inference::element_conversions(const KernelOp& op, const Fragment& iteration) {
-  std::map<int, Fragment> forms;  // in which the op takes a value
+  std::map<ValueId, Fragment> forms;  // in which the op takes a value
   for (size_t i = 0; i < op.view.accesses.size() && !failed(); ++i) {
-    int v = op.accesses[i].value;
+    ValueId v = op.accesses[i].value;
     if (!distributed(op, v)) continue;
     const ops::ElementAccess& a = op.view.accesses[i];
     const Fragment& held = fragment(state_, v);
@@ -145,12 +142,13 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
       return cannot_hold(op, v,
                          "chooses among " + std::to_string(held.registers()) + " registers of a thread",
                          "index it by the loop's own variables");
-    auto needed = analysis::project(iteration, a, ops_.values[static_cast<size_t>(v)].shape);
+    auto needed = analysis::project(iteration, a, ops_.values[v].shape);
     if (!needed) {
       if (everywhere(v) && (!a.write || iteration.replicas() == in_.threads)) continue;
-      const bool walked = !everywhere(v) && !op.scan && analysis::part_of_fragment(p_, op, [&](int other) {
-                                                          return distributed(op, other);
-                                                        }) == static_cast<int>(i);
+      const bool walked =
+          !everywhere(v) && !op.scan && analysis::part_of_fragment(p_, op, [&](ValueId other) {
+                                          return distributed(op, other);
+                                        }) == static_cast<int>(i);
       if (walked) continue;
       return cannot_hold(op, v, "indexes it in a way that cannot be followed to a thread",
                          "index fragments by the loop's own variables over their whole extents");
@@ -161,14 +159,14 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
         !(held.covers(iteration, analysis::index_map(a)) && !a.write))
       return cannot_hold(op, v, "takes it in two layouts at once", "copy it into a second buffer");
     if (a.write)
-      convert(v, *needed, held, op.path, state_.pinned_by[static_cast<size_t>(v)], op.location, false);
+      convert(v, *needed, held, op.path, state_.pinned_by[v], op.location, false);
     else if (!held.covers(iteration, analysis::index_map(a)))
-      convert(v, held, *needed, state_.pinned_by[static_cast<size_t>(v)], op.path, op.location, false);
+      convert(v, held, *needed, state_.pinned_by[v], op.path, op.location, false);
   }
 }
 
 void Inference::reduce_conversions(const KernelOp& op, const Fragment& iteration) {
-  const int src = op.accesses[0].value, dst = op.accesses[1].value;
+  const ValueId src = op.accesses[0].value, dst = op.accesses[1].value;
   if (distributed(op, src)) {
     const Fragment& held = fragment(state_, src);
     std::vector<int> same(static_cast<size_t>(held.rank()));
@@ -185,14 +183,13 @@ void Inference::reduce_conversions(const KernelOp& op, const Fragment& iteration
     if (everywhere(dst)) return;
     return cannot_hold(op, dst, "reduces to a part of it", "reduce into a whole fragment and copy it");
   }
-  convert(dst, *made, fragment(state_, dst), op.path, state_.pinned_by[static_cast<size_t>(dst)], op.location,
-          false);
+  convert(dst, *made, fragment(state_, dst), op.path, state_.pinned_by[dst], op.location, false);
 }
 
-void Inference::convert(int v, const Fragment& from, const Fragment& to, const std::string& producer,
+void Inference::convert(ValueId v, const Fragment& from, const Fragment& to, const std::string& producer,
                         const std::string& consumer, const SourceLocation& loc, bool registers_matter) {
   if (from.equivalent(to) || in_.threads == 1) return;
-  const Value& value = ops_.values[static_cast<size_t>(v)];
+  const Value& value = ops_.values[v];
   const ir::DType type = p_.buffer(value.buffer).type;
   const ConversionKind kind = analysis::conversion_kind(from, to, in_.target, type);
   if (kind == ConversionKind::none || (kind == ConversionKind::register_permute && !registers_matter)) return;
@@ -216,7 +213,7 @@ void Inference::convert(int v, const Fragment& from, const Fragment& to, const s
   result_.conversions.push_back(std::move(c));
 }
 
-std::string Inference::holder(int v, const std::string& pinned_by, const std::string& other) const {
+std::string Inference::holder(ValueId v, const std::string& pinned_by, const std::string& other) const {
   if (pinned_by != kGiven) return pinned_by;
   for (const KernelOp& op : ops_.ops)
     if (op.path != other &&

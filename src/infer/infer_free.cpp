@@ -5,7 +5,6 @@
 // of which lead to a layout that was judged before; those are told without letting them spread (RootSearch).
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "analysis/scan_exchange.h"
 #include "infer/inference.h"
@@ -51,10 +50,10 @@ bool Inference::seed(size_t index, int iteration) {
     spread(index, iteration, Origin::free);
     return pinned_order_.size() > mark;
   }
-  const int src = op.accesses[0].value, dst = op.accesses[1].value;
+  const ValueId src = op.accesses[0].value, dst = op.accesses[1].value;
   if (distributed(op, src) && !pinned(state_, src)) {
     const Fragment& f = forms_.at(iteration);
-    if (f.shape() != ops_.values[static_cast<size_t>(src)].shape) return false;
+    if (f.shape() != ops_.values[src].shape) return false;
     pin(src, f.canonical(), Origin::free, "as " + op.path + " reads it", op.path);
   }
   if (distributed(op, dst) && !pinned(state_, dst))
@@ -65,7 +64,7 @@ bool Inference::seed(size_t index, int iteration) {
 
 void Inference::take_back(size_t mark) {
   for (; pinned_order_.size() > mark; pinned_order_.pop_back()) {
-    const size_t v = static_cast<size_t>(pinned_order_.back());
+    const ValueId v = pinned_order_.back();
     state_.known.fragments[v].reset();
     state_.form[v] = -1;
     state_.origin[v] = Origin::free;
@@ -75,31 +74,30 @@ void Inference::take_back(size_t mark) {
 }
 
 // What is reduced comes first: its rows' results, and what is made of them, then follow it.
-std::vector<size_t> Inference::reduced_first() const {
-  std::vector<bool> is_reduced(ops_.values.size(), false);
+std::vector<ValueId> Inference::reduced_first() const {
+  IdVector<ValueId, bool> is_reduced(ops_.values.size(), false);
   for (const KernelOp& op : ops_.ops)
-    if (op.form == OpForm::reduction && op.accesses[0].value >= 0)
-      is_reduced[static_cast<size_t>(op.accesses[0].value)] = true;
-  std::vector<size_t> order(ops_.values.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_partition(order.begin(), order.end(), [&](size_t v) { return is_reduced[v]; });
+    if (op.form == OpForm::reduction && op.accesses[0].value.valid()) is_reduced[op.accesses[0].value] = true;
+  std::vector<ValueId> order;
+  for (ValueId v : ops_.values.ids()) order.push_back(v);
+  std::stable_partition(order.begin(), order.end(), [&](ValueId v) { return is_reduced[v]; });
   return order;
 }
 
 void Inference::free_values() {
   costs_.resize(ops_.ops.size());
   for (size_t i = 0; i < ops_.ops.size(); ++i) costs_[i] = rooted_cost(i);
-  for (size_t v : reduced_first()) {
-    if (!distributed(static_cast<int>(v)) || pinned(state_, static_cast<int>(v))) continue;
+  for (ValueId v : reduced_first()) {
+    if (!distributed(v) || pinned(state_, v)) continue;
     const size_t mark = pinned_order_.size();
     free_value(v);
     for (size_t i : users_since(mark)) costs_[i] = rooted_cost(i);
   }
 }
 
-void Inference::free_value(size_t v) {
-  RootSearch search(static_cast<int>(v));
-  for (size_t i : ops_leading_to(static_cast<int>(v)))
+void Inference::free_value(ValueId v) {
+  RootSearch search(v);
+  for (size_t i : ops_leading_to(v))
     if (ops_.ops[i].form != OpForm::contraction && touches_unpinned(ops_.ops[i])) try_roots(i, search);
   if (!search.best.empty()) {
     for (RootSearch::Pin& p : search.best) pin_form(p.value, p.form, p.origin, std::move(p.reason), p.by);
@@ -109,7 +107,7 @@ void Inference::free_value(size_t v) {
   // No op can spread a layout to it (parts or irregular indices only): one thread's row-major, or a copy
   // per thread.
   const size_t mark = pinned_order_.size();
-  pin(static_cast<int>(v), Fragment::replicated(ops_.values[v].shape, in_.threads), Origin::free,
+  pin(v, Fragment::replicated(ops_.values[v].shape, in_.threads), Origin::free,
       "only parts or computed indices of it are used; every thread holds a copy", "");
   propagate(users_since(mark));
 }
@@ -139,33 +137,32 @@ void Inference::judge(size_t root, size_t mark, const std::vector<RootSearch::Se
     search.best_root = ops_.ops[root].path;
     search.best.clear();
     for (size_t i = mark; i < pinned_order_.size(); ++i) {
-      const size_t v = static_cast<size_t>(pinned_order_[i]);
-      search.best.push_back(
-          {pinned_order_[i], state_.form[v], state_.origin[v], state_.reason[v], state_.pinned_by[v]});
+      const ValueId v = pinned_order_[i];
+      search.best.push_back({v, state_.form[v], state_.origin[v], state_.reason[v], state_.pinned_by[v]});
     }
   }
   if (search.layouts.size() == RootSearch::kLayouts) return;
-  std::vector<bool> fresh(ops_.values.size(), false);
-  for (size_t i = mark; i < pinned_order_.size(); ++i) fresh[static_cast<size_t>(pinned_order_[i])] = true;
+  IdVector<ValueId, bool> fresh(ops_.values.size(), false);
+  for (size_t i = mark; i < pinned_order_.size(); ++i) fresh[pinned_order_[i]] = true;
   if (std::all_of(changed.begin(), changed.end(), [&](size_t i) { return coherent(i, fresh); }))
     search.layouts.push_back(sources_of(seeds, fresh));
 }
 
-std::set<size_t> Inference::ops_leading_to(int v) const {
+std::set<size_t> Inference::ops_leading_to(ValueId v) const {
   std::set<size_t> found;
-  std::vector<int> pending = {v};
-  std::vector<bool> seen(ops_.values.size(), false);
-  seen[static_cast<size_t>(v)] = true;
+  std::vector<ValueId> pending = {v};
+  IdVector<ValueId, bool> seen(ops_.values.size(), false);
+  seen[v] = true;
   while (!pending.empty()) {
-    const int at = pending.back();
+    const ValueId at = pending.back();
     pending.pop_back();
-    for (size_t i : users_[static_cast<size_t>(at)]) {
+    for (size_t i : users_[at]) {
       if (!found.insert(i).second) continue;
       for (const OpAccess& a : ops_.ops[i].accesses) {
-        if (a.value < 0 || seen[static_cast<size_t>(a.value)] || !distributed(ops_.ops[i], a.value) ||
+        if (!a.value.valid() || seen[a.value] || !distributed(ops_.ops[i], a.value) ||
             pinned(state_, a.value))
           continue;
-        seen[static_cast<size_t>(a.value)] = true;
+        seen[a.value] = true;
         pending.push_back(a.value);
       }
     }
@@ -179,9 +176,9 @@ bool Inference::touches_unpinned(const KernelOp& op) const {
 }
 
 void Inference::shared_rest() {
-  for (size_t v = 0; v < ops_.values.size(); ++v)
+  for (ValueId v : ops_.values.ids())
     if (ops_.values[v].scope == ir::MemScope::shared && !state_.known.memories[v])
-      pin_memory(static_cast<int>(v), Layout::row_major(ops_.values[v].shape), Origin::free,
+      pin_memory(v, Layout::row_major(ops_.values[v].shape), Origin::free,
                  "row-major: no instruction asks for another form", "");
 }
 

@@ -34,6 +34,8 @@
 
 namespace tilegen::infer {
 
+using analysis::ValueId;
+
 struct InferInput {
   const ir::Program& program;
   const analysis::KernelOps& ops;
@@ -46,7 +48,7 @@ struct InferInput {
 };
 
 struct InferResult {
-  std::vector<plan::ValuePlan> values;  // parallel to analysis::KernelOps::values
+  IdVector<ValueId, plan::ValuePlan> values;
   std::vector<plan::OpPlan> ops;  // parallel to analysis::KernelOps::ops; gemms hold their engine and atom
   std::vector<plan::ConversionPlan> conversions;
   std::vector<plan::Note> notes;

@@ -18,10 +18,10 @@ bool Inference::shared_by_all_points(const KernelOp& op, const ops::ElementAcces
 
 int Inference::root_form(size_t index, size_t access) {
   const KernelOp& op = ops_.ops[index];
-  const int v = op.accesses[access].value;
+  const ValueId v = op.accesses[access].value;
   if (!distributed(op, v) || !pinned(state_, v) || shared_by_all_points(op, op.view.accesses[access]))
     return -1;
-  return forms_.pulled_back(state_.form[static_cast<size_t>(v)], index, access);
+  return forms_.pulled_back(state_.form[v], index, access);
 }
 
 namespace {
@@ -31,7 +31,7 @@ namespace {
 bool is_operand_before(const KernelOp& op, size_t access, size_t other) {
   const OpAccess &a = op.accesses[access], &b = op.accesses[other];
   if (a.write || b.write) return false;
-  const auto written = [&](int value) {
+  const auto written = [&](ValueId value) {
     return std::any_of(op.accesses.begin(), op.accesses.end(),
                        [&](const OpAccess& w) { return w.write && w.value == value; });
   };
@@ -50,7 +50,7 @@ int Inference::root_access(size_t index) {
     const ops::ElementAccess& a = op.view.accesses[i];
     int dims =
         static_cast<int>(std::count_if(a.dim_of.begin(), a.dim_of.end(), [](int k) { return k >= 0; }));
-    Origin o = state_.origin[static_cast<size_t>(op.accesses[i].value)];
+    Origin o = state_.origin[op.accesses[i].value];
     const bool equal = best >= 0 && dims == best_dims && o == best_origin;
     if (dims > best_dims || (dims == best_dims && o < best_origin) ||
         (equal && is_operand_before(op, i, static_cast<size_t>(best)))) {
@@ -70,7 +70,7 @@ int Inference::rooted_form(size_t index) {
 void Inference::spread(size_t index, int iteration, Origin origin) {
   const KernelOp& op = ops_.ops[index];
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
-    const int v = op.accesses[i].value;
+    const ValueId v = op.accesses[i].value;
     if (!distributed(op, v) || pinned(state_, v)) continue;
     const int form = forms_.projected(iteration, index, i);
     if (form >= 0) pin_form(v, form, origin, "as " + op.path + " needs it", op.path);
@@ -83,12 +83,11 @@ void Inference::propagate_op(size_t index) {
     const int iteration = iteration_[index] ? forms_.number(*iteration_[index]) : rooted_form(index);
     if (iteration >= 0) spread(index, iteration, Origin::common);
   } else if (op.form == OpForm::reduction) {
-    const int src = op.accesses[0].value, dst = op.accesses[1].value;
+    const ValueId src = op.accesses[0].value, dst = op.accesses[1].value;
     if (!distributed(op, src) || !distributed(op, dst) || !pinned(state_, src) || pinned(state_, dst)) return;
-    const int form = reduced_form(index, state_.form[static_cast<size_t>(src)]);
+    const int form = reduced_form(index, state_.form[src]);
     if (form < 0) return;
-    pin_form(dst, form, Origin::common,
-             "row statistic held beside " + ops_.values[static_cast<size_t>(src)].name, op.path);
+    pin_form(dst, form, Origin::common, "row statistic held beside " + ops_.values[src].name, op.path);
   }
 }
 
@@ -128,7 +127,7 @@ void Inference::propagate(std::set<size_t> dirty) {
 std::set<size_t> Inference::users_since(size_t mark) const {
   std::set<size_t> users;
   for (size_t i = mark; i < pinned_order_.size(); ++i) {
-    const std::vector<size_t>& of = users_[static_cast<size_t>(pinned_order_[i])];
+    const std::vector<size_t>& of = users_[pinned_order_[i]];
     users.insert(of.begin(), of.end());
   }
   return users;

@@ -87,7 +87,7 @@ void ScheduledBlock::set_iteration(const Scope& scope) {
   run_.evaluator().set(p_.as<ir::Loop>(scope.loop)->vars[0], iteration_at(scope.begin, scope.at));
 }
 
-Place ScheduledBlock::place_of(const RoleState& r, int value) {
+Place ScheduledBlock::place_of(const RoleState& r, ValueId value) {
   for (size_t i = 0; i < k_.pipelines.size(); ++i) {
     const expand::Pipeline& line = k_.pipelines[i];
     if (!line.values.count(value)) continue;

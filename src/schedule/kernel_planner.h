@@ -14,6 +14,7 @@ namespace tilegen::schedule {
 
 using analysis::KernelOp;
 using analysis::KernelOps;
+using analysis::ValueId;
 using plan::Engine;
 using plan::KernelSchedule;
 
@@ -58,7 +59,7 @@ class KernelPlanner {
   bool produced_loops_overlap();
   PingPongFacts ping_pong_facts(int64_t threads) const;
   Checked order_products(const PingPongFacts& facts);
-  bool registers_fit(const std::map<int, int64_t>& slots, int64_t threads) const;
+  bool registers_fit(const std::map<ValueId, int64_t>& slots, int64_t threads) const;
   Checked plan_ping_pong_loops(const PingPongFacts& facts);
   Checked plan_loop_ends();
   bool threads_meet_for(const KernelOp& op) const;
@@ -76,8 +77,8 @@ class KernelPlanner {
     return given_ ? plan::find_op(*given_, ops_.ops[op].path) : nullptr;
   }
 
-  SharedReservations places(const std::vector<plan::ValuePlan>& values) const;
-  int64_t arena(const std::map<int, int64_t>& slots) const;
+  SharedReservations places(analysis::ValuePlans values) const;
+  int64_t arena(const std::map<ValueId, int64_t>& slots) const;
   void plan_loops();
 
   const ir::Program& p_;
@@ -98,7 +99,7 @@ class KernelPlanner {
   infer::InferResult layouts_;
   std::vector<Scratch> scratch_;
   std::set<size_t> produced_;  // copies that a producer makes
-  std::set<int> engine_values_;
+  std::set<ValueId> engine_values_;
   std::vector<analysis::ThreadWrittenOperand> written_;
   std::vector<plan::PipelinePlan> copy_pipelines_;
   bool dynamic_tiles_ = false;  // blocks claim their points

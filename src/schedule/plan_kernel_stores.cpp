@@ -42,7 +42,7 @@ void KernelPlanner::find_stores() {
   for (size_t i = 0; i < ops_.ops.size(); ++i) {
     const auto* copy = p_.as<ir::TileOp>(ops_.ops[i].stmt);
     if (!copy || !ops::is_copy(*copy) || p_.buffer(copy->operands[1].buffer).scope != ir::MemScope::global ||
-        ops_.ops[i].accesses[0].value < 0)
+        !ops_.ops[i].accesses[0].value.valid())
       continue;
     const plan::OpPlan* g = given_op(i);
     if (g && g->engine && g->engine != Engine::tensor_copy) continue;
@@ -51,7 +51,7 @@ void KernelPlanner::find_stores() {
         options_.tensor_copies == TensorCopies::loads_and_stores
             ? store_refusal(p_, kernel_, ops_, i, layouts_.values, layouts_.conversions, target_)
             : "planned without them";
-    plan::ValuePlan& source = layouts_.values[static_cast<size_t>(ops_.ops[i].accesses[0].value)];
+    plan::ValuePlan& source = layouts_.values[ops_.ops[i].accesses[0].value];
     if (why.empty() && source.memory) {
       store_tile(i, source);
       continue;
@@ -133,10 +133,10 @@ void KernelPlanner::lay_out_tiles() {
     for (const plan::LoopPlan& l : r.loops) list.push_back(l.num_stages);
     return list;
   };
-  const std::vector<int64_t> before = value_bytes(p_, ops_, layouts_.values, target_);
+  const IdVector<ValueId, int64_t> before = value_bytes(p_, ops_, layouts_.values, target_);
   const PipelineResult loops = pipelines_;
-  const TileFits fits = [&](int value, const layout::Layout& l) {
-    std::optional<layout::Layout>& memory = layouts_.values[static_cast<size_t>(value)].memory;
+  const TileFits fits = [&](ValueId value, const layout::Layout& l) {
+    std::optional<layout::Layout>& memory = layouts_.values[value].memory;
     const std::optional<layout::Layout> own = std::exchange(memory, l);
     if (l.output_extent(0) != own->output_extent(0)) plan_loops();
     const bool same = pipelines_.slots == loops.slots && stages(pipelines_) == stages(loops);

@@ -60,8 +60,8 @@ void declare_pipelines(LoweringContext& k) {
                               [&](size_t copy) { return shared_rows_of(k, k.in.ops.ops[copy]) > 0; });
     k.out.barriers.push_back({p.name + ".empty", p.slots, warpgroups * (line.shared ? k.cluster_blocks() : 1),
                               place->offset + k.in.target.transaction_barrier_bytes * p.slots});
-    for (int v : p.values) {
-      thread::Memory& m = k.out.memories[k.names.values[static_cast<size_t>(v)].value];
+    for (ValueId v : p.values) {
+      thread::Memory& m = k.out.memories[k.names.values[v].value];
       m.ordered = true;
       m.alignment = k.in.target.tensor_tile_alignment;
     }
@@ -70,7 +70,7 @@ void declare_pipelines(LoweringContext& k) {
   // Where warpgroups hand a tile to themselves, or slots in turn, no barrier of all threads belongs between
   // two writes.
   for (const analysis::ThreadWrittenOperand& w : k.in.scheduled.written) {
-    thread::Memory& m = k.out.memories[k.names.values[static_cast<size_t>(w.value)].value];
+    thread::Memory& m = k.out.memories[k.names.values[w.value].value];
     m.ordered = w.own_rows || m.slots > 1;
     m.alignment = k.in.target.tensor_tile_alignment;
   }
@@ -118,7 +118,7 @@ void ScheduledLowering::lower(const expand::Wait& s, thread::Block& out) {
   const PipelineBarriers& line = k_.role.pipelines[static_cast<size_t>(s.pipeline)];
   const ExprId number = use_number(line, s.at);
   if (!line.pipeline->loop.valid() && line.pipeline->slots > 1)
-    for (int v : line.pipeline->values) k_.names.slots[v] = pipeline_slot(k_, line, number);
+    for (ValueId v : line.pipeline->values) k_.names.slots[v] = pipeline_slot(k_, line, number);
   thread::TransactionWait wait{line.full, pipeline_slot(k_, line, number), pipeline_parity(k_, line, number),
                                ExprId()};
   if (s.peeked) {
@@ -163,15 +163,14 @@ MemoryId ScheduledLowering::registers_at(const expand::ValueAt& v) {
   for (const PipelineBarriers& line : k_.role.pipelines)
     if (line.pipeline->transport == Transport::registers && line.pipeline->values.count(v.value))
       return registers_of(v.value, pipeline_slot(k_, line, number_of(v.at)));
-  return k_.names.values[static_cast<size_t>(v.value)];
+  return k_.names.values[v.value];
 }
 
 void ScheduledLowering::lower(const expand::Await& s, thread::Block& out) {
   thread::WarpgroupWait wait{s.pending, {}};
   for (const expand::ValueAt& v : s.values)
-    wait.registers.push_back(v.at.from == expand::Iteration::From::none
-                                 ? k_.names.values[static_cast<size_t>(v.value)]
-                                 : registers_at(v));
+    wait.registers.push_back(v.at.from == expand::Iteration::From::none ? k_.names.values[v.value]
+                                                                        : registers_at(v));
   wait.after_work = s.after_work;
   emit(std::move(wait), out);
 }

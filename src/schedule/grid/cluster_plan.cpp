@@ -18,10 +18,10 @@ namespace {
 
 constexpr double kWorthwhile = 0.95;  // of the time without a cluster
 
-int written_value(const analysis::KernelOp& op) {
+analysis::ValueId written_value(const analysis::KernelOp& op) {
   for (const analysis::OpAccess& a : op.accesses)
     if (a.write) return a.value;
-  return -1;
+  return {};
 }
 
 class ClusterPlanner {
@@ -85,9 +85,7 @@ class ClusterPlanner {
     std::vector<int64_t> grid;
   };
 
-  const plan::ValuePlan& tile_of(size_t op) const {
-    return layouts_.values[static_cast<size_t>(written_value(ops_.ops[op]))];
-  }
+  const plan::ValuePlan& tile_of(size_t op) const { return layouts_.values[written_value(ops_.ops[op])]; }
 
   static std::string hundreds(double cycles) {
     return std::to_string(static_cast<int64_t>(cycles / 100) * 100);

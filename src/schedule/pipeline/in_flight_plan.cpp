@@ -7,6 +7,7 @@
 namespace tilegen::schedule {
 
 using analysis::KernelOp;
+using analysis::ValueId;
 
 namespace {
 
@@ -15,8 +16,8 @@ struct BodyUnit {
   size_t place = 0;  // in the order
   int64_t lag = 0;   // iterations behind the newest
   bool product = false;
-  bool awaits_all = false;      // a branch or loop with products of its own
-  std::set<int> reads, writes;  // values in registers
+  bool awaits_all = false;          // a branch or loop with products of its own
+  std::set<ValueId> reads, writes;  // values in registers
 };
 
 std::vector<BodyUnit> units_of(const ir::Program& p, const analysis::KernelOps& ops, const ir::Loop& loop,
@@ -52,8 +53,8 @@ std::vector<BodyUnit> units_of(const ir::Program& p, const analysis::KernelOps& 
   return units;
 }
 
-bool meet(const std::set<int>& a, const std::set<int>& b) {
-  return std::any_of(a.begin(), a.end(), [&](int v) { return b.count(v) > 0; });
+bool meet(const std::set<ValueId>& a, const std::set<ValueId>& b) {
+  return std::any_of(a.begin(), a.end(), [&](ValueId v) { return b.count(v) > 0; });
 }
 
 // The unit works on the product's sums, or writes its operand.

@@ -126,7 +126,7 @@ void plan_streaming(const std::set<ir::BufferId>& read, const KernelOps& ops, co
   for (size_t i = 0; i < ops.ops.size(); ++i) {
     const plan::OpPlan* g = given ? plan::find_op(*given, ops.ops[i].path) : nullptr;
     for (const analysis::OpAccess& a : ops.ops[i].accesses)
-      if (a.write && a.value < 0)
+      if (a.write && !a.value.valid())
         r.ops[i].streaming = g && g->streaming ? *g->streaming : !read.count(a.buffer);
   }
 }

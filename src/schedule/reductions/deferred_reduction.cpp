@@ -12,6 +12,7 @@ namespace tilegen::schedule {
 using analysis::KernelOp;
 using analysis::KernelOps;
 using analysis::ReductionExchange;
+using analysis::ValueId;
 using layout::Fragment;
 
 namespace {
@@ -120,9 +121,9 @@ class PartialSums {
   }
 
   ReductionExchange exchange(const KernelOp& r) const {
-    const int dst = r.accesses[1].value;
-    return analysis::reduction_exchange(p_, r, *layouts_.ops[index(r)].iteration,
-                                        layouts_.values[static_cast<size_t>(dst)], target_);
+    const ValueId dst = r.accesses[1].value;
+    return analysis::reduction_exchange(p_, r, *layouts_.ops[index(r)].iteration, layouts_.values[dst],
+                                        target_);
   }
   static bool same_threads(const ReductionExchange& a, const ReductionExchange& b) {
     return a.butterflies == b.butterflies &&
@@ -135,19 +136,18 @@ class PartialSums {
 
   // Why the layouts do not let the values stay in parts; empty: they do.
   std::string layout_refusal(ir::StmtId loop, const KernelOp& op, const analysis::PartialSums& parts) const {
-    const int dst = op.accesses[1].value;
+    const ValueId dst = op.accesses[1].value;
     if (!layouts_.ops[index(op)].iteration) return "no thread has a part of it";
     const std::optional<Fragment> made =
         analysis::result_fragment(p_, op, *layouts_.ops[index(op)].iteration);
-    if (!made) return "it fills only a part of " + ops_.values[static_cast<size_t>(dst)].name;
+    if (!made) return "it fills only a part of " + ops_.values[dst].name;
     const ir::DType type = p_.buffer(op.accesses[1].buffer).type;
-    for (int v : parts.values) {
-      const plan::ValuePlan& value = layouts_.values[static_cast<size_t>(v)];
+    for (ValueId v : parts.values) {
+      const plan::ValuePlan& value = layouts_.values[v];
       if (!value.fragment) return value.value + " is held in memory";
       if (!value.fragment->equivalent(*made))
         return value.value + " is not held by the threads that make the parts";
-      if (p_.buffer(ops_.values[static_cast<size_t>(v)].buffer).type != type)
-        return value.value + " has another type";
+      if (p_.buffer(ops_.values[v].buffer).type != type) return value.value + " has another type";
     }
     for (const KernelOp* r : parts.reductions) {
       const auto& iteration = layouts_.ops[index(*r)].iteration;
@@ -166,7 +166,7 @@ class PartialSums {
   std::string moved(ir::StmtId loop, const analysis::PartialSums& parts) const {
     auto is_part = [&](const std::string& name) {
       return std::any_of(parts.values.begin(), parts.values.end(),
-                         [&](int v) { return layouts_.values[static_cast<size_t>(v)].value == name; });
+                         [&](ValueId v) { return layouts_.values[v].value == name; });
     };
     for (const KernelOp& o : ops_.ops) {
       const std::vector<ir::StmtId>& around = loops_.at(o.stmt);

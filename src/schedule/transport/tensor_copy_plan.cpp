@@ -19,6 +19,7 @@ namespace tilegen::schedule {
 using analysis::KernelOp;
 using analysis::KernelOps;
 using analysis::OpAccess;
+using analysis::ValueId;
 using plan::Engine;
 
 namespace {
@@ -28,10 +29,10 @@ int inner_dim(const ir::Program& p, const KernelOp& copy) {
   return analysis::tensor_copy_dims(p, *p.as<ir::TileOp>(copy.stmt), nullptr)->tile_inner;
 }
 
-int written_value(const KernelOp& op) {
+ValueId written_value(const KernelOp& op) {
   for (const OpAccess& a : op.accesses)
     if (a.write) return a.value;
-  return -1;
+  return {};
 }
 
 }  // namespace
@@ -61,7 +62,7 @@ Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target
 
 Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorLoads& loads,
                        const std::map<size_t, plan::GemmPlan>& gemms, const infer::InferResult& layouts) {
-  const std::vector<plan::ValuePlan>& values = layouts.values;
+  const analysis::ValuePlans values = layouts.values;
   Refusals unfit;
   for (const auto& [product, load] : loads.products) {
     const plan::GemmPlan& gemm = gemms.at(product);
@@ -69,10 +70,10 @@ Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorL
     const KernelOp& op = ops.ops[product];
     const auto& tile_op = *p.as<ir::TileOp>(op.stmt);
     for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, values, layouts.conversions))
-      unfit[product] = "'" + values[static_cast<size_t>(c.value)].value + "' is held otherwise";
+      unfit[product] = "'" + values[c.value].value + "' is held otherwise";
     for (int side = 0; side < 2; ++side) {
       if (!(side == 0 ? gemm.a_memory : gemm.b_memory)) continue;
-      const plan::ValuePlan& v = values[static_cast<size_t>(op.accesses[static_cast<size_t>(side)].value)];
+      const plan::ValuePlan& v = values[op.accesses[static_cast<size_t>(side)].value];
       const auto& want = side == 0 ? gemm.a_memory : gemm.b_memory;
       if (!v.memory || !v.memory->equivalent(*want))
         unfit[product] = "tile '" + p.buffer(tile_op.operands[static_cast<size_t>(side)].buffer).name +
@@ -80,7 +81,7 @@ Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorL
                          (v.origin == plan::Origin::given ? "the schedule says" : "another product wants it");
     }
     for (size_t copy : load.copies) {
-      const auto& v = values[static_cast<size_t>(written_value(ops.ops[copy]))];
+      const auto& v = values[written_value(ops.ops[copy])];
       const auto& type = p.buffer(p.as<ir::TileOp>(ops.ops[copy].stmt)->operands[1].buffer).type;
       std::string why;
       if (v.memory &&
@@ -98,13 +99,13 @@ struct Group {
   const ir::Block* home = nullptr;
   ir::StmtId loop;  // whose body that is; invalid: filled once, whenever the block runs
   std::set<size_t> users;
-  std::set<int> values;
+  std::set<ValueId> values;
 };
 
 std::vector<Group> pipeline_groups(const ir::Program& p, int kernel, const KernelOps& ops,
                                    const TensorLoads& loads) {
   const analysis::BlockTree tree(p, p.kernels[static_cast<size_t>(kernel)]);
-  std::map<int, Group> users;  // by value
+  std::map<ValueId, Group> users;
   for (const auto& [product, load] : loads.products)
     for (size_t copy : load.copies) {
       Group& g = users[written_value(ops.ops[copy])];
@@ -141,9 +142,8 @@ Expected<std::vector<plan::PipelinePlan>> plan_copy_pipelines(const ir::Program&
     plan::PipelinePlan c;
     if (g.loop) c.loop = paths[g.loop.value];
     c.name = g.loop ? c.loop : p.kernels[static_cast<size_t>(kernel)].name;
-    if (!g.loop || beside > 1)
-      c.name += ":" + p.buffer(ops.values[static_cast<size_t>(*g.values.begin())].buffer).name;
-    for (int v : g.values) c.values.push_back(ops.values[static_cast<size_t>(v)].name);
+    if (!g.loop || beside > 1) c.name += ":" + p.buffer(ops.values[*g.values.begin()].buffer).name;
+    for (ValueId v : g.values) c.values.push_back(ops.values[v].name);
     pipelines.push_back(std::move(c));
   }
   if (!given || given->pipelines.empty()) return pipelines;
@@ -190,14 +190,14 @@ std::string tile_store_refusal(const ir::Program& p, const KernelOp& op, const i
 }  // namespace
 
 std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const KernelOps& ops, size_t op,
-                          const std::vector<plan::ValuePlan>& values,
-                          const std::vector<plan::ConversionPlan>& conversions, const target::Target& t) {
+                          analysis::ValuePlans values, const std::vector<plan::ConversionPlan>& conversions,
+                          const target::Target& t) {
   const KernelOp& store = ops.ops[op];
   const auto& copy = *p.as<ir::TileOp>(store.stmt);
   if (std::string why = analysis::order_refusal(p, kernel, ops, op); !why.empty()) return why;
   if (!analysis::conversions_of(p, ops, store, values, conversions).empty())
     return "its source is converted for it";
-  const plan::ValuePlan& source = values[static_cast<size_t>(store.accesses[0].value)];
+  const plan::ValuePlan& source = values[store.accesses[0].value];
   if (source.memory) return tile_store_refusal(p, store, copy, source);
   std::string why;
   return analysis::epilogue_tile(p, store, *source.fragment, t, &why) ? "" : why;
@@ -223,7 +223,7 @@ namespace {
 
 // Products read the tile that the copy fills.
 bool fills_operand(const KernelOps& ops, const KernelOp& copy) {
-  const int value = written_value(copy);
+  const ValueId value = written_value(copy);
   return std::any_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
     return op.form == analysis::OpForm::contraction &&
            std::any_of(op.accesses.begin(), op.accesses.end(),

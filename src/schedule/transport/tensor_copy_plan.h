@@ -27,7 +27,7 @@ Expected<std::vector<plan::PipelinePlan>> plan_copy_pipelines(const ir::Program&
 // Why a copy to a tensor cannot be done by the engine; empty when it can. `values`, `conversions`: as
 // planned.
 std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const analysis::KernelOps& ops,
-                          size_t op, const std::vector<plan::ValuePlan>& values,
+                          size_t op, analysis::ValuePlans values,
                           const std::vector<plan::ConversionPlan>& conversions, const target::Target& t);
 
 // How a tile that leaves by the copy should lie for the engine, and for the threads that write it from

@@ -13,14 +13,15 @@ namespace tilegen::schedule {
 using analysis::KernelOp;
 using analysis::KernelOps;
 using analysis::OpAccess;
+using analysis::ValueId;
 using plan::Engine;
 
 namespace {
 
-int written_value(const KernelOp& op) {
+ValueId written_value(const KernelOp& op) {
   for (const OpAccess& a : op.accesses)
     if (a.write) return a.value;
-  return -1;
+  return {};
 }
 
 // The schedule says that tiles are moved otherwise.
@@ -43,7 +44,7 @@ class LoadFinder {
   std::string find(size_t product, ProductLoads& load, Refusals& by_threads) const {
     const KernelOp& op = ops_.ops[product];
     std::string refused;
-    std::map<int, std::string> left;  // tiles that the engine does not bring
+    std::map<ValueId, std::string> left;  // tiles that the engine does not bring
     for (const OpAccess& a : op.accesses) {
       if (p_.buffer(a.buffer).scope != ir::MemScope::shared) continue;
       if (!a.write && written_by_threads(a.value)) continue;
@@ -82,7 +83,7 @@ class LoadFinder {
         if (&other != &op && a.write && a.value == written_value(op))
           return "several operations write its tile";
     if (std::string why = copy_refusal(op); !why.empty()) return why;
-    const int value = written_value(op);
+    const ValueId value = written_value(op);
     for (const auto& [where, read] : ops_.scalar_reads)
       if (read == value) return "it is read by a scalar expression";
     for (size_t i = 0; i < ops_.ops.size(); ++i)
@@ -99,7 +100,7 @@ class LoadFinder {
 
  private:
   // Nothing in the loop writes the tile: it costs no iteration's time that threads do.
-  bool filled_before(ir::StmtId loop, int value) const {
+  bool filled_before(ir::StmtId loop, ValueId value) const {
     return loop.valid() && std::none_of(ops_.ops.begin(), ops_.ops.end(), [&](const KernelOp& op) {
              if (written_value(op) != value) return false;
              const auto around = tree_.around(op.stmt);
@@ -127,7 +128,7 @@ class LoadFinder {
 
   // By something else than copies that only move elements of tensors: those are the engine's, or wait for
   // their elements.
-  bool written_by_threads(int value) const {
+  bool written_by_threads(ValueId value) const {
     for (const KernelOp& op : ops_.ops)
       for (const OpAccess& a : op.accesses) {
         if (a.value != value || !a.write) continue;
@@ -140,7 +141,7 @@ class LoadFinder {
   }
 
   // The copy that fills the tile. Products that read it run after it, whenever its block does.
-  std::string filler(int value, std::vector<size_t>& copies) const {
+  std::string filler(ValueId value, std::vector<size_t>& copies) const {
     const KernelOp* copy = nullptr;
     for (const KernelOp& op : ops_.ops)
       for (const OpAccess& a : op.accesses) {
@@ -302,11 +303,11 @@ Refusals settle(const ir::Program& p, int kernel, const KernelOps& ops, TensorLo
 }
 
 Refusals fit_thread_tiles(const ir::Program& p, const KernelOps& ops, const TensorLoads& loads,
-                          std::vector<plan::ValuePlan>& values) {
+                          IdVector<ValueId, plan::ValuePlan>& values) {
   Refusals unfit;
   for (const auto& [copy, load] : loads.tiles) {
     const auto& op = *p.as<ir::TileOp>(ops.ops[copy].stmt);
-    plan::ValuePlan& tile = values[static_cast<size_t>(written_value(ops.ops[copy]))];
+    plan::ValuePlan& tile = values[written_value(ops.ops[copy])];
     const auto dims = analysis::tensor_copy_dims(p, op, nullptr);
     const int bytes = ir::dtype_bytes(p.buffer(op.operands[1].buffer).type);
     std::string why;

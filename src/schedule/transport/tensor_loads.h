@@ -57,6 +57,6 @@ Refusals settle(const ir::Program& p, int kernel, const analysis::KernelOps& ops
 // Tiles that only threads read lie as the engine can have them, where nobody asked for another form; copies
 // of others are returned.
 Refusals fit_thread_tiles(const ir::Program& p, const analysis::KernelOps& ops, const TensorLoads& loads,
-                          std::vector<plan::ValuePlan>& values);
+                          IdVector<analysis::ValueId, plan::ValuePlan>& values);
 
 }  // namespace tilegen::schedule

@@ -88,17 +88,17 @@ class Run {
       if (operand.valid()) read(operand, readers, where);
     if (n.op != ir::ExprOp::load) return;
     for (ir::ExprId index : p_.exprs.indices(e)) read(index, readers, where);
-    int value = -1;
+    ValueId value;
     if (const auto at = ops_.scalar_reads.find({where, n.object}); at != ops_.scalar_reads.end())
       value = at->second;
     for (OpId op : readers) {
       if (!where) value = ops_.value_of(ops_.ops[op.value], n.object);
-      if (value >= 0 || p_.buffer(n.object).scope == ir::MemScope::global)
+      if (value.valid() || p_.buffer(n.object).scope == ir::MemScope::global)
         touch(op, place(value, n.object), evaluated(p_.exprs.indices(e)), false);
     }
   }
-  static Place place(int value, ir::BufferId buffer) {
-    return value >= 0 ? Place{ValueId(static_cast<size_t>(value)), {}} : Place{{}, buffer};
+  static Place place(ValueId value, ir::BufferId buffer) {
+    return value.valid() ? Place{value, {}} : Place{{}, buffer};
   }
 
   std::vector<OpId> ops_in(ir::StmtId s) const {
