@@ -5,12 +5,11 @@
 
 namespace tilegen::analysis {
 
-std::vector<CarriedSums> carried_sums(const ir::Program& p, int kernel, const KernelOps& ops,
-                                      const std::vector<plan::OpPlan>& plans) {
+std::vector<CarriedSums> carried_sums(const ir::Program& p, int kernel, const KernelOps& ops, OpPlans plans) {
   const ir::KernelPaths paths(p, kernel);
   std::vector<CarriedSums> list;
   std::set<const KernelOp*> done;
-  for (size_t i = 0; i < ops.ops.size(); ++i) {
+  for (OpId i : ops.ops.ids()) {
     const KernelOp& op = ops.ops[i];
     if (!plans[i].deferred_to || plans[i].deferred_to->empty() || done.count(&op)) continue;
     ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId s, int) {

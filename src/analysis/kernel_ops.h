@@ -51,7 +51,7 @@ struct KernelOp {
 
 struct KernelOps {
   IdVector<ValueId, Value> values;
-  std::vector<KernelOp> ops;  // program order
+  IdVector<OpId, KernelOp> ops;  // program order
   // Which value of a buffer the scalars of a statement read: conditions, loop bounds, region offsets, fill
   // values.
   std::map<std::pair<ir::StmtId, ir::BufferId>, ValueId> scalar_reads;
@@ -59,11 +59,12 @@ struct KernelOps {
   // Value an op's access to `buffer` means; where reads and writes of one buffer by one op are different
   // values (never: they are joined), the first.
   ValueId value_of(const KernelOp& op, ir::BufferId buffer) const;
-  OpId id_of(const KernelOp& op) const { return OpId(static_cast<size_t>(&op - ops.data())); }
+  OpId id_of(const KernelOp& op) const { return ops.id_of(op); }
 };
 
-// Of a schedule or of what is planned so far, parallel to KernelOps::values.
+// Of a schedule or of what is planned so far, parallel to KernelOps::values and KernelOps::ops.
 using ValuePlans = IdSpan<ValueId, const plan::ValuePlan>;
+using OpPlans = IdSpan<OpId, const plan::OpPlan>;
 
 KernelOps collect_kernel_ops(const ir::Program& p, int kernel);
 

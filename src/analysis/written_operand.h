@@ -14,7 +14,7 @@ namespace tilegen::analysis {
 
 struct ThreadWrittenOperand {
   ValueId value;
-  std::vector<size_t> writers, products;  // ops, in program order
+  std::vector<OpId> writers, products;  // ops, in program order
   // One op writes it, each element by the same thread whenever it runs, and but for products nothing else
   // touches the tile.
   bool lone = false;
@@ -33,8 +33,8 @@ bool may_double_buffer(const ir::Program& p, const KernelOps& ops, const ThreadW
 
 // `plans` are those of `ops`, one by one.
 std::vector<ThreadWrittenOperand> written_operands(const ir::Program& p, const KernelOps& ops,
-                                                   const target::Target& t, int64_t threads,
-                                                   const std::vector<plan::OpPlan>& plans, ValuePlans values,
+                                                   const target::Target& t, int64_t threads, OpPlans plans,
+                                                   ValuePlans values,
                                                    const std::vector<plan::ConversionPlan>& conversions);
 
 }  // namespace tilegen::analysis

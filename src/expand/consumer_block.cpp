@@ -135,7 +135,7 @@ class ConsumerBlock {
     bool found = false;
     ir::for_each_statement(x_.program(), one, [&](StmtId s, int) {
       found = found || std::any_of(w.writers.begin(), w.writers.end(),
-                                   [&](size_t op) { return x_.ops().ops[op].stmt == s; });
+                                   [&](OpId op) { return x_.ops().ops[op].stmt == s; });
     });
     return found;
   }
@@ -166,14 +166,14 @@ class ConsumerBlock {
   }
   // By a product outside of loops that a producer feeds: these see to it themselves (written_tiles.h).
   bool multiplied_here(const analysis::ThreadWrittenOperand& w) const {
-    return std::any_of(w.products.begin(), w.products.end(), [&](size_t product) {
+    return std::any_of(w.products.begin(), w.products.end(), [&](OpId product) {
       const StmtId loop = x_.tree().loop_of(x_.ops().ops[product].stmt);
       return !loop.valid() || !x_.fed(loop);
     });
   }
   // By a product that stands in this block, or runs before the statement does again.
   bool read_before(StmtId id, const analysis::ThreadWrittenOperand& w) const {
-    return std::any_of(w.products.begin(), w.products.end(), [&](size_t product) {
+    return std::any_of(w.products.begin(), w.products.end(), [&](OpId product) {
       const StmtId s = x_.ops().ops[product].stmt;
       return x_.persistent() || x_.tree().precedes(s, id) || !x_.tree().around(id).empty();
     });

@@ -131,7 +131,7 @@ void Expander::declare_pipelines() {
     for (ValueId v : ops().values.ids())
       if (std::find(c.values.begin(), c.values.end(), ops().values[v].name) != c.values.end())
         line.values.insert(v);
-    for (size_t i = 0; i < ops().ops.size(); ++i)
+    for (OpId i : ops().ops.ids())
       for (const analysis::OpAccess& a : ops().ops[i].accesses)
         if (a.write && line.values.count(a.value)) line.copies.push_back(i);
     if (line.values.size() != c.values.size() || line.copies.empty())
@@ -225,7 +225,7 @@ void Expander::produce(const KernelOp& op, Block& out) {
   int line = -1;
   for (const analysis::OpAccess& a : op.accesses)
     if (a.write) line = pipeline_of(a.value);
-  const std::vector<size_t>& copies = out_.pipelines[static_cast<size_t>(line)].copies;
+  const std::vector<OpId>& copies = out_.pipelines[static_cast<size_t>(line)].copies;
   if (&ops().ops[copies.front()] == &op) emit(out, Acquire{line});
   emit(out, Issue{op.stmt});
   if (&ops().ops[copies.back()] == &op) emit(out, Commit{line});

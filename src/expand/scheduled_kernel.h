@@ -26,6 +26,7 @@
 
 namespace tilegen::expand {
 
+using analysis::OpId;
 using analysis::ValueId;
 using ir::StmtId;
 
@@ -38,7 +39,7 @@ struct Pipeline {
   int64_t slots = 1;
   const ir::Block* home = nullptr;  // the block with what fills it
   StmtId loop;                      // whose body that is; invalid: filled once whenever the block runs
-  std::vector<size_t> copies;       // tensor_copy: of KernelOps::ops, in order, what fills it
+  std::vector<OpId> copies;         // tensor_copy: what fills it, in order
 };
 
 // An iteration of the loop of the innermost Pipelined statement: `plus` after the first one, after the

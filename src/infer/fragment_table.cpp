@@ -6,6 +6,9 @@ namespace tilegen::infer {
 
 using analysis::KernelOp;
 using analysis::KernelOps;
+using analysis::OpId;
+using analysis::ValueId;
+
 namespace {
 
 size_t hash_of(const layout::Fragment& f) {
@@ -31,10 +34,10 @@ uint64_t key(int kind, int form) { return static_cast<uint64_t>(kind) << 32 | st
 FragmentTable::FragmentTable(const KernelOps& ops) : ops_(ops), kinds_(ops.ops.size()) {
   using Kind = std::tuple<std::vector<int64_t>, std::vector<int64_t>, std::vector<int>, std::vector<int64_t>>;
   std::map<Kind, int> kinds;
-  for (size_t i = 0; i < ops.ops.size(); ++i)
+  for (OpId i : ops.ops.ids())
     for (size_t k = 0; k < ops.ops[i].view.accesses.size(); ++k) {
       const ops::ElementAccess& a = ops.ops[i].view.accesses[k];
-      const analysis::ValueId v = ops.ops[i].accesses[k].value;
+      const ValueId v = ops.ops[i].accesses[k].value;
       Kind kind{ops.ops[i].view.extents, v.valid() ? ops.values[v].shape : std::vector<int64_t>(), a.dim_of,
                 a.offset};
       kinds_[i].push_back(kinds.emplace(std::move(kind), static_cast<int>(kinds.size())).first->second);
@@ -52,7 +55,7 @@ int FragmentTable::number(const layout::Fragment& f) {
   return fresh;
 }
 
-int FragmentTable::projected(int iteration, size_t op, size_t access) {
+int FragmentTable::projected(int iteration, OpId op, size_t access) {
   const auto [it, fresh] = projected_.try_emplace(key(kinds_[op][access], iteration), -1);
   if (!fresh) return it->second;
   const KernelOp& o = ops_.ops[op];
@@ -61,7 +64,7 @@ int FragmentTable::projected(int iteration, size_t op, size_t access) {
   return it->second = f ? number(*f) : -1;
 }
 
-int FragmentTable::pulled_back(int held, size_t op, size_t access) {
+int FragmentTable::pulled_back(int held, OpId op, size_t access) {
   const auto [it, fresh] = pulled_back_.try_emplace(key(kinds_[op][access], held), -1);
   if (!fresh) return it->second;
   const KernelOp& o = ops_.ops[op];

@@ -23,15 +23,15 @@ class FragmentTable {
 
   // project and pull_back (infer/projection.h) of element access `access` of op `op`; -1 where they give
   // nothing.
-  int projected(int iteration, size_t op, size_t access);
-  int pulled_back(int held, size_t op, size_t access);
+  int projected(int iteration, analysis::OpId op, size_t access);
+  int pulled_back(int held, analysis::OpId op, size_t access);
 
  private:
   const analysis::KernelOps& ops_;
   std::deque<layout::Fragment> fragments_;
   std::unordered_multimap<size_t, int> by_hash_;
   // by op and access: accesses of one kind walk like dimensions of like buffers
-  std::vector<std::vector<int>> kinds_;
+  IdVector<analysis::OpId, std::vector<int>> kinds_;
   std::unordered_map<uint64_t, int> projected_, pulled_back_;  // by kind and number of the fragment
 };
 

@@ -13,7 +13,7 @@ namespace tilegen::infer {
 struct InMemory {
   std::map<ValueId, std::string> values;
   // Those that must stay in registers: an op works on a copy in memory.
-  std::map<std::pair<size_t, ValueId>, std::string> accesses;  // index of the op, value
+  std::map<std::pair<OpId, ValueId>, std::string> accesses;
   bool empty() const { return values.empty() && accesses.empty(); }
 };
 // What the given schedule places there.
@@ -32,7 +32,7 @@ class RegisterValues {
   }
   // The op works on registers of the value.
   bool has(const analysis::KernelOp& op, ValueId v) const {
-    return has(v) && !in_memory_.accesses.count({static_cast<size_t>(&op - ops_.ops.data()), v});
+    return has(v) && !in_memory_.accesses.count({ops_.id_of(op), v});
   }
 
  private:

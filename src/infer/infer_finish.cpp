@@ -16,21 +16,20 @@ using layout::Fragment;
 using layout::Layout;
 using plan::Origin;
 
-void Inference::finish_op(size_t index) {
-  const KernelOp& op = ops_.ops[index];
-  plan::OpPlan& plan = result_.ops[index];
+void Inference::finish_op(OpId id) {
+  const KernelOp& op = ops_.ops[id];
+  plan::OpPlan& plan = result_.ops[id];
   plan.op = op.path;
   for (const auto& [access, why] : in_memory_.accesses)
-    if (access.first == index) plan.through_memory.push_back(ops_.values[access.second].name);
-  if (op.form == OpForm::contraction) return finish_gemm(index, plan);
+    if (access.first == id) plan.through_memory.push_back(ops_.values[access.second].name);
+  if (op.form == OpForm::contraction) return finish_gemm(id, plan);
   plan.engine = op.form == OpForm::reduction ? plan::Engine::lane_reduce : plan::Engine::loop;
-  Fragment iteration =
-      op.form == OpForm::reduction ? reduce_iteration(index) : element_iteration(index, plan);
+  Fragment iteration = op.form == OpForm::reduction ? reduce_iteration(id) : element_iteration(id, plan);
   plan.iteration = iteration;
   if (op.form == OpForm::element) {
     plan.vector = vector_width(p_, op, iteration, state_.known, in_.target);
     // Parts of the widest access, in powers of two.
-    if (const plan::OpPlan* g = given(index); g && g->vector > 0 && plan.vector % g->vector == 0)
+    if (const plan::OpPlan* g = given(id); g && g->vector > 0 && plan.vector % g->vector == 0)
       plan.vector = g->vector;
     if (op.scan) finish_scan(op, plan);
   }
@@ -56,14 +55,14 @@ void Inference::finish_scan(const KernelOp& op, plan::OpPlan& plan) {
   if (!levels.empty()) plan.reason += "; the axis goes by " + levels;
 }
 
-const plan::OpPlan* Inference::given(size_t index) const {
-  return in_.given ? plan::find_op(*in_.given, ops_.ops[index].path) : nullptr;
+const plan::OpPlan* Inference::given(OpId id) const {
+  return in_.given ? plan::find_op(*in_.given, ops_.ops[id].path) : nullptr;
 }
 
-void Inference::finish_gemm(size_t index, plan::OpPlan& plan) {
-  const plan::GemmPlan& gemm = in_.gemms.at(index);
-  const KernelOp& op = ops_.ops[index];
-  plan.engine = fallback_to_loop_.count(index) ? plan::Engine::loop : gemm.engine;
+void Inference::finish_gemm(OpId id, plan::OpPlan& plan) {
+  const plan::GemmPlan& gemm = in_.gemms.at(id);
+  const KernelOp& op = ops_.ops[id];
+  plan.engine = fallback_to_loop_.count(id) ? plan::Engine::loop : gemm.engine;
   plan.atom = plan.engine == plan::Engine::loop ? "" : gemm.atom;
   plan.warps_m = gemm.warps_m;
   plan.warps_n = gemm.warps_n;
@@ -82,30 +81,30 @@ void Inference::finish_gemm(size_t index, plan::OpPlan& plan) {
   }
 }
 
-Fragment Inference::reduce_iteration(size_t index) {
-  if (iteration_[index]) return *iteration_[index];
-  const KernelOp& op = ops_.ops[index];
+Fragment Inference::reduce_iteration(OpId id) {
+  if (iteration_[id]) return *iteration_[id];
+  const KernelOp& op = ops_.ops[id];
   ValueId src = op.accesses[0].value;
   if (distributed(op, src) && fragment(state_, src).shape() == iteration_extents(p_, op))
     return fragment(state_, src);
   return candidates_.of(op).front();
 }
 
-Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
-  const KernelOp& op = ops_.ops[index];
-  if (iteration_[index]) {
+Fragment Inference::element_iteration(OpId id, plan::OpPlan& plan) {
+  const KernelOp& op = ops_.ops[id];
+  if (iteration_[id]) {
     plan.reason = "given";
-    return *iteration_[index];
+    return *iteration_[id];
   }
   if (auto copies = iteration_of_copies(op)) {
     plan.reason = "every thread writes its own copy";
     return *copies;
   }
-  int root = root_access(index);
+  int root = root_access(id);
   if (root >= 0) {
     ValueId v = op.accesses[static_cast<size_t>(root)].value;
     plan.reason = "threads follow " + ops_.values[v].name;
-    return forms_.at(root_form(index, static_cast<size_t>(root)));
+    return forms_.at(root_form(id, static_cast<size_t>(root)));
   }
   // What every thread holds a copy of, every thread writes.
   const bool everywhere = std::any_of(op.accesses.begin(), op.accesses.end(), [&](const OpAccess& a) {
@@ -120,7 +119,7 @@ Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
   size_t best = 0;
   double best_cost = INFINITY;
   for (size_t i = 0; i < list.size(); ++i) {
-    double cost = cost_of(index, list[i]);
+    double cost = cost_of(id, list[i]);
     if (cost < best_cost - 1e-9) {
       best_cost = cost;
       best = i;

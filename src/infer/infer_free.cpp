@@ -16,8 +16,8 @@ using layout::Fragment;
 using layout::Layout;
 using plan::Origin;
 
-double Inference::cost_of(size_t index, const Fragment& iteration) const {
-  const KernelOp& op = ops_.ops[index];
+double Inference::cost_of(OpId id, const Fragment& iteration) const {
+  const KernelOp& op = ops_.ops[id];
   if (op.form != OpForm::element) return static_cast<double>(iteration.registers() * iteration.replicas());
   double cost = access_cost(p_, op, iteration, state_.known, in_.target);
   if (op.scan && in_.target.has_block_threads())
@@ -26,16 +26,16 @@ double Inference::cost_of(size_t index, const Fragment& iteration) const {
   return cost * std::pow(8.0, op.depth);
 }
 
-double Inference::rooted_cost(size_t index) {
-  if (ops_.ops[index].form != OpForm::element) return 0;
-  const int iteration = rooted_form(index);
-  return iteration < 0 ? 0 : cost_of(index, forms_.at(iteration));
+double Inference::rooted_cost(OpId id) {
+  if (ops_.ops[id].form != OpForm::element) return 0;
+  const int iteration = rooted_form(id);
+  return iteration < 0 ? 0 : cost_of(id, forms_.at(iteration));
 }
 
-double Inference::total_cost(const std::set<size_t>& changed) {
+double Inference::total_cost(const std::set<OpId>& changed) {
   double cost = 0;
   auto next = changed.begin();
-  for (size_t i = 0; i < ops_.ops.size(); ++i) {
+  for (OpId i : ops_.ops.ids()) {
     const bool asked = next != changed.end() && *next == i;
     if (asked) ++next;
     cost += asked ? rooted_cost(i) : costs_[i];
@@ -43,11 +43,11 @@ double Inference::total_cost(const std::set<size_t>& changed) {
   return cost;
 }
 
-bool Inference::seed(size_t index, int iteration) {
-  const KernelOp& op = ops_.ops[index];
+bool Inference::seed(OpId id, int iteration) {
+  const KernelOp& op = ops_.ops[id];
   const size_t mark = pinned_order_.size();
   if (op.form == OpForm::element) {
-    spread(index, iteration, Origin::free);
+    spread(id, iteration, Origin::free);
     return pinned_order_.size() > mark;
   }
   const ValueId src = op.accesses[0].value, dst = op.accesses[1].value;
@@ -57,7 +57,7 @@ bool Inference::seed(size_t index, int iteration) {
     pin(src, f.canonical(), Origin::free, "as " + op.path + " reads it", op.path);
   }
   if (distributed(op, dst) && !pinned(state_, dst))
-    if (const int form = reduced_form(index, iteration); form >= 0)
+    if (const int form = reduced_form(id, iteration); form >= 0)
       pin_form(dst, form, Origin::free, "result of " + op.path, op.path);
   return pinned_order_.size() > mark;
 }
@@ -86,18 +86,18 @@ std::vector<ValueId> Inference::reduced_first() const {
 
 void Inference::free_values() {
   costs_.resize(ops_.ops.size());
-  for (size_t i = 0; i < ops_.ops.size(); ++i) costs_[i] = rooted_cost(i);
+  for (OpId i : ops_.ops.ids()) costs_[i] = rooted_cost(i);
   for (ValueId v : reduced_first()) {
     if (!distributed(v) || pinned(state_, v)) continue;
     const size_t mark = pinned_order_.size();
     free_value(v);
-    for (size_t i : users_since(mark)) costs_[i] = rooted_cost(i);
+    for (OpId i : users_since(mark)) costs_[i] = rooted_cost(i);
   }
 }
 
 void Inference::free_value(ValueId v) {
   RootSearch search(v);
-  for (size_t i : ops_leading_to(v))
+  for (OpId i : ops_leading_to(v))
     if (ops_.ops[i].form != OpForm::contraction && touches_unpinned(ops_.ops[i])) try_roots(i, search);
   if (!search.best.empty()) {
     for (RootSearch::Pin& p : search.best) pin_form(p.value, p.form, p.origin, std::move(p.reason), p.by);
@@ -112,15 +112,15 @@ void Inference::free_value(ValueId v) {
   propagate(users_since(mark));
 }
 
-void Inference::try_roots(size_t index, RootSearch& search) {
-  const std::vector<int> forms = candidates_.forms_of(ops_.ops[index]);
+void Inference::try_roots(OpId id, RootSearch& search) {
+  const std::vector<int> forms = candidates_.forms_of(ops_.ops[id]);
   for (int form : forms) {
     const size_t mark = pinned_order_.size();
-    if (seed(index, form)) {
+    if (seed(id, form)) {
       const std::vector<RootSearch::Seed> seeds = search.seeds(pinned_order_, mark, state_.form);
       if (!search.known(seeds)) {
         propagate(users_since(mark));
-        if (pinned(state_, search.value)) judge(index, mark, seeds, search);
+        if (pinned(state_, search.value)) judge(id, mark, seeds, search);
       }
     }
     take_back(mark);
@@ -128,9 +128,9 @@ void Inference::try_roots(size_t index, RootSearch& search) {
 }
 
 // The layout that is pinned now, if it is cheaper; and which other roots lead to it.
-void Inference::judge(size_t root, size_t mark, const std::vector<RootSearch::Seed>& seeds,
+void Inference::judge(OpId root, size_t mark, const std::vector<RootSearch::Seed>& seeds,
                       RootSearch& search) {
-  const std::set<size_t> changed = users_since(mark);
+  const std::set<OpId> changed = users_since(mark);
   const double cost = total_cost(changed);
   if (cost < search.best_cost - 1e-9) {
     search.best_cost = cost;
@@ -144,19 +144,19 @@ void Inference::judge(size_t root, size_t mark, const std::vector<RootSearch::Se
   if (search.layouts.size() == RootSearch::kLayouts) return;
   IdVector<ValueId, bool> fresh(ops_.values.size(), false);
   for (size_t i = mark; i < pinned_order_.size(); ++i) fresh[pinned_order_[i]] = true;
-  if (std::all_of(changed.begin(), changed.end(), [&](size_t i) { return coherent(i, fresh); }))
+  if (std::all_of(changed.begin(), changed.end(), [&](OpId i) { return coherent(i, fresh); }))
     search.layouts.push_back(sources_of(seeds, fresh));
 }
 
-std::set<size_t> Inference::ops_leading_to(ValueId v) const {
-  std::set<size_t> found;
+std::set<OpId> Inference::ops_leading_to(ValueId v) const {
+  std::set<OpId> found;
   std::vector<ValueId> pending = {v};
   IdVector<ValueId, bool> seen(ops_.values.size(), false);
   seen[v] = true;
   while (!pending.empty()) {
     const ValueId at = pending.back();
     pending.pop_back();
-    for (size_t i : users_[at]) {
+    for (OpId i : users_[at]) {
       if (!found.insert(i).second) continue;
       for (const OpAccess& a : ops_.ops[i].accesses) {
         if (!a.value.valid() || seen[a.value] || !distributed(ops_.ops[i], a.value) ||

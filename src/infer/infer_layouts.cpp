@@ -18,7 +18,7 @@ namespace {
 // Of the kernel whose values they are.
 UnrolledVars unrolled_vars(const InferInput& in) {
   if (in.ops.values.empty()) return UnrolledVars(in.program);
-  const int kernel = in.program.buffer(in.ops.values.begin()->buffer).kernel;
+  const int kernel = in.program.buffer(in.ops.values.front().buffer).kernel;
   return UnrolledVars(in.program, in.program.kernels[static_cast<size_t>(kernel)].body);
 }
 
@@ -43,7 +43,7 @@ Inference::Inference(const InferInput& in, const InMemory& in_memory)
   result_.ops.resize(ops_.ops.size());
   iteration_.resize(ops_.ops.size());
   users_.resize(n);
-  for (size_t i = 0; i < ops_.ops.size(); ++i)
+  for (OpId i : ops_.ops.ids())
     for (const OpAccess& a : ops_.ops[i].accesses)
       if (a.value.valid() && (users_[a.value].empty() || users_[a.value].back() != i))
         users_[a.value].push_back(i);
@@ -55,13 +55,13 @@ Expected<InferResult> Inference::run() {
   pin_in_memory();
   pin_strict();
   if (!failed()) {
-    std::set<size_t> all;
-    for (size_t i = 0; i < ops_.ops.size(); ++i) all.insert(all.end(), i);
+    std::set<OpId> all;
+    for (OpId i : ops_.ops.ids()) all.insert(all.end(), i);
     propagate(std::move(all));
     free_values();
     shared_rest();
-    for (size_t i = 0; i < ops_.ops.size() && !failed(); ++i)
-      if (!unsettled(ops_.ops[i])) finish_op(i);
+    for (OpId i : ops_.ops.ids())
+      if (!failed() && !unsettled(ops_.ops[i])) finish_op(i);
     check_scalars();
     if (!failed()) check_register_counts();
   }
@@ -86,7 +86,7 @@ void Inference::take_given() {
     if (g->fragment) pin(v, *g->fragment, Origin::given, g->reason, kGiven);
     if (g->memory) pin_memory(v, *g->memory, Origin::given, g->reason, kGiven);
   }
-  for (size_t i = 0; i < ops_.ops.size(); ++i) {
+  for (OpId i : ops_.ops.ids()) {
     if (const plan::OpPlan* g = plan::find_op(*in_.given, ops_.ops[i].path)) iteration_[i] = g->iteration;
   }
 }
@@ -119,34 +119,34 @@ void Inference::pin_strict() {
 }
 
 // FragmentView otherwise, it is converted: that is seen to when the op is finished.
-void Inference::strict_fragment(size_t op_index, ValueId v, const Fragment& want, const std::string& why) {
-  const KernelOp& op = ops_.ops[op_index];
+void Inference::strict_fragment(OpId id, ValueId v, const Fragment& want, const std::string& why) {
+  const KernelOp& op = ops_.ops[id];
   if (!pinned(state_, v)) {
     pin(v, want.canonical(), Origin::strict, why, op.path);
     return;
   }
   if (fragment(state_, v).equivalent(want)) return;
-  if (!in_.target.has_block_threads()) use_loop(op_index, v, want.to_text(), fragment(state_, v).to_text());
+  if (!in_.target.has_block_threads()) use_loop(id, v, want.to_text(), fragment(state_, v).to_text());
 }
 
-void Inference::strict_memory(size_t op_index, ValueId v, const Layout& want, const std::string& why) {
+void Inference::strict_memory(OpId id, ValueId v, const Layout& want, const std::string& why) {
   const auto& have = state_.known.memories[v];
   if (!have) {
-    pin_memory(v, want, Origin::strict, why, ops_.ops[op_index].path);
+    pin_memory(v, want, Origin::strict, why, ops_.ops[id].path);
     return;
   }
   if (have->equivalent(want)) return;
   if (in_.target.has_block_threads())
     return;  // ldmatrix and plain loads read any layout; conflicts are counted, not refused
-  use_loop(op_index, v, want.to_text(), have->to_text());
+  use_loop(id, v, want.to_text(), have->to_text());
 }
 
-void Inference::use_loop(size_t op_index, ValueId v, const std::string& want, const std::string& have) {
-  fallback_to_loop_.insert(op_index);
+void Inference::use_loop(OpId id, ValueId v, const std::string& want, const std::string& have) {
+  fallback_to_loop_.insert(id);
   result_.notes.push_back(
-      {ops_.ops[op_index].path, "micro-kernel not used: it wants '" + ops_.values[v].name + "' as " + want +
-                                    ", but " + state_.pinned_by[v] + " pinned it as " + have +
-                                    "; copy the tile into a second buffer to have both at full speed"});
+      {ops_.ops[id].path, "micro-kernel not used: it wants '" + ops_.values[v].name + "' as " + want +
+                              ", but " + state_.pinned_by[v] + " pinned it as " + have +
+                              "; copy the tile into a second buffer to have both at full speed"});
 }
 
 namespace {

@@ -70,16 +70,16 @@ bool Inference::unsettled(const KernelOp& op) const {
 }
 
 void Inference::cannot_hold(const KernelOp& op, ValueId v, const std::string& why, const std::string& hint) {
-  cannot_hold(op.path, op.location, static_cast<size_t>(&op - ops_.ops.data()), v, why, hint);
+  cannot_hold(op.path, op.location, ops_.id_of(op), v, why, hint);
 }
 
 // Matrix atoms and given layouts keep their registers: an op then works on a copy, which a scalar cannot.
-void Inference::cannot_hold(const std::string& path, const SourceLocation& where, std::optional<size_t> op,
-                            ValueId v, const std::string& why, const std::string& hint) {
+void Inference::cannot_hold(const std::string& path, const SourceLocation& where, OpId op, ValueId v,
+                            const std::string& why, const std::string& hint) {
   const bool stays = state_.origin[v] == Origin::given || works_on_registers(v);
   if (in_.target.has_block_threads() && (!stays || (op && in_.conversions))) {
     if (stays)
-      unheld_.accesses[{*op, v}] = why;
+      unheld_.accesses[{op, v}] = why;
     else
       unheld_.values[v] = path + " " + why;
     unsettled_.insert(islands_[v]);
@@ -125,7 +125,7 @@ void Inference::check_scalars() {
                         reads_any_element(scalars_of(p_, where.first), where.second);
     if (everywhere(v) && !chosen) continue;
     if (!paths) paths.emplace(p_, static_cast<int>(kernel()));
-    cannot_hold((*paths)[where.first.value], p_.stmt(where.first).location, std::nullopt, v,
+    cannot_hold((*paths)[where.first.value], p_.stmt(where.first).location, OpId(), v,
                 chosen ? "reads one of its elements, told at run time" : "reads it in every thread",
                 "keep what scalars read in a small local buffer");
   }

@@ -11,22 +11,22 @@
 
 namespace tilegen::infer {
 
-bool Inference::coherent(size_t index, const IdVector<ValueId, bool>& fresh) {
-  const KernelOp& op = ops_.ops[index];
-  if (op.form == OpForm::element) return coherent_loop(index, fresh);
+bool Inference::coherent(OpId id, const IdVector<ValueId, bool>& fresh) {
+  const KernelOp& op = ops_.ops[id];
+  if (op.form == OpForm::element) return coherent_loop(id, fresh);
   if (op.form != OpForm::reduction) return true;
   const ValueId src = op.accesses[0].value, dst = op.accesses[1].value;
   if (!distributed(op, src) || !distributed(op, dst) || !pinned(state_, src)) return true;
-  const int form = reduced_form(index, state_.form[src]);
+  const int form = reduced_form(id, state_.form[src]);
   return form < 0 || (fresh[dst] ? state_.form[dst] == form : pinned(state_, dst));
 }
 
-bool Inference::coherent_loop(size_t index, const IdVector<ValueId, bool>& fresh) {
-  const KernelOp& op = ops_.ops[index];
+bool Inference::coherent_loop(OpId id, const IdVector<ValueId, bool>& fresh) {
+  const KernelOp& op = ops_.ops[id];
   std::vector<int> iterations;
   std::map<size_t, int> by_dims;  // where the choice among roots must not matter
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
-    const int form = root_form(index, i);
+    const int form = root_form(id, i);
     if (form < 0) continue;
     const std::vector<int>& dims = op.view.accesses[i].dim_of;
     const size_t walked =
@@ -40,9 +40,9 @@ bool Inference::coherent_loop(size_t index, const IdVector<ValueId, bool>& fresh
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const ValueId v = op.accesses[i].value;
     if (!distributed(op, v)) continue;
-    const bool spreads = forms_.projected(iterations.front(), index, i) >= 0;
+    const bool spreads = forms_.projected(iterations.front(), id, i) >= 0;
     for (int iteration : iterations) {
-      const int form = forms_.projected(iteration, index, i);
+      const int form = forms_.projected(iteration, id, i);
       if ((form >= 0) != spreads) return false;
       if (spreads && (fresh[v] ? form != state_.form[v] : !pinned(state_, v))) return false;
     }
@@ -52,19 +52,18 @@ bool Inference::coherent_loop(size_t index, const IdVector<ValueId, bool>& fresh
 
 std::vector<ValueId> Inference::spread_by(ValueId v, const IdVector<ValueId, bool>& fresh) {
   std::vector<ValueId> found;
-  for (size_t index : users_[v]) {
-    const KernelOp& op = ops_.ops[index];
+  for (OpId id : users_[v]) {
+    const KernelOp& op = ops_.ops[id];
     if (op.form == OpForm::reduction && op.accesses[1].value == v && distributed(op, v)) {
       const ValueId src = op.accesses[0].value;
-      if (distributed(op, src) && fresh[src] && reduced_form(index, state_.form[src]) >= 0)
-        found.push_back(src);
+      if (distributed(op, src) && fresh[src] && reduced_form(id, state_.form[src]) >= 0) found.push_back(src);
     }
     if (op.form != OpForm::element) continue;
     for (size_t i = 0; i < op.view.accesses.size(); ++i) {
-      const int iteration = root_form(index, i);
+      const int iteration = root_form(id, i);
       if (iteration < 0 || !fresh[op.accesses[i].value]) continue;
       for (size_t k = 0; k < op.view.accesses.size(); ++k)
-        if (op.accesses[k].value == v && distributed(op, v) && forms_.projected(iteration, index, k) >= 0) {
+        if (op.accesses[k].value == v && distributed(op, v) && forms_.projected(iteration, id, k) >= 0) {
           found.push_back(op.accesses[i].value);
           break;
         }

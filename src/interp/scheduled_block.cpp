@@ -62,7 +62,7 @@ ScheduledBlock::Step ScheduledBlock::step(size_t role) {
 }
 
 void ScheduledBlock::fail(int pipeline, int64_t use, const std::string& what) {
-  const std::vector<size_t>& copies = line(pipeline).copies;
+  const std::vector<analysis::OpId>& copies = line(pipeline).copies;
   ops_.fail(copies.empty() ? line(pipeline).loop : k_.ops->ops[copies.front()].stmt,
             ops_.use_text({pipeline, 0, use}) + " " + what);
 }

@@ -26,6 +26,7 @@
 
 namespace tilegen::lower {
 
+using analysis::OpId;
 using analysis::ValueId;
 
 class TileScheduler;  // gpu/tile_scheduler.h

@@ -14,13 +14,14 @@ namespace tilegen::schedule {
 
 using analysis::KernelOp;
 using analysis::KernelOps;
+using analysis::OpId;
 using analysis::ValueId;
 using plan::Engine;
 using plan::KernelSchedule;
 
 // A fragment that leaves by tensor copies, staged in passes of columns.
 struct StagedStore {
-  size_t op = 0;
+  OpId op;
   analysis::EpilogueTile stage;
   int64_t pass = 0;
   bool given = false;
@@ -66,14 +67,14 @@ class KernelPlanner {
   void choose_stores();
   void lay_out_tiles();
   void find_stores();
-  bool computed_by_threads(size_t copy) const;
-  void store_tile(size_t op, plan::ValuePlan& tile);
+  bool computed_by_threads(OpId copy) const;
+  void store_tile(OpId op, plan::ValuePlan& tile);
   void fit_stores();
   void widen_epilogue_tiles();
   Checked plan_walk(KernelSchedule& s, int64_t threads);
   void widen_pipelines(bool persistent);
   Checked check_given_engines() const;
-  const plan::OpPlan* given_op(size_t op) const {
+  const plan::OpPlan* given_op(OpId op) const {
     return given_ ? plan::find_op(*given_, ops_.ops[op].path) : nullptr;
   }
 
@@ -98,7 +99,7 @@ class KernelPlanner {
   GemmPlans gemms_;
   infer::InferResult layouts_;
   std::vector<Scratch> scratch_;
-  std::set<size_t> produced_;  // copies that a producer makes
+  std::set<OpId> produced_;  // copies that a producer makes
   std::set<ValueId> engine_values_;
   std::vector<analysis::ThreadWrittenOperand> written_;
   std::vector<plan::PipelinePlan> copy_pipelines_;

@@ -150,7 +150,7 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   auto launch = plan_launch(kernel_, target_, given_);
   if (!launch) return launch.error();
   s.launch = std::move(*launch);
-  s.ops = std::move(layouts_.ops);
+  s.ops = std::move(layouts_.ops).list();
   s.values = std::move(layouts_.values).list();
   s.conversions = std::move(layouts_.conversions);
   s.loops = std::move(pipelines_.loops);
@@ -189,17 +189,18 @@ void KernelPlanner::take_given_conversions() {
 
 // They are judged by plan_accesses.
 void KernelPlanner::keep_given_accesses(KernelSchedule& s) const {
-  for (size_t i = 0; i < s.ops.size(); ++i)
+  for (OpId i : ops_.ops.ids())
     if (const plan::OpPlan* g = given_op(i)) {
       // Inference has no vectors for reductions, and for boxes of fragments.
       const bool open = ops_.ops[i].form == analysis::OpForm::reduction ||
                         analysis::part_of_fragment(p_, ops_.ops[i], [&](ValueId value) {
                           return s.values[value.index()].fragment.has_value();
                         }) >= 0;
-      if (g->vector > 0 && open) s.ops[i].vector = g->vector;
-      s.ops[i].full_tile_version = g->full_tile_version;
-      s.ops[i].unmasked_version = g->unmasked_version;
-      s.ops[i].unroll = g->unroll;
+      plan::OpPlan& plan = s.ops[i.index()];
+      if (g->vector > 0 && open) plan.vector = g->vector;
+      plan.full_tile_version = g->full_tile_version;
+      plan.unmasked_version = g->unmasked_version;
+      plan.unroll = g->unroll;
     }
 }
 
@@ -212,7 +213,7 @@ void KernelPlanner::take_engines() {
   for (const auto& [product, load] : tensor_loads_.products)
     produced_.insert(load.copies.begin(), load.copies.end());
   for (const auto& [copy, load] : tensor_loads_.tiles) produced_.insert(copy);
-  for (size_t i = 0; i < ops_.ops.size(); ++i) {
+  for (OpId i : ops_.ops.ids()) {
     plan::OpPlan& plan = layouts_.ops[i];
     if (!produced_.count(i)) {
       // A loop with a producer has no asynchronous copies of the computing threads beside.
@@ -236,7 +237,7 @@ void KernelPlanner::take_engines() {
   }
   std::erase_if(layouts_.notes, [&](const plan::Note& n) {
     return std::any_of(produced_.begin(), produced_.end(),
-                       [&](size_t op) { return ops_.ops[op].path == n.path; });
+                       [&](OpId op) { return ops_.ops[op].path == n.path; });
   });
 }
 
@@ -246,7 +247,7 @@ void KernelPlanner::find_written_operands(int64_t threads) {
                                         layouts_.conversions);
   for (const analysis::ThreadWrittenOperand& w : written_) {
     engine_values_.insert(w.value);
-    for (size_t product : w.products) layouts_.ops[product].reason += written_reason(p_, ops_, w);
+    for (OpId product : w.products) layouts_.ops[product].reason += written_reason(p_, ops_, w);
   }
 }
 
@@ -311,7 +312,7 @@ void KernelPlanner::plan_loops() {
 }
 
 Checked KernelPlanner::check_given_engines() const {
-  for (size_t i = 0; i < ops_.ops.size(); ++i) {
+  for (OpId i : ops_.ops.ids()) {
     const plan::OpPlan* g = given_op(i);
     if (!g || g->engine != Engine::tensor_copy || layouts_.ops[i].engine == Engine::tensor_copy) continue;
     std::string why = "it moves no tile between a tensor and shared memory";

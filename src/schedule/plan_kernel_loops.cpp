@@ -23,7 +23,7 @@ Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
   std::vector<std::vector<std::string>> copies;
   for (const plan::PipelinePlan& c : copy_pipelines_) {
     copies.emplace_back();
-    for (size_t op : produced_)
+    for (OpId op : produced_)
       if (std::find(c.values.begin(), c.values.end(), ops_.values[ops_.ops[op].accesses.back().value].name) !=
           c.values.end())
         copies.back().push_back(ops_.ops[op].path);
@@ -62,7 +62,7 @@ void KernelPlanner::widen_pipelines(bool persistent) {
   const auto in_loop = [&](const plan::PipelinePlan& c) {
     return std::any_of(ops_.ops.begin(), ops_.ops.end(), [&](const KernelOp& op) {
       const auto around = tree.around(op.stmt);
-      return produced_.count(static_cast<size_t>(&op - ops_.ops.data())) &&
+      return produced_.count(ops_.id_of(op)) &&
              ops_.values[op.accesses.back().value].name == c.values.front() &&
              std::any_of(around.begin(), around.end(), [&](ir::StmtId s) { return p_.as<ir::Loop>(s); });
     });
@@ -124,7 +124,7 @@ PingPongFacts KernelPlanner::ping_pong_facts(int64_t threads) const {
   facts.threads = threads;
   for (const auto& [product, load] : tensor_loads_.products)
     if (load.direct) facts.products[&ops_.ops[product]] = gemms_.at(product).cycles;
-  for (size_t op : produced_) facts.copies.insert(&ops_.ops[op]);
+  for (OpId op : produced_) facts.copies.insert(&ops_.ops[op]);
   for (const KernelOp& op : ops_.ops)
     if (threads_meet_for(op)) facts.meetings.insert(&op);
   return facts;
@@ -190,7 +190,7 @@ Checked KernelPlanner::order_products(const PingPongFacts& facts) {
 // Shared memory that threads write, or a tensor that the program writes, may need a barrier before the
 // op or in it.
 bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
-  const auto load = tensor_loads_.products.find(static_cast<size_t>(&op - ops_.ops.data()));
+  const auto load = tensor_loads_.products.find(ops_.id_of(op));
   for (const analysis::ThreadWrittenOperand& w : written_) {
     const bool before = load != tensor_loads_.products.end() && load->second.loop.valid() &&
                         !analysis::written_inside(p_, ops_, w, *p_.as<ir::Loop>(load->second.loop));
@@ -204,7 +204,7 @@ bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
     if (a.value.valid() ? shared(a.value) : !p_.buffer(a.buffer).read_only) return true;
   for (const auto& [where, value] : ops_.scalar_reads)
     if (where.first == op.stmt && value.valid() && shared(value)) return true;
-  if (const auto gemm = gemms_.find(static_cast<size_t>(&op - ops_.ops.data()));
+  if (const auto gemm = gemms_.find(ops_.id_of(op));
       gemm != gemms_.end() && (gemm->second.a_copy || gemm->second.b_copy))
     return true;
   return std::any_of(scratch_.begin(), scratch_.end(),
@@ -216,7 +216,7 @@ Checked KernelPlanner::plan_loop_ends() {
   Checked result = Unit{};
   InFlightFacts facts;
   facts.copies = produced_;
-  for (size_t i = 0; i < ops_.ops.size(); ++i)
+  for (OpId i : ops_.ops.ids())
     if (layouts_.ops[i].engine == Engine::warpgroup_mma) facts.products.insert(i);
   for (ValueId v : layouts_.values.ids())
     if (!layouts_.values[v].memory) facts.registers.insert(v);
@@ -229,7 +229,7 @@ Checked KernelPlanner::plan_loop_ends() {
     bool produced = false;
     facts.registers_in_turn = false;
     for (const KernelOp* op : analysis::ops_inside(p_, ops_, *loop)) {
-      produced = produced || produced_.count(static_cast<size_t>(op - ops_.ops.data())) > 0;
+      produced = produced || produced_.count(ops_.id_of(*op)) > 0;
       for (const analysis::OpAccess& a : op->accesses)
         facts.registers_in_turn = facts.registers_in_turn ||
                                   (facts.registers.count(a.value) > 0 &&

@@ -29,7 +29,7 @@ void KernelPlanner::choose_stores() {
 }
 
 // A loop over elements writes what the copy stores.
-bool KernelPlanner::computed_by_threads(size_t copy) const {
+bool KernelPlanner::computed_by_threads(OpId copy) const {
   return std::any_of(ops_.ops.begin(), ops_.ops.end(), [&](const KernelOp& op) {
     return !p_.as<ir::TileOp>(op.stmt) &&
            std::any_of(op.accesses.begin(), op.accesses.end(), [&](const analysis::OpAccess& a) {
@@ -39,7 +39,7 @@ bool KernelPlanner::computed_by_threads(size_t copy) const {
 }
 
 void KernelPlanner::find_stores() {
-  for (size_t i = 0; i < ops_.ops.size(); ++i) {
+  for (OpId i : ops_.ops.ids()) {
     const auto* copy = p_.as<ir::TileOp>(ops_.ops[i].stmt);
     if (!copy || !ops::is_copy(*copy) || p_.buffer(copy->operands[1].buffer).scope != ir::MemScope::global ||
         !ops_.ops[i].accesses[0].value.valid())
@@ -78,7 +78,7 @@ void KernelPlanner::find_stores() {
   }
 }
 
-void KernelPlanner::store_tile(size_t op, plan::ValuePlan& tile) {
+void KernelPlanner::store_tile(OpId op, plan::ValuePlan& tile) {
   if (auto boxed = store_tile_layout(p_, ops_.ops[op], tile)) {
     tile.memory = std::move(*boxed);
     tile.reason = "boxes of the copy engine: no instruction asks for another form";

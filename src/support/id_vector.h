@@ -50,6 +50,8 @@ class IdVector {
   auto end() { return list_.end(); }
   auto begin() const { return list_.begin(); }
   auto end() const { return list_.end(); }
+  const T& front() const { return list_.front(); }
+  const T& back() const { return list_.back(); }
   void resize(size_t size) { list_.resize(size); }
   // The id of the new element.
   I push_back(T element) {

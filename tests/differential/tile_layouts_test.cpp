@@ -165,8 +165,8 @@ std::vector<layout::Layout> candidates(const ir::Program& p, const analysis::Ker
   const ir::BufferId buffer = ops.values[value].buffer;
   const int bytes = ir::dtype_bytes(p.buffer(buffer).type);
   int64_t widest = schedule::accesses_of_tile(p, ops, value, s.values, s.ops, t).widest;
-  for (size_t i = 0; i < ops.ops.size(); ++i)
-    if (s.ops[i].matrix_stores.value_or(false) && ops.value_of(ops.ops[i], buffer) == value)
+  for (analysis::OpId i : ops.ops.ids())
+    if (s.ops[i.index()].matrix_stores.value_or(false) && ops.value_of(ops.ops[i], buffer) == value)
       widest = std::max<int64_t>(widest, 16 / bytes);
   return schedule::tile_layout_candidates(ops.values[value].shape, bytes, widest);
 }

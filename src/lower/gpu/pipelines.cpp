@@ -25,10 +25,10 @@ using expand::Transport;
 namespace {
 
 const PipelineBarriers& pipeline_of(const LoweringContext& k, const analysis::KernelOp& copy) {
-  const size_t number = static_cast<size_t>(&copy - k.in.ops.ops.data());
+  const OpId id = k.in.ops.id_of(copy);
   return *std::find_if(k.role.pipelines.begin(), k.role.pipelines.end(), [&](const PipelineBarriers& line) {
     const auto& copies = line.pipeline->copies;
-    return std::find(copies.begin(), copies.end(), number) != copies.end();
+    return std::find(copies.begin(), copies.end(), id) != copies.end();
   });
 }
 
@@ -57,7 +57,7 @@ void declare_pipelines(LoweringContext& k) {
     k.out.barriers.push_back({p.name + ".full", p.slots, 1, place->offset});
     line.empty = static_cast<int>(k.out.barriers.size());
     line.shared = std::any_of(p.copies.begin(), p.copies.end(),
-                              [&](size_t copy) { return shared_rows_of(k, k.in.ops.ops[copy]) > 0; });
+                              [&](OpId copy) { return shared_rows_of(k, k.in.ops.ops[copy]) > 0; });
     k.out.barriers.push_back({p.name + ".empty", p.slots, warpgroups * (line.shared ? k.cluster_blocks() : 1),
                               place->offset + k.in.target.transaction_barrier_bytes * p.slots});
     for (ValueId v : p.values) {
@@ -95,7 +95,7 @@ void ScheduledLowering::lower(const expand::Acquire& s, thread::Block& out) {
   const PipelineBarriers& line = k_.role.pipelines[static_cast<size_t>(s.pipeline)];
   const ExprId uses = uses_before(k_, line), slot = pipeline_slot(k_, line, uses);
   int64_t bytes = 0;
-  for (size_t copy : line.pipeline->copies) bytes += tensor_load_bytes(k_, k_.in.ops.ops[copy]);
+  for (OpId copy : line.pipeline->copies) bytes += tensor_load_bytes(k_, k_.in.ops.ops[copy]);
   const std::string& origin = k_.in.ops.ops[line.pipeline->copies.front()].path;
   const ExprId parity = k_.simplified(e_.sub(e_.const_int(1), pipeline_parity(k_, line, uses)));
   out.push_back(k_.out.add(thread::TransactionWait{line.empty, slot, parity}, origin));

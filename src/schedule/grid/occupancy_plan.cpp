@@ -26,7 +26,7 @@ int64_t value_words(const ir::Program& p, const analysis::KernelOps& ops, const 
     if (values[v].fragment)
       sum += words(values[v].fragment->registers(), p.buffer(ops.values[v].buffer).type);
   for (const analysis::KernelOp& op : ops.ops) {
-    const plan::OpPlan& plan = s.ops[static_cast<size_t>(&op - ops.ops.data())];
+    const plan::OpPlan& plan = s.ops[ops.id_of(op).index()];
     for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, values, s.conversions))
       sum += words(c.form.registers(), p.buffer(ops.values[c.value].buffer).type);
     if (op.scan && plan.iteration)

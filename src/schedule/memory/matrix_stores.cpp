@@ -87,7 +87,7 @@ void plan_matrix_stores(const ir::Program& p, const analysis::KernelOps& ops, co
                         const plan::KernelSchedule* given, plan::KernelSchedule& s) {
   if (!t.store_matrix) return;
   for (const KernelOp& op : ops.ops) {
-    plan::OpPlan& plan = s.ops[static_cast<size_t>(&op - ops.ops.data())];
+    plan::OpPlan& plan = s.ops[ops.id_of(op).index()];
     if (!can_store_matrices(p, ops, op, t, s.values, s.conversions, plan)) continue;
     const plan::OpPlan* own = given ? plan::find_op(*given, op.path) : nullptr;
     plan.matrix_stores = !own || own->matrix_stores.value_or(true);

@@ -9,10 +9,11 @@
 
 namespace tilegen::schedule {
 
+using analysis::OpId;
 using analysis::ValueId;
 
 std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
-                                  analysis::ValuePlans values, const std::vector<plan::OpPlan>& plans,
+                                  analysis::ValuePlans values, analysis::OpPlans plans,
                                   const std::vector<plan::ConversionPlan>& conversions,
                                   const target::Target& t) {
   std::vector<Scratch> list;
@@ -32,7 +33,7 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analys
     const auto& shape = ops.values[v].shape;
     return analysis::exchange_layout(shape, type_of(v), t).output_extent(0) * ir::dtype_bytes(type_of(v));
   };
-  for (size_t i = 0; i < ops.ops.size(); ++i) {
+  for (OpId i : ops.ops.ids()) {
     const analysis::KernelOp& op = ops.ops[i];
     std::map<ValueId, plan::ValuePlan> copies;
     for (const analysis::OpAccess& a : op.accesses) {
@@ -71,7 +72,7 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analys
   const ir::KernelPaths paths(p, kernel);
   for (const analysis::CarriedSums& c : analysis::carried_sums(p, kernel, ops, plans)) {
     const ValueId dst = c.reduction->accesses[1].value;
-    const auto& iteration = *plans[static_cast<size_t>(c.reduction - ops.ops.data())].iteration;
+    const auto& iteration = *plans[ops.id_of(*c.reduction)].iteration;
     const auto x = analysis::reduction_exchange(p, *c.reduction, iteration, values[dst], t);
     need_slice({paths[c.loop.value], plan::Storage::scratch, c.reduction->path, ""},
                x.scratch_elements() * ir::dtype_bytes(type_of(dst)));

@@ -14,6 +14,7 @@
 namespace tilegen::schedule {
 
 using analysis::KernelOp;
+using analysis::OpId;
 using analysis::ValueId;
 using layout::Digit;
 using layout::Fragment;
@@ -329,10 +330,9 @@ class Collector {
 }  // namespace
 
 TileAccesses accesses_of_tile(const ir::Program& p, const analysis::KernelOps& ops, ValueId value,
-                              analysis::ValuePlans values, std::span<const plan::OpPlan> plans,
-                              const target::Target& t) {
+                              analysis::ValuePlans values, analysis::OpPlans plans, const target::Target& t) {
   Collector c(p, ops, value, values, t);
-  for (size_t i = 0; i < ops.ops.size(); ++i) c.add(ops.ops[i], plans[i]);
+  for (OpId i : ops.ops.ids()) c.add(ops.ops[i], plans[i]);
   return c.take();
 }
 

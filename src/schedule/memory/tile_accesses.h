@@ -33,7 +33,6 @@ struct TileAccesses {
 };
 
 TileAccesses accesses_of_tile(const ir::Program& p, const analysis::KernelOps& ops, analysis::ValueId value,
-                              analysis::ValuePlans values, std::span<const plan::OpPlan> plans,
-                              const target::Target& t);
+                              analysis::ValuePlans values, analysis::OpPlans plans, const target::Target& t);
 
 }  // namespace tilegen::schedule

@@ -24,6 +24,7 @@
 namespace tilegen::schedule {
 
 using analysis::KernelOp;
+using analysis::OpId;
 using analysis::ValueId;
 using layout::Layout;
 
@@ -107,7 +108,7 @@ bool is_of_threads(const analysis::KernelOps& ops, ValueId value, const infer::I
 std::vector<analysis::TensorCopyDims> engine_copies(const ir::Program& p, const analysis::KernelOps& ops,
                                                     ValueId value, const infer::InferResult& r) {
   std::vector<analysis::TensorCopyDims> list;
-  for (size_t o = 0; o < ops.ops.size(); ++o) {
+  for (OpId o : ops.ops.ids()) {
     const auto* op = p.as<ir::TileOp>(ops.ops[o].stmt);
     if (!op || r.ops[o].engine != plan::Engine::tensor_copy) continue;
     for (const analysis::OpAccess& a : ops.ops[o].accesses)
@@ -161,7 +162,7 @@ void plan_tile_layouts(const ir::Program& p, const analysis::KernelOps& ops, con
     const Counter counter(accesses, shape.size(), bytes, t.banks);
     const Count plain = counter.count(*tile.memory, INFINITY);
     if (!plain.conflicts) continue;
-    for (size_t o = 0; o < ops.ops.size(); ++o)
+    for (OpId o : ops.ops.ids())
       if (ops.value_of(ops.ops[o], ops.values[value].buffer) == value &&
           can_store_matrices(p, ops, ops.ops[o], t, r.values, r.conversions, r.ops[o]))
         accesses.widest = std::max<int64_t>(accesses.widest, target::kMatrixRowBytes / bytes);

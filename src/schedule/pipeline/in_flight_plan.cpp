@@ -7,6 +7,7 @@
 namespace tilegen::schedule {
 
 using analysis::KernelOp;
+using analysis::OpId;
 using analysis::ValueId;
 
 namespace {
@@ -29,7 +30,7 @@ std::vector<BodyUnit> units_of(const ir::Program& p, const analysis::KernelOps& 
     bool first = true;
     const ir::Block one = {s};
     ir::for_each_statement(p, one, [&](ir::StmtId inside, int) {
-      for (size_t i = 0; i < ops.ops.size(); ++i) {
+      for (OpId i : ops.ops.ids()) {
         const KernelOp& op = ops.ops[i];
         if (op.stmt != inside || facts.copies.count(i)) continue;
         for (const analysis::OpAccess& a : op.accesses) {

@@ -19,8 +19,8 @@
 namespace tilegen::schedule {
 
 struct InFlightFacts {
-  std::set<size_t> products;              // of warpgroups, among ops
-  std::set<size_t> copies;                // that the producer makes
+  std::set<analysis::OpId> products;      // of warpgroups, among ops
+  std::set<analysis::OpId> copies;        // that the producer makes
   std::set<analysis::ValueId> registers;  // values that threads hold
   bool registers_in_turn = false;         // iterations of the loop have values in other registers, in turn
 };

@@ -106,7 +106,7 @@ class Overlap {
         return std::any_of(op.accesses.begin(), op.accesses.end(),
                            [&](const auto& a) { return a.write && a.value == value; });
       };
-      e.queued = value.valid() && writes(ops_.ops[d.from.value]) && writes(ops_.ops[d.to.value]);
+      e.queued = value.valid() && writes(ops_.ops[d.from]) && writes(ops_.ops[d.to]);
       graph_.edges.push_back(e);
     }
   }

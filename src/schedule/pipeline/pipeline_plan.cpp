@@ -8,6 +8,7 @@
 
 namespace tilegen::schedule {
 
+using analysis::OpId;
 using analysis::ValueId;
 
 namespace {
@@ -19,7 +20,7 @@ class LoopPlanner {
   LoopPlanner(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
               analysis::LoopDependences& dependences, const target::Target& t,
               const IdVector<ValueId, int64_t>& bytes, const ArenaBytes& arena,
-              const std::set<size_t>& produced, const plan::KernelSchedule* given, PipelineResult& out)
+              const std::set<OpId>& produced, const plan::KernelSchedule* given, PipelineResult& out)
       : p_(p),
         ops_(ops),
         dependences_(dependences),
@@ -30,7 +31,7 @@ class LoopPlanner {
         out_(out),
         paths_(p, kernel),
         tree_(p, p.kernels[static_cast<size_t>(kernel)]) {
-    for (size_t op : produced) produced_.insert(&ops.ops[op]);
+    for (OpId op : produced) produced_.insert(&ops.ops[op]);
   }
 
   void loop(ir::StmtId id, const ir::Loop& loop) {
@@ -170,7 +171,7 @@ class LoopPlanner {
 PipelineResult plan_pipelines(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                               analysis::LoopDependences& dependences, const target::Target& target,
                               const IdVector<ValueId, int64_t>& bytes, const ArenaBytes& arena,
-                              const std::set<size_t>& produced, const plan::KernelSchedule* given) {
+                              const std::set<OpId>& produced, const plan::KernelSchedule* given) {
   PipelineResult out;
   LoopPlanner planner(p, kernel, ops, dependences, target, bytes, arena, produced, given, out);
   ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId id, int) {

@@ -37,6 +37,6 @@ using ArenaBytes = std::function<int64_t(const std::map<analysis::ValueId, int64
 PipelineResult plan_pipelines(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                               analysis::LoopDependences& dependences, const target::Target& target,
                               const IdVector<analysis::ValueId, int64_t>& bytes, const ArenaBytes& arena,
-                              const std::set<size_t>& produced, const plan::KernelSchedule* given);
+                              const std::set<analysis::OpId>& produced, const plan::KernelSchedule* given);
 
 }  // namespace tilegen::schedule

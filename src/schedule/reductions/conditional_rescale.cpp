@@ -10,6 +10,7 @@ namespace tilegen::schedule {
 
 using analysis::KernelOp;
 using analysis::KernelOps;
+using analysis::OpId;
 using analysis::ValueId;
 using ir::BufferId;
 using ir::ExprId;
@@ -78,7 +79,7 @@ class RowFactors {
       : p_(p), ops_(ops), target_(t), given_(given), layouts_(layouts) {}
 
   Checked run() {
-    for (size_t i = 0; i < ops_.ops.size(); ++i) {
+    for (OpId i : ops_.ops.ids()) {
       const KernelOp& op = ops_.ops[i];
       layouts_.ops[i].skip_if_identity.reset();
       const std::vector<ValueId> factors =

@@ -19,6 +19,7 @@ namespace tilegen::schedule {
 using analysis::KernelOp;
 using analysis::KernelOps;
 using analysis::OpAccess;
+using analysis::OpId;
 using analysis::ValueId;
 using plan::Engine;
 
@@ -38,20 +39,20 @@ ValueId written_value(const KernelOp& op) {
 }  // namespace
 
 Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target::Target& t,
-                        const TensorLoads& loads, const std::map<size_t, plan::GemmPlan>& gemms) {
+                        const TensorLoads& loads, const std::map<OpId, plan::GemmPlan>& gemms) {
   Refusals unfit;
   if (!t.tensor_copy) return unfit;
   for (const auto& [product, load] : loads.products) {
     if (gemms.at(product).engine != Engine::warpgroup_mma) continue;
     const auto refuse_beside = [&](const KernelOp& other, const char* where) {
-      const auto gemm = gemms.find(static_cast<size_t>(&other - ops.ops.data()));
+      const auto gemm = gemms.find(ops.id_of(other));
       if (gemm != gemms.end() && gemm->second.engine != Engine::warpgroup_mma)
         unfit[product] = other.path + where + " is not done by warpgroups";
     };
     if (load.loop.valid())
       for (const KernelOp* other : analysis::ops_inside(p, ops, *p.as<ir::Loop>(load.loop)))
         refuse_beside(*other, " of the same loop");
-    for (size_t copy : load.copies)
+    for (OpId copy : load.copies)
       for (const KernelOp& other : ops.ops)
         for (const OpAccess& a : other.accesses)
           if (a.read && a.value == written_value(ops.ops[copy]))
@@ -61,7 +62,7 @@ Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target
 }
 
 Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorLoads& loads,
-                       const std::map<size_t, plan::GemmPlan>& gemms, const infer::InferResult& layouts) {
+                       const std::map<OpId, plan::GemmPlan>& gemms, const infer::InferResult& layouts) {
   const analysis::ValuePlans values = layouts.values;
   Refusals unfit;
   for (const auto& [product, load] : loads.products) {
@@ -80,7 +81,7 @@ Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorL
                          "' lies as " +
                          (v.origin == plan::Origin::given ? "the schedule says" : "another product wants it");
     }
-    for (size_t copy : load.copies) {
+    for (OpId copy : load.copies) {
       const auto& v = values[written_value(ops.ops[copy])];
       const auto& type = p.buffer(p.as<ir::TileOp>(ops.ops[copy].stmt)->operands[1].buffer).type;
       std::string why;
@@ -98,7 +99,7 @@ namespace {
 struct Group {
   const ir::Block* home = nullptr;
   ir::StmtId loop;  // whose body that is; invalid: filled once, whenever the block runs
-  std::set<size_t> users;
+  std::set<OpId> users;
   std::set<ValueId> values;
 };
 
@@ -107,7 +108,7 @@ std::vector<Group> pipeline_groups(const ir::Program& p, int kernel, const Kerne
   const analysis::BlockTree tree(p, p.kernels[static_cast<size_t>(kernel)]);
   std::map<ValueId, Group> users;
   for (const auto& [product, load] : loads.products)
-    for (size_t copy : load.copies) {
+    for (OpId copy : load.copies) {
       Group& g = users[written_value(ops.ops[copy])];
       g.home = &tree.block_of(ops.ops[copy].stmt);
       g.loop = tree.loop_of(ops.ops[copy].stmt);
@@ -189,7 +190,7 @@ std::string tile_store_refusal(const ir::Program& p, const KernelOp& op, const i
 
 }  // namespace
 
-std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const KernelOps& ops, size_t op,
+std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const KernelOps& ops, OpId op,
                           analysis::ValuePlans values, const std::vector<plan::ConversionPlan>& conversions,
                           const target::Target& t) {
   const KernelOp& store = ops.ops[op];

@@ -234,8 +234,8 @@ TEST(KernelOps, DepthCountsLoopsOnly) {
   ASSERT_TRUE(p) << p.error().to_text();
   KernelOps ops = collect_kernel_ops(*p, 0);
   ASSERT_EQ(ops.ops.size(), 2u);
-  EXPECT_EQ(ops.ops[0].depth, 0);
-  EXPECT_EQ(ops.ops[1].depth, 1);
+  EXPECT_EQ(ops.ops.front().depth, 0);
+  EXPECT_EQ(ops.ops.back().depth, 1);
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ TEST(TileLayouts, ThoseThatDoNotFitArePassedOver) {
   auto p = program_from(transpose(64, 64));
   const target::Target t = target_named("sm_80");
   const auto ops = analysis::collect_kernel_ops(*p, 0);
-  const std::map<size_t, plan::GemmPlan> none;
+  const std::map<analysis::OpId, plan::GemmPlan> none;
   const auto inferred = infer::infer_layouts({*p, ops, t, 128, none});
   ASSERT_TRUE(inferred);
   const auto planned = [&](const TileFits& fits) {
@@ -154,7 +154,7 @@ TEST(TileAccesses, OfACopyAndOfALoop) {
   auto p = program_from(transpose(64, 64));
   const target::Target t = target_named("sm_80");
   const auto ops = analysis::collect_kernel_ops(*p, 0);
-  const std::map<size_t, plan::GemmPlan> none;
+  const std::map<analysis::OpId, plan::GemmPlan> none;
   const auto r = infer::infer_layouts({*p, ops, t, 128, none});
   ASSERT_TRUE(r);
   const TileAccesses a = accesses_of_tile(*p, ops, kTile, r->values, r->ops, t);
