@@ -149,11 +149,11 @@ std::vector<Fragment> CandidateIterations::of(const KernelOp& op) const {
   return list;
 }
 
-const std::vector<int>& CandidateIterations::forms_of(const KernelOp& op) {
+const std::vector<FormId>& CandidateIterations::forms_of(const KernelOp& op) {
   const auto [it, fresh] = forms_of_.try_emplace(
       {iteration_extents(in_.program, op), vector_dims(op), op.scan ? op.scan->axis : -1});
   if (fresh)
-    for (const Fragment& f : of(op)) it->second.push_back(forms_.number(f));
+    for (const Fragment& f : of(op)) it->second.push_back(forms_.id_of(f));
   return it->second;
 }
 

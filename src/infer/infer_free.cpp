@@ -28,8 +28,8 @@ double Inference::cost_of(OpId id, const Fragment& iteration) const {
 
 double Inference::rooted_cost(OpId id) {
   if (ops_.ops[id].form != OpForm::element) return 0;
-  const int iteration = rooted_form(id);
-  return iteration < 0 ? 0 : cost_of(id, forms_.at(iteration));
+  const FormId iteration = rooted_form(id);
+  return iteration.valid() ? cost_of(id, forms_.at(iteration)) : 0;
 }
 
 double Inference::total_cost(const std::set<OpId>& changed) {
@@ -43,7 +43,7 @@ double Inference::total_cost(const std::set<OpId>& changed) {
   return cost;
 }
 
-bool Inference::seed(OpId id, int iteration) {
+bool Inference::seed(OpId id, FormId iteration) {
   const KernelOp& op = ops_.ops[id];
   const size_t mark = pinned_order_.size();
   if (op.form == OpForm::element) {
@@ -57,7 +57,7 @@ bool Inference::seed(OpId id, int iteration) {
     pin(src, f.canonical(), Origin::free, "as " + op.path + " reads it", op.path);
   }
   if (distributed(op, dst) && !pinned(state_, dst))
-    if (const int form = reduced_form(id, iteration); form >= 0)
+    if (const FormId form = reduced_form(id, iteration); form.valid())
       pin_form(dst, form, Origin::free, "result of " + op.path, op.path);
   return pinned_order_.size() > mark;
 }
@@ -66,7 +66,7 @@ void Inference::take_back(size_t mark) {
   for (; pinned_order_.size() > mark; pinned_order_.pop_back()) {
     const ValueId v = pinned_order_.back();
     state_.known.fragments[v].reset();
-    state_.form[v] = -1;
+    state_.form[v] = {};
     state_.origin[v] = Origin::free;
     state_.reason[v].clear();
     state_.pinned_by[v].clear();
@@ -113,8 +113,8 @@ void Inference::free_value(ValueId v) {
 }
 
 void Inference::try_roots(OpId id, RootSearch& search) {
-  const std::vector<int> forms = candidates_.forms_of(ops_.ops[id]);
-  for (int form : forms) {
+  const std::vector<FormId> forms = candidates_.forms_of(ops_.ops[id]);
+  for (FormId form : forms) {
     const size_t mark = pinned_order_.size();
     if (seed(id, form)) {
       const std::vector<RootSearch::Seed> seeds = search.seeds(pinned_order_, mark, state_.form);

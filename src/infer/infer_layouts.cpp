@@ -36,7 +36,7 @@ Inference::Inference(const InferInput& in, const InMemory& in_memory)
   const size_t n = ops_.values.size();
   state_.known.fragments.resize(n);
   state_.known.memories.resize(n);
-  state_.form = IdVector<ValueId, int>(n, -1);
+  state_.form.resize(n);
   state_.origin = IdVector<ValueId, plan::Origin>(n, plan::Origin::free);
   state_.reason.resize(n);
   state_.pinned_by.resize(n);

@@ -17,17 +17,17 @@ bool Inference::coherent(OpId id, const IdVector<ValueId, bool>& fresh) {
   if (op.form != OpForm::reduction) return true;
   const ValueId src = op.accesses[0].value, dst = op.accesses[1].value;
   if (!distributed(op, src) || !distributed(op, dst) || !pinned(state_, src)) return true;
-  const int form = reduced_form(id, state_.form[src]);
-  return form < 0 || (fresh[dst] ? state_.form[dst] == form : pinned(state_, dst));
+  const FormId form = reduced_form(id, state_.form[src]);
+  return !form.valid() || (fresh[dst] ? state_.form[dst] == form : pinned(state_, dst));
 }
 
 bool Inference::coherent_loop(OpId id, const IdVector<ValueId, bool>& fresh) {
   const KernelOp& op = ops_.ops[id];
-  std::vector<int> iterations;
-  std::map<size_t, int> by_dims;  // where the choice among roots must not matter
+  std::vector<FormId> iterations;
+  std::map<size_t, FormId> by_dims;  // where the choice among roots must not matter
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
-    const int form = root_form(id, i);
-    if (form < 0) continue;
+    const FormId form = root_form(id, i);
+    if (!form.valid()) continue;
     const std::vector<int>& dims = op.view.accesses[i].dim_of;
     const size_t walked =
         static_cast<size_t>(std::count_if(dims.begin(), dims.end(), [](int k) { return k >= 0; }));
@@ -40,10 +40,10 @@ bool Inference::coherent_loop(OpId id, const IdVector<ValueId, bool>& fresh) {
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const ValueId v = op.accesses[i].value;
     if (!distributed(op, v)) continue;
-    const bool spreads = forms_.projected(iterations.front(), id, i) >= 0;
-    for (int iteration : iterations) {
-      const int form = forms_.projected(iteration, id, i);
-      if ((form >= 0) != spreads) return false;
+    const bool spreads = forms_.projected(iterations.front(), id, i).valid();
+    for (FormId iteration : iterations) {
+      const FormId form = forms_.projected(iteration, id, i);
+      if (form.valid() != spreads) return false;
       if (spreads && (fresh[v] ? form != state_.form[v] : !pinned(state_, v))) return false;
     }
   }
@@ -56,14 +56,15 @@ std::vector<ValueId> Inference::spread_by(ValueId v, const IdVector<ValueId, boo
     const KernelOp& op = ops_.ops[id];
     if (op.form == OpForm::reduction && op.accesses[1].value == v && distributed(op, v)) {
       const ValueId src = op.accesses[0].value;
-      if (distributed(op, src) && fresh[src] && reduced_form(id, state_.form[src]) >= 0) found.push_back(src);
+      if (distributed(op, src) && fresh[src] && reduced_form(id, state_.form[src]).valid())
+        found.push_back(src);
     }
     if (op.form != OpForm::element) continue;
     for (size_t i = 0; i < op.view.accesses.size(); ++i) {
-      const int iteration = root_form(id, i);
-      if (iteration < 0 || !fresh[op.accesses[i].value]) continue;
+      const FormId iteration = root_form(id, i);
+      if (!iteration.valid() || !fresh[op.accesses[i].value]) continue;
       for (size_t k = 0; k < op.view.accesses.size(); ++k)
-        if (op.accesses[k].value == v && distributed(op, v) && forms_.projected(iteration, id, k) >= 0) {
+        if (op.accesses[k].value == v && distributed(op, v) && forms_.projected(iteration, id, k).valid()) {
           found.push_back(op.accesses[i].value);
           break;
         }
@@ -72,8 +73,8 @@ std::vector<ValueId> Inference::spread_by(ValueId v, const IdVector<ValueId, boo
   return found;
 }
 
-IdVector<ValueId, int> Inference::sources_of(const std::vector<std::pair<ValueId, int>>& seeds,
-                                             const IdVector<ValueId, bool>& fresh) {
+IdVector<ValueId, FormId> Inference::sources_of(const std::vector<std::pair<ValueId, FormId>>& seeds,
+                                                const IdVector<ValueId, bool>& fresh) {
   IdVector<ValueId, size_t> reaches(ops_.values.size(), 0);  // how many of the seeds
   for (size_t s = 0; s < seeds.size(); ++s) {
     std::vector<ValueId> pending = {seeds[s].first};
@@ -85,7 +86,7 @@ IdVector<ValueId, int> Inference::sources_of(const std::vector<std::pair<ValueId
       for (ValueId from : spread_by(v, fresh)) pending.push_back(from);
     }
   }
-  IdVector<ValueId, int> forms(ops_.values.size(), -1);
+  IdVector<ValueId, FormId> forms(ops_.values.size());
   for (ValueId v : forms.ids())
     if (fresh[v] && reaches[v] == seeds.size()) forms[v] = state_.form[v];
   return forms;

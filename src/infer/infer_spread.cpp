@@ -16,11 +16,11 @@ bool Inference::shared_by_all_points(const KernelOp& op, const ops::ElementAcces
   return !walked && several && in_.threads > 1;
 }
 
-int Inference::root_form(OpId id, size_t access) {
+FormId Inference::root_form(OpId id, size_t access) {
   const KernelOp& op = ops_.ops[id];
   const ValueId v = op.accesses[access].value;
   if (!distributed(op, v) || !pinned(state_, v) || shared_by_all_points(op, op.view.accesses[access]))
-    return -1;
+    return {};
   return forms_.pulled_back(state_.form[v], id, access);
 }
 
@@ -46,7 +46,7 @@ int Inference::root_access(OpId id) {
   int best = -1, best_dims = -1;
   Origin best_origin = Origin::free;
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
-    if (root_form(id, i) < 0) continue;
+    if (!root_form(id, i).valid()) continue;
     const ops::ElementAccess& a = op.view.accesses[i];
     int dims =
         static_cast<int>(std::count_if(a.dim_of.begin(), a.dim_of.end(), [](int k) { return k >= 0; }));
@@ -62,40 +62,40 @@ int Inference::root_access(OpId id) {
   return best;
 }
 
-int Inference::rooted_form(OpId id) {
+FormId Inference::rooted_form(OpId id) {
   const int root = root_access(id);
-  return root < 0 ? -1 : root_form(id, static_cast<size_t>(root));
+  return root < 0 ? FormId() : root_form(id, static_cast<size_t>(root));
 }
 
-void Inference::spread(OpId id, int iteration, Origin origin) {
+void Inference::spread(OpId id, FormId iteration, Origin origin) {
   const KernelOp& op = ops_.ops[id];
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const ValueId v = op.accesses[i].value;
     if (!distributed(op, v) || pinned(state_, v)) continue;
-    const int form = forms_.projected(iteration, id, i);
-    if (form >= 0) pin_form(v, form, origin, "as " + op.path + " needs it", op.path);
+    const FormId form = forms_.projected(iteration, id, i);
+    if (form.valid()) pin_form(v, form, origin, "as " + op.path + " needs it", op.path);
   }
 }
 
 void Inference::propagate_op(OpId id) {
   const KernelOp& op = ops_.ops[id];
   if (op.form == OpForm::element) {
-    const int iteration = iteration_[id] ? forms_.number(*iteration_[id]) : rooted_form(id);
-    if (iteration >= 0) spread(id, iteration, Origin::common);
+    const FormId iteration = iteration_[id] ? forms_.id_of(*iteration_[id]) : rooted_form(id);
+    if (iteration.valid()) spread(id, iteration, Origin::common);
   } else if (op.form == OpForm::reduction) {
     const ValueId src = op.accesses[0].value, dst = op.accesses[1].value;
     if (!distributed(op, src) || !distributed(op, dst) || !pinned(state_, src) || pinned(state_, dst)) return;
-    const int form = reduced_form(id, state_.form[src]);
-    if (form < 0) return;
+    const FormId form = reduced_form(id, state_.form[src]);
+    if (!form.valid()) return;
     pin_form(dst, form, Origin::common, "row statistic held beside " + ops_.values[src].name, op.path);
   }
 }
 
-int Inference::reduced_form(OpId id, int src) {
-  const auto [it, fresh] = reduced_forms_.try_emplace({id, src}, -1);
+FormId Inference::reduced_form(OpId id, FormId src) {
+  const auto [it, fresh] = reduced_forms_.try_emplace({id, src});
   if (!fresh) return it->second;
   const auto f = reduced(ops_.ops[id], forms_.at(src));
-  return it->second = f ? forms_.number(*f) : -1;
+  return it->second = f ? forms_.id_of(*f) : FormId();
 }
 
 std::optional<Fragment> Inference::reduced(const KernelOp& op, const Fragment& src) const {

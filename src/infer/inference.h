@@ -23,7 +23,7 @@ struct RootSearch;
 // What is decided so far.
 struct State {
   KnownLayouts known;
-  IdVector<ValueId, int> form;  // the number of its fragment, or -1
+  IdVector<ValueId, FormId> form;  // of its fragment
   IdVector<ValueId, plan::Origin> origin;
   IdVector<ValueId, std::string> reason;
   IdVector<ValueId, std::string> pinned_by;  // op path
@@ -49,9 +49,9 @@ class Inference {
   bool pinned(const State& s, ValueId v) const { return s.known.fragments[v].has_value(); }
   const layout::Fragment& fragment(const State& s, ValueId v) const { return *s.known.fragments[v]; }
   void pin(ValueId v, const layout::Fragment& f, plan::Origin o, std::string reason, const std::string& by) {
-    pin_form(v, forms_.number(f), o, std::move(reason), by);
+    pin_form(v, forms_.id_of(f), o, std::move(reason), by);
   }
-  void pin_form(ValueId v, int form, plan::Origin o, std::string reason, const std::string& by) {
+  void pin_form(ValueId v, FormId form, plan::Origin o, std::string reason, const std::string& by) {
     state_.known.fragments[v] = forms_.at(form);
     state_.form[v] = form;
     state_.origin[v] = o;
@@ -96,18 +96,18 @@ class Inference {
   // order.
   int root_access(OpId id);
   // The access may say where the iterations run: it is pinned, and followed from its elements. The form of
-  // the iterations, or -1.
-  int root_form(OpId id, size_t access);
+  // the iterations, or none.
+  FormId root_form(OpId id, size_t access);
   bool shared_by_all_points(const KernelOp& op, const ops::ElementAccess& a) const;
-  // The iteration layout that a root gives, or -1.
-  int rooted_form(OpId id);
+  // The iteration layout that a root gives, or none.
+  FormId rooted_form(OpId id);
   // Pins what the op's iteration layout says of its other values.
-  void spread(OpId id, int iteration, plan::Origin origin);
+  void spread(OpId id, FormId iteration, plan::Origin origin);
   void propagate_op(OpId id);
   // layout::Layout of a reduction's result when the source's iterations are `src`; nothing for parts of
   // buffers.
   std::optional<layout::Fragment> reduced(const KernelOp& op, const layout::Fragment& src) const;
-  int reduced_form(OpId id, int src);
+  FormId reduced_form(OpId id, FormId src);
   // Lets `dirty` ops, and those that touch what they pin, pin in turn: in sweeps over the ops in their order.
   void propagate(std::set<OpId> dirty);
   std::set<OpId> users_since(size_t mark) const;  // ops that touch what was pinned since
@@ -120,7 +120,7 @@ class Inference {
   // pinned since costs_ was made.
   double total_cost(const std::set<OpId>& changed);
   // Pins what `iteration` of the op says of its values; false: nothing.
-  bool seed(OpId id, int iteration);
+  bool seed(OpId id, FormId iteration);
   void take_back(size_t mark);  // what was pinned since
   std::vector<ValueId> reduced_first() const;
   void free_values();
@@ -130,15 +130,16 @@ class Inference {
   std::set<OpId> ops_leading_to(ValueId v) const;
   bool touches_unpinned(const KernelOp& op) const;
   void shared_rest();
-  void judge(OpId root, size_t mark, const std::vector<std::pair<ValueId, int>>& seeds, RootSearch& search);
+  void judge(OpId root, size_t mark, const std::vector<std::pair<ValueId, FormId>>& seeds,
+             RootSearch& search);
   // What is pinned since a root was tried, `fresh` by value (infer_roots.cpp): the op says the same of its
   // values, whichever of them it is asked by.
   bool coherent(OpId id, const IdVector<ValueId, bool>& fresh);
   bool coherent_loop(OpId id, const IdVector<ValueId, bool>& fresh);
-  // By value: the form of each fresh one that, pinned alone, spreads to all of `seeds`; else -1. requires:
+  // By value: the form of each fresh one that, pinned alone, spreads to all of `seeds`; else none. requires:
   //   coherent ops.
-  IdVector<ValueId, int> sources_of(const std::vector<std::pair<ValueId, int>>& seeds,
-                                    const IdVector<ValueId, bool>& fresh);
+  IdVector<ValueId, FormId> sources_of(const std::vector<std::pair<ValueId, FormId>>& seeds,
+                                       const IdVector<ValueId, bool>& fresh);
   std::vector<ValueId> spread_by(ValueId v, const IdVector<ValueId, bool>& fresh);
 
   // finish: iteration layouts and conversions (infer_finish.cpp)
@@ -174,7 +175,7 @@ class Inference {
   CandidateIterations candidates_;
   IdVector<ValueId, std::vector<OpId>> users_;                 // the ops that touch it, in their order
   std::vector<ValueId> pinned_order_;                          // values, as they were pinned
-  std::map<std::pair<OpId, int>, int> reduced_forms_;          // by op and form of its source
+  std::map<std::pair<OpId, FormId>, FormId> reduced_forms_;    // by op and form of its source
   IdVector<OpId, double> costs_;                               // of what was pinned when a search began
   IdVector<OpId, std::optional<layout::Fragment>> iteration_;  // given
   std::set<OpId> fallback_to_loop_;

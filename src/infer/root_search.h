@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/kernel_ops.h"
+#include "infer/fragment_table.h"
 #include "plan/schedule.h"
 
 namespace tilegen::infer {
@@ -16,10 +16,10 @@ namespace tilegen::infer {
 using analysis::ValueId;
 
 struct RootSearch {
-  using Seed = std::pair<ValueId, int>;  // a value and its form, which a root pins itself
+  using Seed = std::pair<ValueId, FormId>;  // a value and its form, which a root pins itself
   struct Pin {
     ValueId value;
-    int form;
+    FormId form;
     plan::Origin origin;
     std::string reason, by;
   };
@@ -27,7 +27,7 @@ struct RootSearch {
   explicit RootSearch(ValueId v) : value(v) {}
 
   static std::vector<Seed> seeds(const std::vector<ValueId>& pinned, size_t mark,
-                                 const IdVector<ValueId, int>& form) {
+                                 const IdVector<ValueId, FormId>& form) {
     std::vector<Seed> list;
     for (size_t i = mark; i < pinned.size(); ++i) list.push_back({pinned[i], form[pinned[i]]});
     std::sort(list.begin(), list.end());
@@ -37,7 +37,7 @@ struct RootSearch {
   // A root with these seeds leads to a layout that was judged before: by equal seeds, or because they are
   // part of a layout that each of them spreads to.
   bool known(const std::vector<Seed>& seeds) {
-    for (const IdVector<ValueId, int>& layout : layouts)
+    for (const IdVector<ValueId, FormId>& layout : layouts)
       if (std::all_of(seeds.begin(), seeds.end(), [&](const Seed& s) { return layout[s.first] == s.second; }))
         return true;
     return !tried.insert(seeds).second;
@@ -48,8 +48,8 @@ struct RootSearch {
   double best_cost = INFINITY;
   std::string best_root;
   std::set<std::vector<Seed>> tried;
-  static constexpr size_t kLayouts = 64;        // remembered at most
-  std::vector<IdVector<ValueId, int>> layouts;  // forms, -1 for values that do not spread to all of it
+  static constexpr size_t kLayouts = 64;           // remembered at most
+  std::vector<IdVector<ValueId, FormId>> layouts;  // none for values that do not spread to all of it
 };
 
 }  // namespace tilegen::infer
