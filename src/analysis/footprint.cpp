@@ -157,8 +157,7 @@ class Collector {
     any_load(p_.exprs, root, [&](ir::ExprId load, const ir::ExprNode& n) {
       const auto value = ops_.scalar_reads.find({where, n.object});
       const bool on_chip = p_.buffer(n.object).scope != ir::MemScope::global;
-      const OpAccess a{n.object, value == ops_.scalar_reads.end() ? ValueId() : value->second, true, false,
-                       -1};
+      const OpAccess a{n.object, value == ops_.scalar_reads.end() ? ValueId() : value->second, true, false};
       if (!on_chip || a.value.valid()) add(place(a), false, p_.exprs.indices(load), {});
       return false;  // no op touches an on-chip buffer without a value
     });

@@ -97,7 +97,7 @@ class WebBuilder {
   void scalar(StmtId id, ir::ExprId root, Reaching& state) {
     any_load(p_.exprs, root, [&](ir::ExprId, const ir::ExprNode& n) {
       if (!on_chip(n.object)) return false;
-      OpAccess a{n.object, {}, true, false, -1};
+      OpAccess a{n.object, {}, true, false};
       use(state, a);
       out_.scalar_reads[{id, n.object}] = a.value;
       return false;
@@ -143,11 +143,8 @@ class WebBuilder {
     record.form = rule.form;
     record.scan = rule.scan;
     for (const ops::OperandAccess& access : def.accesses(op)) {
-      OpAccess a{op.operands[static_cast<size_t>(access.operand)].buffer,
-                 {},
-                 access.access != ir::Access::write,
-                 access.access != ir::Access::read,
-                 access.operand};
+      OpAccess a{op.operands[static_cast<size_t>(access.operand)].buffer, ValueId(),
+                 access.access != ir::Access::write, access.access != ir::Access::read, access.operand};
       record.accesses.push_back(a);
     }
     if (auto view = ops::element_view(p_, id)) record.view = std::move(*view);
@@ -171,7 +168,7 @@ class WebBuilder {
     for (const ops::ElementAccess& a : record.view.accesses)
       if (!a.write) reads[a.buffer] = true;
     for (const ops::ElementAccess& a : record.view.accesses)
-      record.accesses.push_back({a.buffer, {}, !a.write, a.write, -1});
+      record.accesses.push_back({a.buffer, {}, !a.write, a.write});
     for (OpAccess& a : record.accesses)
       if (a.read && on_chip(a.buffer)) use(state, a);
     for (size_t i = 0; i < record.accesses.size(); ++i) {
