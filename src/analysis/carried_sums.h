@@ -15,10 +15,9 @@ struct CarriedSums {
   ir::StmtId loop;
   // one that makes parts; all of them spread rows over the same threads
   const KernelOp* reduction = nullptr;
-  std::vector<int> joined;  // values that are used outside the loop as well: whole there, in parts in it
-  std::set<int> split;      // those of them that may be other than 0, and are seen, when the loop begins
+  std::vector<ValueId> joined;  // values that are used outside the loop as well: whole there, in parts in it
+  std::set<ValueId> split;      // those of them that may be other than 0, and are seen, when the loop begins
 };
-std::vector<CarriedSums> carried_sums(const ir::Program& p, int kernel, const KernelOps& ops,
-                                      const std::vector<plan::OpPlan>& plans);
+std::vector<CarriedSums> carried_sums(const ir::Program& p, int kernel, const KernelOps& ops, OpPlans plans);
 
 }  // namespace tilegen::analysis

@@ -14,7 +14,7 @@ class TestCollector {
   TestCollector(const ir::Program& p, const KernelOps& ops) : p_(p), e_(p.exprs) {
     for (const KernelOp& op : ops.ops)
       if (std::any_of(op.accesses.begin(), op.accesses.end(),
-                      [](const OpAccess& a) { return a.write && a.value < 0; }))
+                      [](const OpAccess& a) { return a.write && !a.value.valid(); }))
         writers_.insert(op.stmt);
   }
 

@@ -176,22 +176,22 @@ bool may_keep_elements(const ir::Program& p, const KernelOp& op, ir::BufferId bu
 }  // namespace
 
 std::vector<OpConversion> conversions_of(const ir::Program& p, const KernelOps& ops, const KernelOp& op,
-                                         const std::vector<plan::ValuePlan>& values,
+                                         ValuePlans values,
                                          const std::vector<plan::ConversionPlan>& conversions) {
   std::vector<OpConversion> list;
   for (const plan::ConversionPlan& c : conversions) {
     const bool consumes = c.consumer == op.path, produces = c.producer == op.path;
     if (!consumes && !produces) continue;
-    for (size_t v = 0; v < values.size(); ++v) {
+    for (ValueId v : values.ids()) {
       if (values[v].value != c.value || !values[v].fragment) continue;
       const bool reads = consumes && values[v].fragment->equivalent(c.from);
       const bool writes = !reads && produces && values[v].fragment->equivalent(c.to);
       if (!reads && !writes) continue;
       const Fragment& form = reads ? c.to : c.from;
       auto same = std::find_if(list.begin(), list.end(), [&](const OpConversion& o) {
-        return o.value == static_cast<int>(v) && o.form.equivalent(form);
+        return o.value == v && o.form.equivalent(form);
       });
-      if (same == list.end()) same = list.insert(list.end(), {static_cast<int>(v), form});
+      if (same == list.end()) same = list.insert(list.end(), {v, form});
       (reads ? same->before : same->after) = true;
       (reads ? same->kind_before : same->kind_after) = c.kind;
     }

@@ -59,7 +59,7 @@ ReductionExchange reduction_exchange(const ir::Program& p, const KernelOp& op,
 // A conversion as an op sees it: before it the value goes from how it is held to how the op takes it,
 // after it from how the op made it to how it is held.
 struct OpConversion {
-  int value = -1;
+  ValueId value;
   layout::Fragment form;  // the op's
   bool before = false, after = false;
   // As planned; none: what it takes at least.
@@ -67,7 +67,7 @@ struct OpConversion {
                          kind_after = layout::ConversionKind::none;
 };
 std::vector<OpConversion> conversions_of(const ir::Program& p, const KernelOps& ops, const KernelOp& op,
-                                         const std::vector<plan::ValuePlan>& values,
+                                         ValuePlans values,
                                          const std::vector<plan::ConversionPlan>& conversions);
 // How the value goes from `from` to `to`; register_permute where every thread has what it needs.
 layout::ConversionKind planned_kind(layout::ConversionKind planned, const layout::Fragment& from,

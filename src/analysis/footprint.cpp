@@ -24,13 +24,13 @@ class Collector {
  public:
   Collector(const ir::Program& p, const KernelOps& ops, ir::VarId variable)
       : p_(p), ops_(ops), variable_(variable), forms_(p) {
-    for (size_t i = 0; i < ops.ops.size(); ++i) op_of_[ops.ops[i].stmt] = OpId(i);
+    for (OpId op : ops.ops.ids()) op_of_[ops.ops[op].stmt] = op;
   }
 
   Footprints run(const ir::Block& block) {
     ir::for_each_statement(p_, block, [&](ir::StmtId s, int) {
       if (const auto op = op_of_.find(s); op != op_of_.end())
-        for (const OpAccess& a : ops_.ops[op->second.value].accesses)
+        for (const OpAccess& a : ops_.ops[op->second].accesses)
           if (a.write) written_.insert(a.buffer);
     });
     walk(block);
@@ -91,7 +91,7 @@ class Collector {
   }
 
   void visit_op(OpId id) {
-    const KernelOp& op = ops_.ops[id.value];
+    const KernelOp& op = ops_.ops[id];
     current_ = {id, {}, false, always_, position_, around_index(), {}};
     for (const Control& c : controls_) {
       const Footprint own = current_;
@@ -157,15 +157,13 @@ class Collector {
     any_load(p_.exprs, root, [&](ir::ExprId load, const ir::ExprNode& n) {
       const auto value = ops_.scalar_reads.find({where, n.object});
       const bool on_chip = p_.buffer(n.object).scope != ir::MemScope::global;
-      const OpAccess a{n.object, value == ops_.scalar_reads.end() ? -1 : value->second, true, false, -1};
-      if (!on_chip || a.value >= 0) add(place(a), false, p_.exprs.indices(load), {});
+      const OpAccess a{n.object, value == ops_.scalar_reads.end() ? ValueId() : value->second, true, false};
+      if (!on_chip || a.value.valid()) add(place(a), false, p_.exprs.indices(load), {});
       return false;  // no op touches an on-chip buffer without a value
     });
   }
 
-  static Place place(const OpAccess& a) {
-    return a.value >= 0 ? Place{ValueId(static_cast<size_t>(a.value)), {}} : Place{{}, a.buffer};
-  }
+  static Place place(const OpAccess& a) { return a.value.valid() ? Place{a.value, {}} : Place{{}, a.buffer}; }
 
   // `extents`: one each where there are none.
   void add(const Place& place, bool write, std::span<const ir::ExprId> offsets,

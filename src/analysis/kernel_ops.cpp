@@ -14,8 +14,11 @@ using ir::StmtId;
 
 namespace {
 
+// Until WebBuilder::finish an access has the number of a web, joined to others or not, in place of a value.
+using Web = ValueId;
+
 // Which web each buffer is in at a program point; absent = nothing written yet.
-using Reaching = std::map<BufferId, int>;
+using Reaching = std::map<BufferId, Web>;
 
 class WebBuilder {
  public:
@@ -28,13 +31,12 @@ class WebBuilder {
 
   // Numbers the surviving webs in order of first appearance and writes them into the ops.
   void finish() {
-    std::map<int, int> number;
+    std::map<Web, ValueId> number;
     std::map<BufferId, int> per_buffer;
     for (KernelOp& op : out_.ops) {
       for (OpAccess& a : op.accesses) {
-        if (a.value < 0) continue;
-        int root = find(a.value);
-        auto [it, fresh] = number.try_emplace(root, static_cast<int>(out_.values.size()));
+        if (!a.value.valid()) continue;
+        auto [it, fresh] = number.try_emplace(find(a.value), ValueId(out_.values.size()));
         if (fresh) {
           const ir::Buffer& buffer = p_.buffer(a.buffer);
           int ordinal = per_buffer[a.buffer]++;
@@ -47,23 +49,20 @@ class WebBuilder {
     }
     for (auto& [where, value] : out_.scalar_reads) {
       auto it = number.find(find(value));
-      value = it == number.end() ? -1 : it->second;  // -1: no op ever touches what is read
+      value = it == number.end() ? ValueId() : it->second;  // none: no op ever touches what is read
     }
   }
 
  private:
-  int find(int web) {
-    while (parent_[static_cast<size_t>(web)] != web) web = parent_[static_cast<size_t>(web)];
+  Web find(Web web) {
+    while (parent_[web] != web) web = parent_[web];
     return web;
   }
-  int fresh() {
-    parent_.push_back(static_cast<int>(parent_.size()));
-    return parent_.back();
-  }
-  int join(int a, int b) {
+  Web fresh() { return parent_.push_back(Web(parent_.size())); }
+  Web join(Web a, Web b) {
     a = find(a);
     b = find(b);
-    parent_[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
+    parent_[std::max(a, b)] = std::min(a, b);
     return std::min(a, b);
   }
   void merge(Reaching& into, const Reaching& other) {
@@ -74,8 +73,8 @@ class WebBuilder {
       fresh_entry ? one_way_.push_back(web) : void(it->second = join(it->second, web));
     }
   }
-  bool written_one_way_only(int web) {
-    return std::any_of(one_way_.begin(), one_way_.end(), [&](int w) { return find(w) == find(web); });
+  bool written_one_way_only(Web web) {
+    return std::any_of(one_way_.begin(), one_way_.end(), [&](Web w) { return find(w) == find(web); });
   }
 
   bool on_chip(BufferId b) const { return p_.buffer(b).scope != ir::MemScope::global; }
@@ -98,7 +97,7 @@ class WebBuilder {
   void scalar(StmtId id, ir::ExprId root, Reaching& state) {
     any_load(p_.exprs, root, [&](ir::ExprId, const ir::ExprNode& n) {
       if (!on_chip(n.object)) return false;
-      OpAccess a{n.object, -1, true, false, -1};
+      OpAccess a{n.object, {}, true, false};
       use(state, a);
       out_.scalar_reads[{id, n.object}] = a.value;
       return false;
@@ -144,7 +143,7 @@ class WebBuilder {
     record.form = rule.form;
     record.scan = rule.scan;
     for (const ops::OperandAccess& access : def.accesses(op)) {
-      OpAccess a{op.operands[static_cast<size_t>(access.operand)].buffer, -1,
+      OpAccess a{op.operands[static_cast<size_t>(access.operand)].buffer, ValueId(),
                  access.access != ir::Access::write, access.access != ir::Access::read, access.operand};
       record.accesses.push_back(a);
     }
@@ -169,7 +168,7 @@ class WebBuilder {
     for (const ops::ElementAccess& a : record.view.accesses)
       if (!a.write) reads[a.buffer] = true;
     for (const ops::ElementAccess& a : record.view.accesses)
-      record.accesses.push_back({a.buffer, -1, !a.write, a.write, -1});
+      record.accesses.push_back({a.buffer, {}, !a.write, a.write});
     for (OpAccess& a : record.accesses)
       if (a.read && on_chip(a.buffer)) use(state, a);
     for (size_t i = 0; i < record.accesses.size(); ++i) {
@@ -226,19 +225,19 @@ class WebBuilder {
   const Program& p_;
   KernelOps& out_;
   const ir::KernelPaths& paths_;
-  std::vector<int> parent_;
-  std::vector<std::pair<BufferId, int>>
-      exposed_;  // webs that begin with a use: earlier iterations may feed them
+  IdVector<Web, Web> parent_;
+  // webs that begin with a use: earlier iterations may feed them
+  std::vector<std::pair<BufferId, Web>> exposed_;
   // webs that another way to the same place does not write: it brings what earlier iterations left
-  std::vector<int> one_way_;
+  std::vector<Web> one_way_;
 };
 
 }  // namespace
 
-int KernelOps::value_of(const KernelOp& op, BufferId buffer) const {
+ValueId KernelOps::value_of(const KernelOp& op, BufferId buffer) const {
   for (const OpAccess& a : op.accesses)
     if (a.buffer == buffer) return a.value;
-  return -1;
+  return {};
 }
 
 KernelOps collect_kernel_ops(const Program& p, int kernel) {

@@ -14,7 +14,8 @@
 #include "ir/program.h"
 #include "ops/element_view.h"
 #include "ops/op.h"
-#include "support/id.h"
+#include "plan/schedule.h"
+#include "support/id_vector.h"
 
 namespace tilegen::analysis {
 
@@ -32,7 +33,7 @@ using ops::OpForm;
 
 struct OpAccess {
   ir::BufferId buffer;
-  int value = -1;  // index into KernelOps::values, or -1 for a global tensor
+  ValueId value;  // invalid: a global tensor
   bool read = false, write = false;
   int operand = -1;  // tile ops: operand number
 };
@@ -49,17 +50,21 @@ struct KernelOp {
 };
 
 struct KernelOps {
-  std::vector<Value> values;
-  std::vector<KernelOp> ops;  // program order
+  IdVector<ValueId, Value> values;
+  IdVector<OpId, KernelOp> ops;  // program order
   // Which value of a buffer the scalars of a statement read: conditions, loop bounds, region offsets, fill
   // values.
-  std::map<std::pair<ir::StmtId, ir::BufferId>, int> scalar_reads;
+  std::map<std::pair<ir::StmtId, ir::BufferId>, ValueId> scalar_reads;
 
-  // Value an op's access to `buffer` means, or -1; where reads and writes of one buffer by one op are
-  // different values (never: they are joined), the first.
-  int value_of(const KernelOp& op, ir::BufferId buffer) const;
-  OpId id_of(const KernelOp& op) const { return OpId(static_cast<size_t>(&op - ops.data())); }
+  // Value an op's access to `buffer` means; where reads and writes of one buffer by one op are different
+  // values (never: they are joined), the first.
+  ValueId value_of(const KernelOp& op, ir::BufferId buffer) const;
+  OpId id_of(const KernelOp& op) const { return ops.id_of(op); }
 };
+
+// Of a schedule or of what is planned so far, parallel to KernelOps::values and KernelOps::ops.
+using ValuePlans = IdSpan<ValueId, const plan::ValuePlan>;
+using OpPlans = IdSpan<OpId, const plan::OpPlan>;
 
 KernelOps collect_kernel_ops(const ir::Program& p, int kernel);
 

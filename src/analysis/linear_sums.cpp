@@ -29,8 +29,8 @@ bool is_zero(const ir::Program& p, ExprId id) {
 // Expressions of one op: which values must be in parts so that what is computed is.
 class Linearity {
  public:
-  Linearity(const ir::Program& p, const KernelOps& ops, const KernelOp& op, const std::set<int>& parts,
-            const std::set<int>& sums)
+  Linearity(const ir::Program& p, const KernelOps& ops, const KernelOp& op, const std::set<ValueId>& parts,
+            const std::set<ValueId>& sums)
       : p_(p), ops_(ops), op_(op), parts_(parts), sums_(sums) {}
 
   // Of no parts: the same in all threads of the row.
@@ -47,16 +47,16 @@ class Linearity {
   }
 
   // Every term has one factor that is in parts, or would be with `more` in parts. 0 is 0 in every thread.
-  bool adds_up(ExprId id, std::set<int>& more) {
+  bool adds_up(ExprId id, std::set<ValueId>& more) {
     if (is_zero(p_, id)) return true;
     const ir::ExprNode n = p_.exprs[id];
     switch (n.op) {
       case ExprOp::load: {
         for (ExprId index : p_.exprs.indices(id))
           if (!whole(index)) return false;
-        const int v = ops_.value_of(op_, n.object);
-        if (v >= 0) more.insert(v);
-        return v >= 0;
+        const ValueId v = ops_.value_of(op_, n.object);
+        if (v.valid()) more.insert(v);
+        return v.valid();
       }
       case ExprOp::neg:
         return adds_up(n.a, more);
@@ -85,8 +85,8 @@ class Linearity {
   const ir::Program& p_;
   const KernelOps& ops_;
   const KernelOp& op_;
-  const std::set<int>& parts_;
-  const std::set<int>& sums_;
+  const std::set<ValueId>& parts_;
+  const std::set<ValueId>& sums_;
   std::map<ExprId, bool> whole_;
 };
 
@@ -99,7 +99,7 @@ class PartFinder {
     ir::for_each_statement(p, one, [&](ir::StmtId s, int) { statements_.insert(s); });
     for (const KernelOp* op : inside_) {
       for (const OpAccess& a : op->accesses)
-        if (a.write && a.value >= 0) written_.insert(a.value);
+        if (a.write && a.value.valid()) written_.insert(a.value);
       if (is_sum(p, *op)) sums_.insert(op->accesses[1].value);
     }
   }
@@ -116,8 +116,8 @@ class PartFinder {
   }
 
  private:
-  bool in_parts(int value) const { return value >= 0 && parts_.values.count(value) > 0; }
-  std::string name(int value) const { return ops_.values[static_cast<size_t>(value)].name; }
+  bool in_parts(ValueId value) const { return value.valid() && parts_.values.count(value) > 0; }
+  std::string name(ValueId value) const { return ops_.values[value].name; }
   void refuse(std::string why) {
     if (parts_.refusal.empty()) parts_.refusal = std::move(why);
   }
@@ -140,7 +140,7 @@ class PartFinder {
       return;
     }
     const OpAccess& from = op.accesses.front();
-    if (!ops::is_copy(*tile_op) || to.value < 0 || from.value < 0 ||
+    if (!ops::is_copy(*tile_op) || !to.value.valid() || !from.value.valid() ||
         p_.buffer(to.buffer).type != p_.buffer(from.buffer).type)
       return refuse(op.path + " uses " + name(touched->value) + " in the loop");
     add(op, {from.value, to.value});
@@ -157,7 +157,7 @@ class PartFinder {
   // A parallel loop or a store.
   void visit_stores(const KernelOp& op) {
     Linearity terms(p_, ops_, op, parts_.values, sums_);
-    std::set<int> more;
+    std::set<ValueId> more;
     const ir::Block one = {op.stmt};
     ir::for_each_statement(p_, one, [&](ir::StmtId s, int) {
       const auto* branch = p_.as<ir::Branch>(s);
@@ -166,19 +166,19 @@ class PartFinder {
       if (!store) return;
       for (ExprId index : store->indices)
         if (!terms.whole(index)) refuse(op.path + " uses it as an index in the loop");
-      const int to = ops_.value_of(op, store->buffer);
+      const ValueId to = ops_.value_of(op, store->buffer);
       if (terms.whole(store->value) && !in_parts(to)) return;
-      if (to >= 0) parts_.values.insert(to);  // what it reads of its own is in parts
+      if (to.valid()) parts_.values.insert(to);  // what it reads of its own is in parts
       Linearity own(p_, ops_, op, parts_.values, sums_);
-      if (to < 0 || !own.adds_up(store->value, more))
+      if (!to.valid() || !own.adds_up(store->value, more))
         return refuse(op.path + " does more in the loop than add up sums and scale them");
     });
     add(op, more);
   }
 
   // Values that must be in parts as well; only the loop's own can be.
-  void add(const KernelOp& op, const std::set<int>& values) {
-    for (int v : values) {
+  void add(const KernelOp& op, const std::set<ValueId>& values) {
+    for (ValueId v : values) {
       if (!written_.count(v)) return refuse(op.path + " adds " + name(v) + ", which is no sum of the loop");
       parts_.values.insert(v);
     }
@@ -201,8 +201,8 @@ class PartFinder {
   const KernelOps& ops_;
   const ir::StmtId loop_;
   const std::vector<const KernelOp*> inside_;
-  std::set<ir::StmtId> statements_;  // the loop and what is in it
-  std::set<int> written_, sums_;     // in the loop, by any op and by sums
+  std::set<ir::StmtId> statements_;   // the loop and what is in it
+  std::set<ValueId> written_, sums_;  // in the loop, by any op and by sums
   PartialSums parts_;
 };
 
@@ -225,7 +225,7 @@ const ir::Block* block_of(const ir::Program& p, const ir::Block& block, ir::Stmt
 }
 
 // The first op of the statement that touches the value.
-const KernelOp* first_use(const ir::Program& p, const KernelOps& ops, ir::StmtId stmt, int value) {
+const KernelOp* first_use(const ir::Program& p, const KernelOps& ops, ir::StmtId stmt, ValueId value) {
   std::set<ir::StmtId> statements;
   const ir::Block one = {stmt};
   ir::for_each_statement(p, one, [&](ir::StmtId s, int) { statements.insert(s); });
@@ -236,7 +236,7 @@ const KernelOp* first_use(const ir::Program& p, const KernelOps& ops, ir::StmtId
 }
 
 // The statement itself overwrites all of the value, and reads none of it.
-bool overwrites(const ir::Program& p, const KernelOp& op, ir::StmtId stmt, int value) {
+bool overwrites(const ir::Program& p, const KernelOp& op, ir::StmtId stmt, ValueId value) {
   const auto* tile_op = p.as<ir::TileOp>(stmt);
   if (op.stmt != stmt || !tile_op) return false;
   bool whole = false;
@@ -255,7 +255,7 @@ PartialSums sum_parts(const ir::Program& p, const KernelOps& ops, ir::StmtId loo
   return PartFinder(p, ops, loop).run(reduction);
 }
 
-bool begins_as_zero(const ir::Program& p, int kernel, const KernelOps& ops, ir::StmtId loop, int value) {
+bool begins_as_zero(const ir::Program& p, int kernel, const KernelOps& ops, ir::StmtId loop, ValueId value) {
   int64_t trips = 0;
   const bool runs = p.exprs.is_const_int(p.as<ir::Loop>(loop)->extents[0], &trips) && trips > 0;
   for (ir::StmtId s : p.as<ir::Loop>(loop)->body)

@@ -20,9 +20,9 @@ namespace tilegen::analysis {
 struct PartialSums {
   std::set<const KernelOp*> reductions;  // all that make parts
   std::set<const KernelOp*> others;      // element-wise ops in the loop that touch parts
-  std::set<int> values;
-  std::set<int> outside;  // those of them that are used outside the loop as well
-  std::string refusal;    // empty: the loop may keep them in parts
+  std::set<ValueId> values;
+  std::set<ValueId> outside;  // those of them that are used outside the loop as well
+  std::string refusal;        // empty: the loop may keep them in parts
 };
 PartialSums sum_parts(const ir::Program& p, const KernelOps& ops, ir::StmtId loop, const KernelOp& reduction);
 
@@ -31,6 +31,6 @@ bool is_sum(const ir::Program& p, const KernelOp& op);
 
 // The value is 0 when the loop begins, or nothing sees what it is then: the loop is known to run, and
 // overwrites it first.
-bool begins_as_zero(const ir::Program& p, int kernel, const KernelOps& ops, ir::StmtId loop, int value);
+bool begins_as_zero(const ir::Program& p, int kernel, const KernelOps& ops, ir::StmtId loop, ValueId value);
 
 }  // namespace tilegen::analysis

@@ -8,9 +8,9 @@ Liveness::Liveness(const ir::Program& p, int kernel, const KernelOps& ops) : val
   for (const auto& [id, place] : number_) by_path_.emplace(paths[id.value], id);
   for (const KernelOp& op : ops.ops)
     for (const OpAccess& a : op.accesses)
-      if (a.value >= 0) values_[static_cast<size_t>(a.value)].extend(around(op.stmt));
+      if (a.value.valid()) values_[a.value].extend(around(op.stmt));
   for (const auto& [where, value] : ops.scalar_reads)
-    if (value >= 0) values_[static_cast<size_t>(value)].extend(of_scalars(where.first));
+    if (value.valid()) values_[value].extend(of_scalars(where.first));
 }
 
 void Liveness::number(const ir::Program& p, const ir::Block& block, LiveRange outer_loop) {

@@ -32,7 +32,7 @@ class Liveness {
  public:
   Liveness(const ir::Program& p, int kernel, const KernelOps& ops);
 
-  const std::vector<LiveRange>& values() const { return values_; }  // by value
+  const IdVector<ValueId, LiveRange>& values() const { return values_; }
   // What only the statement of this path uses, while it runs; always live where no statement has the path.
   LiveRange of_statement(const std::string& path) const;
 
@@ -45,7 +45,7 @@ class Liveness {
   std::map<ir::StmtId, int64_t> number_;
   std::map<ir::StmtId, LiveRange> outer_, body_;  // outermost loop around a statement; a loop's own body
   int64_t next_ = 0;
-  std::vector<LiveRange> values_;
+  IdVector<ValueId, LiveRange> values_;
 };
 
 }  // namespace tilegen::analysis

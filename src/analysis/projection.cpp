@@ -93,12 +93,12 @@ std::optional<Fragment> pull_back(const Fragment& held, const ops::ElementAccess
 }
 
 int part_of_fragment(const ir::Program& p, const KernelOp& op,
-                     const std::function<bool(int value)>& in_registers) {
+                     const std::function<bool(ValueId value)>& in_registers) {
   const auto* tile_op = p.as<ir::TileOp>(op.stmt);
   if (!tile_op || op.form != OpForm::element) return -1;
   int part = -1;
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
-    if (op.accesses[i].value < 0 || !in_registers(op.accesses[i].value)) continue;
+    if (!op.accesses[i].value.valid() || !in_registers(op.accesses[i].value)) continue;
     if (part >= 0) return -1;
     part = static_cast<int>(i);
   }

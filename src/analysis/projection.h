@@ -25,7 +25,7 @@ std::optional<layout::Fragment> pull_back(const layout::Fragment& held, const op
 // Operand of a copy or fill that is a part of a fragment, where no other operand is a fragment: threads then
 // walk what they hold of the fragment, not the op's points. -1 when there is none.
 int part_of_fragment(const ir::Program& p, const KernelOp& op,
-                     const std::function<bool(int value)>& in_registers);
+                     const std::function<bool(ValueId value)>& in_registers);
 
 // For each buffer dimension the iteration dimension it reads, in Fragment::covers' terms.
 std::vector<int> index_map(const ops::ElementAccess& access);

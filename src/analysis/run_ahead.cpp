@@ -7,7 +7,7 @@ namespace tilegen::analysis {
 
 namespace {
 
-bool used_outside(const ir::Program& p, const KernelOps& ops, const ir::Block& body, int value) {
+bool used_outside(const ir::Program& p, const KernelOps& ops, const ir::Block& body, ValueId value) {
   std::set<ir::StmtId> inside;
   ir::for_each_statement(p, body, [&](ir::StmtId s, int) { inside.insert(s); });
   for (const KernelOp& op : ops.ops)

@@ -136,13 +136,13 @@ std::string scalar_refusal(const ir::Program& p, const ir::Kernel& kernel, ir::B
 
 }  // namespace
 
-std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const KernelOps& ops, size_t op) {
+std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const KernelOps& ops, OpId op) {
   const KernelOp& store = ops.ops[op];
   const ir::Region& to = p.as<ir::TileOp>(store.stmt)->operands[1];
   const std::vector<const ir::Loop*> loops = loops_around(p, kernel, store.stmt);
   for (const ir::Loop* l : loops)
     if (l->kind == ir::LoopKind::pipelined) return "it stands in a pipelined loop";
-  for (size_t i = 0; i < ops.ops.size(); ++i)
+  for (OpId i : ops.ops.ids())
     for (const OpAccess& a : ops.ops[i].accesses) {
       if (i == op || a.buffer != to.buffer) continue;
       if (loops.empty() && exclusive(p, kernel, ops.ops[i].stmt, store.stmt)) continue;

@@ -14,6 +14,6 @@
 
 namespace tilegen::analysis {
 
-std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const KernelOps& ops, size_t op);
+std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const KernelOps& ops, OpId op);
 
 }  // namespace tilegen::analysis

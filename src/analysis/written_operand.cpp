@@ -23,9 +23,8 @@ struct OwnRows {
 
 class Finder {
  public:
-  Finder(const ir::Program& p, const KernelOps& ops, const target::Target& t, int64_t threads,
-         const std::vector<plan::OpPlan>& plans, const std::vector<plan::ValuePlan>& values,
-         const std::vector<plan::ConversionPlan>& conversions)
+  Finder(const ir::Program& p, const KernelOps& ops, const target::Target& t, int64_t threads, OpPlans plans,
+         ValuePlans values, const std::vector<plan::ConversionPlan>& conversions)
       : p_(p),
         ops_(ops),
         target_(t),
@@ -36,7 +35,7 @@ class Finder {
 
   std::vector<ThreadWrittenOperand> run() const {
     std::vector<ThreadWrittenOperand> list;
-    for (size_t i = 0; i < ops_.ops.size(); ++i) {
+    for (OpId i : ops_.ops.ids()) {
       if (plans_[i].engine != Engine::warpgroup_mma) continue;
       for (int side = 0; side < 2; ++side)
         if (read_by_instructions(i, side))
@@ -51,36 +50,36 @@ class Finder {
   }
 
  private:
-  const ir::TileOp& tile_op(size_t op) const { return *p_.as<ir::TileOp>(ops_.ops[op].stmt); }
+  const ir::TileOp& tile_op(OpId op) const { return *p_.as<ir::TileOp>(ops_.ops[op].stmt); }
 
-  MatrixDims dims(size_t product, int side) const {
+  MatrixDims dims(OpId product, int side) const {
     const ir::TileOp& op = tile_op(product);
     return matrix_dims(p_, op.operands[static_cast<size_t>(side)],
                        op.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
   }
 
   // In shared memory, and not copied on the way.
-  bool read_by_instructions(size_t product, int side) const {
-    const int value = ops_.ops[product].accesses[static_cast<size_t>(side)].value;
-    if (value < 0 || !values_[static_cast<size_t>(value)].memory) return false;
+  bool read_by_instructions(OpId product, int side) const {
+    const ValueId value = ops_.ops[product].accesses[static_cast<size_t>(side)].value;
+    if (!value.valid() || !values_[value].memory) return false;
     const auto instruction = target::find_warpgroup_atom(target_, plans_[product].atom);
     return instruction && !needs_k_major_copy(*instruction->atom, dims(product, side), side);
   }
 
-  void note(std::vector<ThreadWrittenOperand>& list, int value, size_t product) const {
+  void note(std::vector<ThreadWrittenOperand>& list, ValueId value, OpId product) const {
     auto known = std::find_if(list.begin(), list.end(),
                               [&](const ThreadWrittenOperand& w) { return w.value == value; });
     if (known == list.end()) {
       ThreadWrittenOperand w;
       w.value = value;
-      for (size_t i = 0; i < ops_.ops.size(); ++i)
+      for (OpId i : ops_.ops.ids())
         if (plans_[i].engine != Engine::tensor_copy && writes(i, value)) w.writers.push_back(i);
       known = list.insert(list.end(), std::move(w));
     }
     if (known->products.empty() || known->products.back() != product) known->products.push_back(product);
   }
 
-  bool writes(size_t op, int value) const {
+  bool writes(OpId op, ValueId value) const {
     const auto& accesses = ops_.ops[op].accesses;
     return std::any_of(accesses.begin(), accesses.end(),
                        [&](const OpAccess& a) { return a.write && a.value == value; });
@@ -89,7 +88,7 @@ class Finder {
   bool own_rows(const ThreadWrittenOperand& w) const {
     if (threads_ == target_.warpgroup) return true;
     std::optional<OwnRows> rows;
-    for (size_t product : w.products)
+    for (OpId product : w.products)
       for (int side = 0; side < 2; ++side) {
         if (ops_.ops[product].accesses[static_cast<size_t>(side)].value != w.value) continue;
         const auto own = rows_of(product, side);
@@ -102,7 +101,7 @@ class Finder {
   bool touched_otherwise(const ThreadWrittenOperand& w) const {
     for (const auto& [where, value] : ops_.scalar_reads)
       if (value == w.value) return true;
-    for (size_t i = 0; i < ops_.ops.size(); ++i) {
+    for (OpId i : ops_.ops.ids()) {
       if (std::find(w.products.begin(), w.products.end(), i) != w.products.end()) continue;
       const bool writer = i == w.writers[0];
       for (const OpAccess& a : ops_.ops[i].accesses)
@@ -112,7 +111,7 @@ class Finder {
   }
 
   // Nothing where a warpgroup reads rows of others: of B, and where warpgroups split columns.
-  std::optional<OwnRows> rows_of(size_t product, int side) const {
+  std::optional<OwnRows> rows_of(OpId product, int side) const {
     const GemmShape shape = analysis::gemm_shape(p_, tile_op(product));
     const bool swapped = swaps_operands(shape, target_);
     const plan::OpPlan& plan = plans_[product];
@@ -125,7 +124,7 @@ class Finder {
   }
 
   // Each element, whenever the op runs.
-  bool same_thread_each_time(size_t writer, int value) const {
+  bool same_thread_each_time(OpId writer, ValueId value) const {
     const KernelOp& op = ops_.ops[writer];
     const plan::OpPlan& plan = plans_[writer];
     if (op.form != OpForm::element || !plan.iteration || !plan.through_memory.empty() ||
@@ -144,10 +143,10 @@ class Finder {
     return stores == 1;
   }
 
-  bool writes_own(size_t writer, int value, const OwnRows& rows) const {
+  bool writes_own(OpId writer, ValueId value, const OwnRows& rows) const {
     const KernelOp& op = ops_.ops[writer];
     // A part of a fragment is walked by the threads that hold it.
-    const auto held = [&](int v) { return v >= 0 && values_[static_cast<size_t>(v)].fragment.has_value(); };
+    const auto held = [&](ValueId v) { return v.valid() && values_[v].fragment.has_value(); };
     if (part_of_fragment(p_, op, held) >= 0) return false;
     for (size_t a = 0; a < op.accesses.size(); ++a) {
       if (!op.accesses[a].write || op.accesses[a].value != value) continue;
@@ -176,8 +175,8 @@ class Finder {
   const KernelOps& ops_;
   const target::Target& target_;
   const int64_t threads_;
-  const std::vector<plan::OpPlan>& plans_;
-  const std::vector<plan::ValuePlan>& values_;
+  const OpPlans plans_;
+  const ValuePlans values_;
   const std::vector<plan::ConversionPlan>& conversions_;
 };
 
@@ -193,14 +192,14 @@ bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const Thr
   if (!stands_in(loop.body, writer.stmt)) return false;
   const size_t at =
       static_cast<size_t>(std::find(loop.body.begin(), loop.body.end(), writer.stmt) - loop.body.begin());
-  for (size_t product : w.products) {
+  for (OpId product : w.products) {
     const auto place = std::find(loop.body.begin(), loop.body.end(), ops.ops[product].stmt);
     if (place == loop.body.end() || static_cast<size_t>(place - loop.body.begin()) < at) return false;
   }
   if (const auto* elements = p.as<ir::Loop>(writer.stmt))
     for (ir::StmtId s : elements->body)
       if (!p.as<ir::Store>(s)) return false;
-  const std::vector<int64_t>& shape = ops.values[static_cast<size_t>(w.value)].shape;
+  const std::vector<int64_t>& shape = ops.values[w.value].shape;
   for (size_t a = 0; a < writer.accesses.size(); ++a) {
     if (!writer.accesses[a].write || writer.accesses[a].value != w.value) continue;
     const ops::ElementAccess& access = writer.view.accesses[a];
@@ -216,9 +215,8 @@ bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const Thr
 }  // namespace
 
 std::vector<ThreadWrittenOperand> written_operands(const ir::Program& p, const KernelOps& ops,
-                                                   const target::Target& t, int64_t threads,
-                                                   const std::vector<plan::OpPlan>& plans,
-                                                   const std::vector<plan::ValuePlan>& values,
+                                                   const target::Target& t, int64_t threads, OpPlans plans,
+                                                   ValuePlans values,
                                                    const std::vector<plan::ConversionPlan>& conversions) {
   return Finder(p, ops, t, threads, plans, values, conversions).run();
 }
@@ -226,7 +224,7 @@ std::vector<ThreadWrittenOperand> written_operands(const ir::Program& p, const K
 bool written_inside(const ir::Program& p, const KernelOps& ops, const ThreadWrittenOperand& w,
                     const ir::Loop& loop) {
   const auto inside = ops_inside(p, ops, loop);
-  return std::any_of(w.writers.begin(), w.writers.end(), [&](size_t writer) {
+  return std::any_of(w.writers.begin(), w.writers.end(), [&](OpId writer) {
     return std::find(inside.begin(), inside.end(), &ops.ops[writer]) != inside.end();
   });
 }
@@ -234,11 +232,11 @@ bool written_inside(const ir::Program& p, const KernelOps& ops, const ThreadWrit
 bool may_double_buffer(const ir::Program& p, const KernelOps& ops, const ThreadWrittenOperand& w,
                        const ir::Loop& loop, const plan::LoopPlan& plan) {
   if (!overwritten_each_time(p, ops, w, loop)) return false;
-  std::vector<size_t> users = w.products;
+  std::vector<OpId> users = w.products;
   users.push_back(w.writers[0]);
   return std::none_of(plan.stages.begin(), plan.stages.end(), [&](const auto& s) {
     return s.second >= plan.num_stages &&
-           std::any_of(users.begin(), users.end(), [&](size_t op) { return ops.ops[op].path == s.first; });
+           std::any_of(users.begin(), users.end(), [&](OpId op) { return ops.ops[op].path == s.first; });
   });
 }
 

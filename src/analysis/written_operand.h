@@ -13,8 +13,8 @@
 namespace tilegen::analysis {
 
 struct ThreadWrittenOperand {
-  int value = -1;
-  std::vector<size_t> writers, products;  // ops, in program order
+  ValueId value;
+  std::vector<OpId> writers, products;  // ops, in program order
   // One op writes it, each element by the same thread whenever it runs, and but for products nothing else
   // touches the tile.
   bool lone = false;
@@ -33,9 +33,8 @@ bool may_double_buffer(const ir::Program& p, const KernelOps& ops, const ThreadW
 
 // `plans` are those of `ops`, one by one.
 std::vector<ThreadWrittenOperand> written_operands(const ir::Program& p, const KernelOps& ops,
-                                                   const target::Target& t, int64_t threads,
-                                                   const std::vector<plan::OpPlan>& plans,
-                                                   const std::vector<plan::ValuePlan>& values,
+                                                   const target::Target& t, int64_t threads, OpPlans plans,
+                                                   ValuePlans values,
                                                    const std::vector<plan::ConversionPlan>& conversions);
 
 }  // namespace tilegen::analysis

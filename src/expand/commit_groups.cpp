@@ -25,7 +25,7 @@ namespace {
 struct Ahead {
   StmtId stmt;
   int64_t distance = 0;
-  std::vector<int> values;  // tiles written
+  std::vector<ValueId> values;  // tiles written
 };
 
 // What the schedule lets run ahead: copies that stand directly in the loop's body and have slots to write to.
@@ -41,7 +41,7 @@ std::vector<Ahead> copies_ahead(const Expander& x, const ir::Loop& loop, const p
       bool slots = true;
       for (const analysis::OpAccess& access : op->accesses) {
         if (!access.write) continue;
-        slots = slots && access.value >= 0 && x.value(access.value).slots > a.distance;
+        slots = slots && access.value.valid() && x.value(access.value).slots > a.distance;
         a.values.push_back(access.value);
       }
       if (slots) list.push_back(std::move(a));
@@ -156,7 +156,7 @@ class CommitGroupLoop {
   const plan::LoopPlan& plan_;
   const std::vector<Ahead> ahead_;
   std::set<int64_t> distances_;
-  std::set<int> tiles_;
+  std::set<ValueId> tiles_;
 };
 
 }  // namespace
@@ -166,7 +166,7 @@ std::optional<Block> commit_group_loop(Expander& x, const ir::Loop& loop, StmtId
   std::vector<Ahead> ahead = copies_ahead(x, loop, plan);
   if (ahead.empty()) return std::nullopt;
   for (const Ahead& a : ahead)
-    for (int v : a.values) x.add_ring(v, id, Transport::async_copy);
+    for (ValueId v : a.values) x.add_ring(v, id, Transport::async_copy);
   Block out;
   emit(out, Pipelined{id, CommitGroupLoop(x, loop, *plan, std::move(ahead)).run()});
   return out;

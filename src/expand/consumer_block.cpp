@@ -64,14 +64,15 @@ class ConsumerBlock {
   void await(size_t finished) {
     if (finished == 0) return;
     Await await;
-    std::set<int> values;
+    std::set<ValueId> values;
     for (size_t f = 0; f < flights_.size(); ++f)
-      for (int v : units_[flights_[f]].writes) f < finished ? void(values.insert(v)) : void(values.erase(v));
+      for (ValueId v : units_[flights_[f]].writes)
+        f < finished ? void(values.insert(v)) : void(values.erase(v));
     for (size_t f = 0; f < finished; ++f)
       await.finished.push_back({units_[flights_[f]].stmt, {Iteration::From::none, 0}});
     flights_.erase(flights_.begin(), flights_.begin() + static_cast<ptrdiff_t>(finished));
     await.pending = static_cast<int64_t>(flights_.size());
-    for (int v : values)
+    for (ValueId v : values)
       if (x_.in_registers(v)) await.values.push_back({v});
     emit(out_, std::move(await));
   }
@@ -96,7 +97,8 @@ class ConsumerBlock {
         emit(out_, Wait{use.pipeline, {}});
     }
     if (u.holds_products) await(flights_.size());
-    await_up_to([&](const ConsumerUnit& product) { return disturbs(u, product, [](int) { return true; }); });
+    await_up_to(
+        [&](const ConsumerUnit& product) { return disturbs(u, product, [](ValueId) { return true; }); });
     if (u.product) {
       hand_over(u);
       emit(out_, Issue{u.stmt, x_.overwrites()});
@@ -108,7 +110,7 @@ class ConsumerBlock {
     }
     for (const Use& use : uses_) {
       if (use.last != i || (fed && use.first == i)) continue;
-      const std::set<int>& values = x_.pipelines()[static_cast<size_t>(use.pipeline)].values;
+      const std::set<ValueId>& values = x_.pipelines()[static_cast<size_t>(use.pipeline)].values;
       await_up_to([&](const ConsumerUnit& product) { return x_.touches(product.stmt, values); });
       const bool fenced = read_by_threads(use);
       if (fenced) emit(out_, Fence{});
@@ -119,7 +121,7 @@ class ConsumerBlock {
 
   // The copy engine, another proxy, fills the slot again.
   bool read_by_threads(const Use& use) const {
-    const std::set<int>& values = x_.pipelines()[static_cast<size_t>(use.pipeline)].values;
+    const std::set<ValueId>& values = x_.pipelines()[static_cast<size_t>(use.pipeline)].values;
     return std::any_of(block_.begin() + static_cast<ptrdiff_t>(use.first),
                        block_.begin() + static_cast<ptrdiff_t>(use.last) + 1,
                        [&](StmtId s) { return !copies(s) && x_.reads_by_threads(s, values); });
@@ -133,7 +135,7 @@ class ConsumerBlock {
     bool found = false;
     ir::for_each_statement(x_.program(), one, [&](StmtId s, int) {
       found = found || std::any_of(w.writers.begin(), w.writers.end(),
-                                   [&](size_t op) { return x_.ops().ops[op].stmt == s; });
+                                   [&](OpId op) { return x_.ops().ops[op].stmt == s; });
     });
     return found;
   }
@@ -164,14 +166,14 @@ class ConsumerBlock {
   }
   // By a product outside of loops that a producer feeds: these see to it themselves (written_tiles.h).
   bool multiplied_here(const analysis::ThreadWrittenOperand& w) const {
-    return std::any_of(w.products.begin(), w.products.end(), [&](size_t product) {
+    return std::any_of(w.products.begin(), w.products.end(), [&](OpId product) {
       const StmtId loop = x_.tree().loop_of(x_.ops().ops[product].stmt);
       return !loop.valid() || !x_.fed(loop);
     });
   }
   // By a product that stands in this block, or runs before the statement does again.
   bool read_before(StmtId id, const analysis::ThreadWrittenOperand& w) const {
-    return std::any_of(w.products.begin(), w.products.end(), [&](size_t product) {
+    return std::any_of(w.products.begin(), w.products.end(), [&](OpId product) {
       const StmtId s = x_.ops().ops[product].stmt;
       return x_.persistent() || x_.tree().precedes(s, id) || !x_.tree().around(id).empty();
     });

@@ -151,35 +151,35 @@ class ConsumerLoop {
 
   // Both mean the same slot of a value.
   auto same_slot(const Unit& u, const Flight& f) const {
-    return [this, apart = lag_of(f) - u.lag](int v) { return apart % x_.register_slots(v) == 0; };
+    return [this, apart = lag_of(f) - u.lag](ValueId v) { return apart % x_.register_slots(v) == 0; };
   }
   bool changes_operand(const Unit& u, const Flights& flights) const {
     return !u.product && std::any_of(flights.begin(), flights.end(), [&](const Flight& f) {
-      const std::set<int> read = operands(units_[f.unit]);
+      const std::set<ValueId> read = operands(units_[f.unit]);
       const auto same = same_slot(u, f);
       return std::any_of(u.writes.begin(), u.writes.end(),
-                         [&](int v) { return read.count(v) > 0 && same(v); });
+                         [&](ValueId v) { return read.count(v) > 0 && same(v); });
     });
   }
 
   // The `finished` oldest products are awaited; their slots go back.
-  void finish(const Pass& it, Flights& flights, size_t finished, const std::set<int>& also,
+  void finish(const Pass& it, Flights& flights, size_t finished, const std::set<ValueId>& also,
               bool after_work = false, int64_t also_lag = 0) {
     const auto end = flights.begin() + static_cast<ptrdiff_t>(finished);
     const Flights done(flights.begin(), end);
     flights.erase(flights.begin(), end);
     if (!it.out) return;
     // By value and how many iterations before the newest, where it has slots.
-    std::set<std::pair<int, int64_t>> values;
-    const auto place = [&](int v, int64_t lag) {
+    std::set<std::pair<ValueId, int64_t>> values;
+    const auto place = [&](ValueId v, int64_t lag) {
       const int64_t slots = x_.register_slots(v);
       return std::pair(v, slots > 1 ? (lag % slots + slots) % slots : 0);
     };
-    for (int v : also) values.insert(place(v, also_lag));
+    for (ValueId v : also) values.insert(place(v, also_lag));
     for (const Flight& f : done)
-      for (int v : units_[f.unit].writes) values.insert(place(v, lag_of(f)));
+      for (ValueId v : units_[f.unit].writes) values.insert(place(v, lag_of(f)));
     for (const Flight& f : flights)
-      for (int v : units_[f.unit].writes) values.erase(place(v, lag_of(f)));
+      for (ValueId v : units_[f.unit].writes) values.erase(place(v, lag_of(f)));
     Await await;
     for (const Flight& f : done) await.finished.push_back({units_[f.unit].stmt, it.newest + -lag_of(f)});
     await.pending = static_cast<int64_t>(flights.size());
@@ -222,7 +222,8 @@ class ConsumerLoop {
     // Products inside of the unit are told apart from those in flight by nothing.
     if (u.holds_products) finished = flights.size();
     if (finished > 0)
-      finish(it, flights, finished, changes_operand(u, flights) ? u.reads : std::set<int>(), false, u.lag);
+      finish(it, flights, finished, changes_operand(u, flights) ? u.reads : std::set<ValueId>(), false,
+             u.lag);
     if (it.out) {
       Block& out = *it.out;
       const Iteration at = it.newest + -u.lag;
@@ -371,9 +372,8 @@ class ConsumerLoop {
 Block consumer_loop(Expander& x, const ir::Loop& loop, StmtId id, const std::vector<int>& around) {
   for (const analysis::ThreadWrittenOperand& w : x.written())
     if (x.has_slots(w.value) && x.touches(id, {w.value})) x.add_ring(w.value, id, Transport::threads);
-  for (size_t v = 0; v < x.ops().values.size(); ++v)
-    if (x.register_slots(static_cast<int>(v)) > 1 && x.used_in(id, static_cast<int>(v)))
-      x.add_ring(static_cast<int>(v), id, Transport::registers);
+  for (ValueId v : x.ops().values.ids())
+    if (x.register_slots(v) > 1 && x.used_in(id, v)) x.add_ring(v, id, Transport::registers);
   Block out;
   emit(out, Pipelined{id, ConsumerLoop(x, loop, id, around).run()});
   return out;

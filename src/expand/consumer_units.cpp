@@ -48,12 +48,12 @@ const KernelOp* ConsumerUnits::first_op(StmtId id) const {
   return first;
 }
 
-bool meet(const std::set<int>& a, const std::set<int>& b) {
-  return std::any_of(a.begin(), a.end(), [&](int v) { return b.count(v) > 0; });
+bool meet(const std::set<ValueId>& a, const std::set<ValueId>& b) {
+  return std::any_of(a.begin(), a.end(), [&](ValueId v) { return b.count(v) > 0; });
 }
 
-std::set<int> operands(const ConsumerUnit& product) {
-  std::set<int> only;
+std::set<ValueId> operands(const ConsumerUnit& product) {
+  std::set<ValueId> only;
   std::set_difference(product.reads.begin(), product.reads.end(), product.writes.begin(),
                       product.writes.end(), std::inserter(only, only.end()));
   return only;
@@ -66,8 +66,8 @@ ConsumerUnit unit_of(const Expander& x, StmtId id) {
   u.waits = u.product && x.program().as<ir::TileOp>(id)->flag(ir::gemm_attr::promote);
   u.holds_products = x.holds_products(id);
   const ir::Block one = {id};
-  const auto concerns = [&](int value) {
-    return value >= 0 && (x.in_registers(value) || x.is_written_operand(value));
+  const auto concerns = [&](ValueId value) {
+    return value.valid() && (x.in_registers(value) || x.is_written_operand(value));
   };
   ir::for_each_statement(x.program(), one, [&](StmtId s, int) {
     if (const KernelOp* op = x.op(s))

@@ -9,26 +9,26 @@ namespace tilegen::expand {
 
 struct ConsumerUnit {
   StmtId stmt;
-  int64_t lag = 0;               // iterations behind the newest
-  StmtId cleared_by;             // a fill that it stands for: its products overwrite
-  bool product = false;          // of warpgroups
-  bool waits = false;            // ... that has waited for its instructions
-  bool holds_products = false;   // a branch or loop with products of its own, which it awaits
-  std::set<int> reads, writes;   // values in registers, and tiles that threads write for products
-  std::set<int> slotted;         // such tiles that it writes, with slots that iterations use in turn
-  std::vector<int> first, last;  // pipelines whose use begins and ends with it
+  int64_t lag = 0;                  // iterations behind the newest
+  StmtId cleared_by;                // a fill that it stands for: its products overwrite
+  bool product = false;             // of warpgroups
+  bool waits = false;               // ... that has waited for its instructions
+  bool holds_products = false;      // a branch or loop with products of its own, which it awaits
+  std::set<ValueId> reads, writes;  // values in registers, and tiles that threads write for products
+  std::set<ValueId> slotted;        // such tiles that it writes, with slots that iterations use in turn
+  std::vector<int> first, last;     // pipelines whose use begins and ends with it
 };
 
 // What the product reads beside its sums.
-std::set<int> operands(const ConsumerUnit& product);
-bool meet(const std::set<int>& a, const std::set<int>& b);
+std::set<ValueId> operands(const ConsumerUnit& product);
+bool meet(const std::set<ValueId>& a, const std::set<ValueId>& b);
 
 // The unit must not run beside the product: they share sums, or the unit changes its operand. `same` tells of
 // a value whether both mean the same slot of it.
 template <class Same>
 bool disturbs(const ConsumerUnit& u, const ConsumerUnit& product, Same&& same) {
-  const auto shared = [&](const std::set<int>& a, const std::set<int>& b) {
-    return std::any_of(a.begin(), a.end(), [&](int v) { return b.count(v) > 0 && same(v); });
+  const auto shared = [&](const std::set<ValueId>& a, const std::set<ValueId>& b) {
+    return std::any_of(a.begin(), a.end(), [&](ValueId v) { return b.count(v) > 0 && same(v); });
   };
   if (u.product && u.writes == product.writes && shared(u.writes, product.writes))
     return shared(u.writes, operands(product));

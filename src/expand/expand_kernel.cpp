@@ -30,22 +30,22 @@ void Expander::fail(const std::string& op, std::string message, std::string hint
     error_ = Error(DiagCode::schedule_illegal, op, std::move(message), std::move(hint), kernel_.location);
 }
 
-bool Expander::is_written_operand(int v) const {
+bool Expander::is_written_operand(ValueId v) const {
   return std::any_of(out_.written.begin(), out_.written.end(),
                      [&](const analysis::ThreadWrittenOperand& w) { return w.value == v; });
 }
 
-int Expander::pipeline_of(int value) const {
+int Expander::pipeline_of(ValueId value) const {
   for (size_t i = 0; i < out_.pipelines.size(); ++i)
     if (out_.pipelines[i].transport == Transport::tensor_copy && out_.pipelines[i].values.count(value))
       return static_cast<int>(i);
   return -1;
 }
 
-void Expander::add_ring(int value, StmtId loop, Transport transport) {
+void Expander::add_ring(ValueId value, StmtId loop, Transport transport) {
   for (const Pipeline& line : out_.pipelines)
     if (line.loop == loop && line.transport == transport && line.values.count(value)) return;
-  out_.pipelines.push_back({ops().values[static_cast<size_t>(value)].name,
+  out_.pipelines.push_back({ops().values[value].name,
                             transport,
                             {value},
                             this->value(value).slots,
@@ -76,7 +76,7 @@ bool Expander::is_produced_here(StmtId id) const {
   return any;
 }
 
-bool Expander::touches(StmtId id, const std::set<int>& values) const {
+bool Expander::touches(StmtId id, const std::set<ValueId>& values) const {
   bool any = false;
   const ir::Block one = {id};
   ir::for_each_statement(p_, one, [&](StmtId s, int) {
@@ -86,7 +86,7 @@ bool Expander::touches(StmtId id, const std::set<int>& values) const {
   return any;
 }
 
-bool Expander::reads_by_threads(StmtId id, const std::set<int>& values) const {
+bool Expander::reads_by_threads(StmtId id, const std::set<ValueId>& values) const {
   bool any = false;
   const ir::Block one = {id};
   ir::for_each_statement(p_, one, [&](StmtId s, int) {
@@ -98,7 +98,7 @@ bool Expander::reads_by_threads(StmtId id, const std::set<int>& values) const {
   return any;
 }
 
-bool Expander::used_in(StmtId loop, int v) const {
+bool Expander::used_in(StmtId loop, ValueId v) const {
   return std::all_of(ops().ops.begin(), ops().ops.end(), [&](const KernelOp& o) {
     return std::none_of(o.accesses.begin(), o.accesses.end(),
                         [&](const analysis::OpAccess& a) { return a.value == v; }) ||
@@ -128,10 +128,10 @@ void Expander::declare_pipelines() {
     Pipeline line;
     line.name = c.name;
     line.slots = c.slots;
-    for (size_t v = 0; v < ops().values.size(); ++v)
+    for (ValueId v : ops().values.ids())
       if (std::find(c.values.begin(), c.values.end(), ops().values[v].name) != c.values.end())
-        line.values.insert(static_cast<int>(v));
-    for (size_t i = 0; i < ops().ops.size(); ++i)
+        line.values.insert(v);
+    for (OpId i : ops().ops.ids())
       for (const analysis::OpAccess& a : ops().ops[i].accesses)
         if (a.write && line.values.count(a.value)) line.copies.push_back(i);
     if (line.values.size() != c.values.size() || line.copies.empty())
@@ -178,7 +178,7 @@ bool Expander::overwrites_stored_tile(const KernelOp& writer) const {
   return std::any_of(ops().ops.begin(), ops().ops.end(), [&](const KernelOp& store) {
     if (&store == &writer || !stores_in_bulk(store) || (&store > &writer && !comes_again)) return false;
     return std::any_of(writer.accesses.begin(), writer.accesses.end(), [&](const analysis::OpAccess& a) {
-      return a.write && a.value >= 0 && a.value == store.accesses.front().value && !in_registers(a.value);
+      return a.write && a.value.valid() && a.value == store.accesses.front().value && !in_registers(a.value);
     });
   });
 }
@@ -225,7 +225,7 @@ void Expander::produce(const KernelOp& op, Block& out) {
   int line = -1;
   for (const analysis::OpAccess& a : op.accesses)
     if (a.write) line = pipeline_of(a.value);
-  const std::vector<size_t>& copies = out_.pipelines[static_cast<size_t>(line)].copies;
+  const std::vector<OpId>& copies = out_.pipelines[static_cast<size_t>(line)].copies;
   if (&ops().ops[copies.front()] == &op) emit(out, Acquire{line});
   emit(out, Issue{op.stmt});
   if (&ops().ops[copies.back()] == &op) emit(out, Commit{line});
@@ -235,7 +235,7 @@ void Expander::produce(const KernelOp& op, Block& out) {
 bool Expander::stores_in_bulk(const KernelOp& o) const {
   const plan::OpPlan* plan = plan_of(o);
   return plan && plan->engine == plan::Engine::tensor_copy && !o.accesses.empty() &&
-         o.accesses.front().value >= 0 && o.accesses.front().read;
+         o.accesses.front().value.valid() && o.accesses.front().read;
 }
 bool Expander::stores_in_bulk() const {
   return std::any_of(ops().ops.begin(), ops().ops.end(),

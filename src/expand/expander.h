@@ -46,26 +46,28 @@ class Expander {
     return it == op_of_.end() ? nullptr : it->second;
   }
   const plan::OpPlan* plan_of(const KernelOp& op) const { return plan::find_op(schedule_, op.path); }
-  const plan::ValuePlan& value(int v) const { return schedule_.values[static_cast<size_t>(v)]; }
+  const plan::ValuePlan& value(ValueId v) const { return schedule_.values[v.index()]; }
   // All that uses the value stands in the loop's body, in no loop inside.
-  bool used_in(StmtId loop, int v) const;
-  bool in_registers(int v) const { return !value(v).memory.has_value(); }
-  bool is_written_operand(int v) const;
+  bool used_in(StmtId loop, ValueId v) const;
+  bool in_registers(ValueId v) const { return !value(v).memory.has_value(); }
+  bool is_written_operand(ValueId v) const;
   // Written by threads into slots that iterations use in turn.
-  bool has_slots(int v) const { return is_written_operand(v) && value(v).slots > 1; }
+  bool has_slots(ValueId v) const { return is_written_operand(v) && value(v).slots > 1; }
   // Iterations of a loop have it in other registers, in turn.
-  int64_t register_slots(int v) const { return in_registers(v) ? std::max<int64_t>(1, value(v).slots) : 1; }
+  int64_t register_slots(ValueId v) const {
+    return in_registers(v) ? std::max<int64_t>(1, value(v).slots) : 1;
+  }
   bool persistent() const { return schedule_.persistence && schedule_.persistence->persistent; }
   // The statement, or one inside it, is a copy that the producer makes.
   bool fills_pipeline(StmtId id) const;
   // The same of the producer that is being expanded.
   bool is_produced_here(StmtId id) const;
   // The statement, or one inside it, reads or writes one of the values.
-  bool touches(StmtId id, const std::set<int>& values) const;
+  bool touches(StmtId id, const std::set<ValueId>& values) const;
   // Threads read one of the values in the statement; a product reads as the copy engine does.
-  bool reads_by_threads(StmtId id, const std::set<int>& values) const;
+  bool reads_by_threads(StmtId id, const std::set<ValueId>& values) const;
   // The loop fills slots of the value without a producer.
-  void add_ring(int value, StmtId loop, Transport transport);
+  void add_ring(ValueId value, StmtId loop, Transport transport);
   // Products made from here on do not add to their sums, which `fill` would clear.
   void set_overwrite(bool overwrite, StmtId fill = StmtId()) {
     overwrite_ = overwrite;
@@ -80,7 +82,7 @@ class Expander {
  private:
   bool specialised() const { return schedule_.has_producer(); }
   void declare_pipelines();
-  int pipeline_of(int value) const;
+  int pipeline_of(ValueId value) const;
   bool takes_part(StmtId id) const;
   void produce(const KernelOp& op, Block& out);
   bool stores_in_bulk() const;

@@ -45,7 +45,7 @@ class Printer {
     for (const Pipeline& line : k_.pipelines) {
       text_ += "pipeline " + line.name + ": " + transport_name(line.transport) + " {";
       const char* separator = "";
-      for (int v : line.values) text_ += std::exchange(separator, ", ") + value(v);
+      for (ValueId v : line.values) text_ += std::exchange(separator, ", ") + value(v);
       text_ += "}, " + std::to_string(line.slots) + " slots, " +
                (line.loop.valid() ? "filled by iterations of " + paths_[line.loop.value] : "filled once") +
                "\n";
@@ -62,7 +62,7 @@ class Printer {
 
  private:
   const std::string& path(StmtId id) const { return paths_[id.value]; }
-  const std::string& value(int v) const { return k_.ops->values[static_cast<size_t>(v)].name; }
+  const std::string& value(ValueId v) const { return k_.ops->values[v].name; }
   const std::string& name(int pipeline) const { return k_.pipelines[static_cast<size_t>(pipeline)].name; }
   std::string slot(int pipeline, Iteration at) const {
     return k_.pipelines[static_cast<size_t>(pipeline)].loop.valid()

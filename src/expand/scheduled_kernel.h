@@ -26,6 +26,8 @@
 
 namespace tilegen::expand {
 
+using analysis::OpId;
+using analysis::ValueId;
 using ir::StmtId;
 
 enum class Transport : uint8_t { tensor_copy, async_copy, threads, registers };
@@ -33,11 +35,11 @@ enum class Transport : uint8_t { tensor_copy, async_copy, threads, registers };
 struct Pipeline {
   std::string name;
   Transport transport = Transport::tensor_copy;
-  std::set<int> values;  // of KernelOps::values
+  std::set<ValueId> values;
   int64_t slots = 1;
   const ir::Block* home = nullptr;  // the block with what fills it
   StmtId loop;                      // whose body that is; invalid: filled once whenever the block runs
-  std::vector<size_t> copies;       // tensor_copy: of KernelOps::ops, in order, what fills it
+  std::vector<OpId> copies;         // tensor_copy: what fills it, in order
 };
 
 // An iteration of the loop of the innermost Pipelined statement: `plus` after the first one, after the
@@ -72,7 +74,7 @@ struct Token {
 };
 // A value as the iteration has it.
 struct ValueAt {
-  int value = -1;
+  ValueId value;
   Iteration at{Iteration::From::none, 0};
 };
 // The `finished` products are waited for; `pending` younger ones may go on. `values`: registers that are

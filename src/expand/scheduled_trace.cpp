@@ -58,7 +58,7 @@ class Tracer {
     int64_t use = 0;
     if (role_.kind == RoleKind::producer)
       for (size_t i = 0; i < k_.pipelines.size(); ++i)
-        for (size_t copy : k_.pipelines[i].copies)
+        for (OpId copy : k_.pipelines[i].copies)
           if (k_.ops->ops[copy].stmt == std::get<Issue>(s.node).op) use = uses_[i];
     add(s, use);
   }

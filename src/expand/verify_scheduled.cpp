@@ -71,7 +71,7 @@ class Player {
     struct Filled {
       int64_t iteration = -1, group = 0;
     };
-    std::map<std::pair<int, int64_t>, Filled> filled;
+    std::map<std::pair<ValueId, int64_t>, Filled> filled;
     int64_t groups = 0, complete = 0;
   };
 
@@ -192,14 +192,13 @@ class Player {
     const KernelOp* o = op(id);
     if (!o) return;
     for (const analysis::OpAccess& a : o->accesses) {
-      if (a.value < 0) continue;
+      if (!a.value.valid()) continue;
       for (size_t i = 0; i < lines_.size(); ++i)
         if (k_.pipelines[i].values.count(a.value)) in_slot(r, e, id, i, a);
       for (const Flight& f : r.flights)
         for (const analysis::OpAccess& b : op(f.op)->accesses)
           if (b.value == a.value && (a.write || b.write) && runs_on(f, b) && !apart(e, f, a, b, product))
-            tell(path(id) + " touches '" + k_.ops->values[static_cast<size_t>(a.value)].name + "' while " +
-                 path(f.op) + " runs");
+            tell(path(id) + " touches '" + k_.ops->values[a.value].name + "' while " + path(f.op) + " runs");
     }
   }
 

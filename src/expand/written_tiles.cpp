@@ -28,7 +28,7 @@ void WrittenTiles::place(const analysis::ThreadWrittenOperand& w, const std::vec
     const ir::Block one = {order[at].stmt};
     bool writes = false, multiplies = false;
     ir::for_each_statement(x_.program(), one, [&](StmtId s, int) {
-      const auto is = [&](size_t op) { return x_.ops().ops[op].stmt == s; };
+      const auto is = [&](OpId op) { return x_.ops().ops[op].stmt == s; };
       if (std::any_of(w.writers.begin(), w.writers.end(), is)) writes = true, ++inside;
       multiplies = multiplies || std::any_of(w.products.begin(), w.products.end(), is);
     });

@@ -28,9 +28,9 @@ int buffer_dim_walking(const ops::ElementAccess& a, int iteration_dim) {
 }
 
 // On a GPU: the access names registers of the thread.
-bool in_registers(const ir::Buffer& b, int value, const KnownLayouts& known) {
+bool in_registers(const ir::Buffer& b, ValueId value, const KnownLayouts& known) {
   if (b.scope != ir::MemScope::fragment && b.scope != ir::MemScope::local) return false;
-  return value < 0 || !known.memories[static_cast<size_t>(value)];
+  return !value.valid() || !known.memories[value];
 }
 
 bool irregular(const ops::ElementAccess& a) {
@@ -38,18 +38,18 @@ bool irregular(const ops::ElementAccess& a) {
 }
 
 // Consecutive elements along `dim` of the buffer that lie side by side, 0 when none do.
-int64_t memory_run(const ir::Program& p, const ops::ElementAccess& a, int value, int dim,
+int64_t memory_run(const ir::Program& p, const ops::ElementAccess& a, ValueId value, int dim,
                    const KnownLayouts& known) {
   const ir::Buffer& b = p.buffer(a.buffer);
-  if (value < 0) {
+  if (!value.valid()) {
     if (dim + 1 != static_cast<int>(b.shape.size())) return 1;
     int64_t stride = 1;
     return b.strides.empty() || (p.exprs.is_const_int(b.strides.back(), &stride) && stride == 1) ? INT64_MAX
                                                                                                  : 1;
   }
-  const auto& memory = known.memories[static_cast<size_t>(value)];
+  const auto& memory = known.memories[value];
   if (memory) return memory->contiguous_run(dim);
-  const auto& fragment = known.fragments[static_cast<size_t>(value)];
+  const auto& fragment = known.fragments[value];
   if (fragment) return fragment->map().contiguous_run(dim, kRegister);
   return INT64_MAX;
 }

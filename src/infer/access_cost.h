@@ -7,10 +7,12 @@
 
 namespace tilegen::infer {
 
+using analysis::ValueId;
+
 // Layouts of on-chip buffers as far as they are known.
 struct KnownLayouts {
-  std::vector<std::optional<layout::Fragment>> fragments;  // by value
-  std::vector<std::optional<layout::Layout>> memories;     // by value
+  IdVector<ValueId, std::optional<layout::Fragment>> fragments;
+  IdVector<ValueId, std::optional<layout::Layout>> memories;
 };
 
 // Elements one access of the op moves: along the register digit of weight 1 and stride 1, as far as every

@@ -31,8 +31,8 @@ int64_t CandidateIterations::block_along(const KernelOp& op, int dim) const {
   int64_t bytes = 0;
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const ops::ElementAccess& a = op.view.accesses[i];
-    const int v = op.accesses[i].value;
-    if (v < 0 || in_registers_.has(op, v) || a.dim_of.empty() || a.dim_of.back() == dim) continue;
+    const ValueId v = op.accesses[i].value;
+    if (!v.valid() || in_registers_.has(op, v) || a.dim_of.empty() || a.dim_of.back() == dim) continue;
     if (std::find(a.dim_of.begin(), a.dim_of.end(), dim) != a.dim_of.end())
       bytes = std::max<int64_t>(bytes, ir::dtype_bytes(in_.program.buffer(a.buffer).type));
   }
@@ -149,11 +149,11 @@ std::vector<Fragment> CandidateIterations::of(const KernelOp& op) const {
   return list;
 }
 
-const std::vector<int>& CandidateIterations::forms_of(const KernelOp& op) {
+const std::vector<FormId>& CandidateIterations::forms_of(const KernelOp& op) {
   const auto [it, fresh] = forms_of_.try_emplace(
       {iteration_extents(in_.program, op), vector_dims(op), op.scan ? op.scan->axis : -1});
   if (fresh)
-    for (const Fragment& f : of(op)) it->second.push_back(forms_.number(f));
+    for (const Fragment& f : of(op)) it->second.push_back(forms_.id_of(f));
   return it->second;
 }
 

@@ -20,8 +20,8 @@ class CandidateIterations {
       : in_(in), in_registers_(in_registers), forms_(forms) {}
 
   std::vector<layout::Fragment> of(const analysis::KernelOp& op) const;
-  // By their numbers in the table.
-  const std::vector<int>& forms_of(const analysis::KernelOp& op);
+  // By their ids in the table.
+  const std::vector<FormId>& forms_of(const analysis::KernelOp& op);
 
  private:
   // Row-major iteration with the vector along `dim`.
@@ -38,7 +38,7 @@ class CandidateIterations {
   const RegisterValues& in_registers_;
   FragmentTable& forms_;
   // by extents, dims of vectors with their blocks, axis of a scan or -1
-  std::map<std::tuple<std::vector<int64_t>, std::map<int, int64_t>, int>, std::vector<int>> forms_of_;
+  std::map<std::tuple<std::vector<int64_t>, std::map<int, int64_t>, int>, std::vector<FormId>> forms_of_;
 };
 
 }  // namespace tilegen::infer

@@ -6,6 +6,9 @@ namespace tilegen::infer {
 
 using analysis::KernelOp;
 using analysis::KernelOps;
+using analysis::OpId;
+using analysis::ValueId;
+
 namespace {
 
 size_t hash_of(const layout::Fragment& f) {
@@ -24,50 +27,49 @@ size_t hash_of(const layout::Fragment& f) {
   return h;
 }
 
-uint64_t key(int kind, int form) { return static_cast<uint64_t>(kind) << 32 | static_cast<uint32_t>(form); }
+uint64_t key(int kind, FormId form) { return static_cast<uint64_t>(kind) << 32 | form.value; }
 
 }  // namespace
 
 FragmentTable::FragmentTable(const KernelOps& ops) : ops_(ops), kinds_(ops.ops.size()) {
   using Kind = std::tuple<std::vector<int64_t>, std::vector<int64_t>, std::vector<int>, std::vector<int64_t>>;
   std::map<Kind, int> kinds;
-  for (size_t i = 0; i < ops.ops.size(); ++i)
+  for (OpId i : ops.ops.ids())
     for (size_t k = 0; k < ops.ops[i].view.accesses.size(); ++k) {
       const ops::ElementAccess& a = ops.ops[i].view.accesses[k];
-      const int v = ops.ops[i].accesses[k].value;
-      Kind kind{ops.ops[i].view.extents,
-                v < 0 ? std::vector<int64_t>() : ops.values[static_cast<size_t>(v)].shape, a.dim_of,
+      const ValueId v = ops.ops[i].accesses[k].value;
+      Kind kind{ops.ops[i].view.extents, v.valid() ? ops.values[v].shape : std::vector<int64_t>(), a.dim_of,
                 a.offset};
       kinds_[i].push_back(kinds.emplace(std::move(kind), static_cast<int>(kinds.size())).first->second);
     }
 }
 
-int FragmentTable::number(const layout::Fragment& f) {
+FormId FragmentTable::id_of(const layout::Fragment& f) {
   const size_t hash = hash_of(f);
   const auto [first, last] = by_hash_.equal_range(hash);
   for (auto it = first; it != last; ++it)
     if (at(it->second) == f) return it->second;
+  const FormId fresh(fragments_.size());
   fragments_.push_back(f);
-  const int fresh = static_cast<int>(fragments_.size()) - 1;
   by_hash_.emplace(hash, fresh);
   return fresh;
 }
 
-int FragmentTable::projected(int iteration, size_t op, size_t access) {
-  const auto [it, fresh] = projected_.try_emplace(key(kinds_[op][access], iteration), -1);
+FormId FragmentTable::projected(FormId iteration, OpId op, size_t access) {
+  const auto [it, fresh] = projected_.try_emplace(key(kinds_[op][access], iteration));
   if (!fresh) return it->second;
   const KernelOp& o = ops_.ops[op];
-  const auto f = analysis::project(at(iteration), o.view.accesses[access],
-                         ops_.values[static_cast<size_t>(o.accesses[access].value)].shape);
-  return it->second = f ? number(*f) : -1;
+  const auto f =
+      analysis::project(at(iteration), o.view.accesses[access], ops_.values[o.accesses[access].value].shape);
+  return it->second = f ? id_of(*f) : FormId();
 }
 
-int FragmentTable::pulled_back(int held, size_t op, size_t access) {
-  const auto [it, fresh] = pulled_back_.try_emplace(key(kinds_[op][access], held), -1);
+FormId FragmentTable::pulled_back(FormId held, OpId op, size_t access) {
+  const auto [it, fresh] = pulled_back_.try_emplace(key(kinds_[op][access], held));
   if (!fresh) return it->second;
   const KernelOp& o = ops_.ops[op];
   const auto f = analysis::pull_back(at(held), o.view.accesses[access], o.view.extents);
-  return it->second = f ? number(*f) : -1;
+  return it->second = f ? id_of(*f) : FormId();
 }
 
 }  // namespace tilegen::infer

@@ -1,4 +1,4 @@
-// Fragments by number, and what was derived from them: one layout meets the same kind of access in many ops
+// Fragments by id, and what was derived from them: one layout meets the same kind of access in many ops
 // of a kernel, and every root that is tried for a free value asks again.
 #pragma once
 
@@ -13,26 +13,28 @@
 
 namespace tilegen::infer {
 
+using FormId = Id<struct FormTag>;  // of a FragmentTable
+
 class FragmentTable {
  public:
   explicit FragmentTable(const analysis::KernelOps& ops);
 
-  // Equal fragments have one number.
-  int number(const layout::Fragment& f);
-  const layout::Fragment& at(int number) const { return fragments_[static_cast<size_t>(number)]; }
+  // Equal fragments have one id.
+  FormId id_of(const layout::Fragment& f);
+  const layout::Fragment& at(FormId form) const { return fragments_[form.index()]; }
 
-  // project and pull_back (infer/projection.h) of element access `access` of op `op`; -1 where they give
-  // nothing.
-  int projected(int iteration, size_t op, size_t access);
-  int pulled_back(int held, size_t op, size_t access);
+  // project and pull_back (infer/projection.h) of element access `access` of op `op`; none where they
+  // give nothing.
+  FormId projected(FormId iteration, analysis::OpId op, size_t access);
+  FormId pulled_back(FormId held, analysis::OpId op, size_t access);
 
  private:
   const analysis::KernelOps& ops_;
   std::deque<layout::Fragment> fragments_;
-  std::unordered_multimap<size_t, int> by_hash_;
+  std::unordered_multimap<size_t, FormId> by_hash_;
   // by op and access: accesses of one kind walk like dimensions of like buffers
-  std::vector<std::vector<int>> kinds_;
-  std::unordered_map<uint64_t, int> projected_, pulled_back_;  // by kind and number of the fragment
+  IdVector<analysis::OpId, std::vector<int>> kinds_;
+  std::unordered_map<uint64_t, FormId> projected_, pulled_back_;  // by kind and form
 };
 
 }  // namespace tilegen::infer

@@ -11,9 +11,9 @@ namespace tilegen::infer {
 
 // Values of register scopes that are held in shared memory instead, and why.
 struct InMemory {
-  std::map<int, std::string> values;
+  std::map<ValueId, std::string> values;
   // Those that must stay in registers: an op works on a copy in memory.
-  std::map<std::pair<size_t, int>, std::string> accesses;  // index of the op, value
+  std::map<std::pair<OpId, ValueId>, std::string> accesses;
   bool empty() const { return values.empty() && accesses.empty(); }
 };
 // What the given schedule places there.
@@ -25,14 +25,14 @@ class RegisterValues {
   RegisterValues(const analysis::KernelOps& ops, const InMemory& in_memory)
       : ops_(ops), in_memory_(in_memory) {}
 
-  bool has(int v) const {
-    if (v < 0 || in_memory_.values.count(v)) return false;
-    const ir::MemScope s = ops_.values[static_cast<size_t>(v)].scope;
+  bool has(ValueId v) const {
+    if (!v.valid() || in_memory_.values.count(v)) return false;
+    const ir::MemScope s = ops_.values[v].scope;
     return s == ir::MemScope::fragment || s == ir::MemScope::local;
   }
   // The op works on registers of the value.
-  bool has(const analysis::KernelOp& op, int v) const {
-    return has(v) && !in_memory_.accesses.count({static_cast<size_t>(&op - ops_.ops.data()), v});
+  bool has(const analysis::KernelOp& op, ValueId v) const {
+    return has(v) && !in_memory_.accesses.count({ops_.id_of(op), v});
   }
 
  private:

@@ -16,22 +16,20 @@ using layout::Fragment;
 using layout::Layout;
 using plan::Origin;
 
-void Inference::finish_op(size_t index) {
-  const KernelOp& op = ops_.ops[index];
-  plan::OpPlan& plan = result_.ops[index];
+void Inference::finish_op(OpId id) {
+  const KernelOp& op = ops_.ops[id];
+  plan::OpPlan& plan = result_.ops[id];
   plan.op = op.path;
   for (const auto& [access, why] : in_memory_.accesses)
-    if (access.first == index)
-      plan.through_memory.push_back(ops_.values[static_cast<size_t>(access.second)].name);
-  if (op.form == OpForm::contraction) return finish_gemm(index, plan);
+    if (access.first == id) plan.through_memory.push_back(ops_.values[access.second].name);
+  if (op.form == OpForm::contraction) return finish_gemm(id, plan);
   plan.engine = op.form == OpForm::reduction ? plan::Engine::lane_reduce : plan::Engine::loop;
-  Fragment iteration =
-      op.form == OpForm::reduction ? reduce_iteration(index) : element_iteration(index, plan);
+  Fragment iteration = op.form == OpForm::reduction ? reduce_iteration(id) : element_iteration(id, plan);
   plan.iteration = iteration;
   if (op.form == OpForm::element) {
     plan.vector = vector_width(p_, op, iteration, state_.known, in_.target);
     // Parts of the widest access, in powers of two.
-    if (const plan::OpPlan* g = given(index); g && g->vector > 0 && plan.vector % g->vector == 0)
+    if (const plan::OpPlan* g = given(id); g && g->vector > 0 && plan.vector % g->vector == 0)
       plan.vector = g->vector;
     if (op.scan) finish_scan(op, plan);
   }
@@ -57,58 +55,56 @@ void Inference::finish_scan(const KernelOp& op, plan::OpPlan& plan) {
   if (!levels.empty()) plan.reason += "; the axis goes by " + levels;
 }
 
-const plan::OpPlan* Inference::given(size_t index) const {
-  return in_.given ? plan::find_op(*in_.given, ops_.ops[index].path) : nullptr;
+const plan::OpPlan* Inference::given(OpId id) const {
+  return in_.given ? plan::find_op(*in_.given, ops_.ops[id].path) : nullptr;
 }
 
-void Inference::finish_gemm(size_t index, plan::OpPlan& plan) {
-  const plan::GemmPlan& gemm = in_.gemms.at(index);
-  const KernelOp& op = ops_.ops[index];
-  plan.engine = fallback_to_loop_.count(index) ? plan::Engine::loop : gemm.engine;
+void Inference::finish_gemm(OpId id, plan::OpPlan& plan) {
+  const plan::GemmPlan& gemm = in_.gemms.at(id);
+  const KernelOp& op = ops_.ops[id];
+  plan.engine = fallback_to_loop_.count(id) ? plan::Engine::loop : gemm.engine;
   plan.atom = plan.engine == plan::Engine::loop ? "" : gemm.atom;
   plan.warps_m = gemm.warps_m;
   plan.warps_n = gemm.warps_n;
   plan.reason =
       plan.engine == plan::Engine::loop ? "operand layouts contradict another op's (see notes)" : gemm.reason;
-  if (const int c = op.accesses[2].value;
+  if (const ValueId c = op.accesses[2].value;
       in_.target.has_block_threads() && plan.engine != plan::Engine::loop) {
-    const std::string& by = state_.pinned_by[static_cast<size_t>(c)];
+    const std::string& by = state_.pinned_by[c];
     if (op.accesses[2].read) convert(c, fragment(state_, c), gemm.c, by, op.path, op.location, true);
     convert(c, gemm.c, fragment(state_, c), op.path, by, op.location, true);
   }
   for (int side = 0; side < 2; ++side) {
     const auto& want = side == 0 ? gemm.a_fragment : gemm.b_fragment;
-    int v = op.accesses[static_cast<size_t>(side)].value;
-    if (want)
-      convert(v, fragment(state_, v), *want, state_.pinned_by[static_cast<size_t>(v)], op.path, op.location,
-              true);
+    ValueId v = op.accesses[static_cast<size_t>(side)].value;
+    if (want) convert(v, fragment(state_, v), *want, state_.pinned_by[v], op.path, op.location, true);
   }
 }
 
-Fragment Inference::reduce_iteration(size_t index) {
-  if (iteration_[index]) return *iteration_[index];
-  const KernelOp& op = ops_.ops[index];
-  int src = op.accesses[0].value;
+Fragment Inference::reduce_iteration(OpId id) {
+  if (iteration_[id]) return *iteration_[id];
+  const KernelOp& op = ops_.ops[id];
+  ValueId src = op.accesses[0].value;
   if (distributed(op, src) && fragment(state_, src).shape() == iteration_extents(p_, op))
     return fragment(state_, src);
   return candidates_.of(op).front();
 }
 
-Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
-  const KernelOp& op = ops_.ops[index];
-  if (iteration_[index]) {
+Fragment Inference::element_iteration(OpId id, plan::OpPlan& plan) {
+  const KernelOp& op = ops_.ops[id];
+  if (iteration_[id]) {
     plan.reason = "given";
-    return *iteration_[index];
+    return *iteration_[id];
   }
   if (auto copies = iteration_of_copies(op)) {
     plan.reason = "every thread writes its own copy";
     return *copies;
   }
-  int root = root_access(index);
+  int root = root_access(id);
   if (root >= 0) {
-    int v = op.accesses[static_cast<size_t>(root)].value;
-    plan.reason = "threads follow " + ops_.values[static_cast<size_t>(v)].name;
-    return forms_.at(root_form(index, static_cast<size_t>(root)));
+    ValueId v = op.accesses[static_cast<size_t>(root)].value;
+    plan.reason = "threads follow " + ops_.values[v].name;
+    return forms_.at(root_form(id, static_cast<size_t>(root)));
   }
   // What every thread holds a copy of, every thread writes.
   const bool everywhere = std::any_of(op.accesses.begin(), op.accesses.end(), [&](const OpAccess& a) {
@@ -123,7 +119,7 @@ Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
   size_t best = 0;
   double best_cost = INFINITY;
   for (size_t i = 0; i < list.size(); ++i) {
-    double cost = cost_of(index, list[i]);
+    double cost = cost_of(id, list[i]);
     if (cost < best_cost - 1e-9) {
       best_cost = cost;
       best = i;
@@ -135,9 +131,9 @@ Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
 }
 
 void Inference::element_conversions(const KernelOp& op, const Fragment& iteration) {
-  std::map<int, Fragment> forms;  // in which the op takes a value
+  std::map<ValueId, Fragment> forms;  // in which the op takes a value
   for (size_t i = 0; i < op.view.accesses.size() && !failed(); ++i) {
-    int v = op.accesses[i].value;
+    ValueId v = op.accesses[i].value;
     if (!distributed(op, v)) continue;
     const ops::ElementAccess& a = op.view.accesses[i];
     const Fragment& held = fragment(state_, v);
@@ -145,12 +141,13 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
       return cannot_hold(op, v,
                          "chooses among " + std::to_string(held.registers()) + " registers of a thread",
                          "index it by the loop's own variables");
-    auto needed = analysis::project(iteration, a, ops_.values[static_cast<size_t>(v)].shape);
+    auto needed = analysis::project(iteration, a, ops_.values[v].shape);
     if (!needed) {
       if (everywhere(v) && (!a.write || iteration.replicas() == in_.threads)) continue;
-      const bool walked = !everywhere(v) && !op.scan && analysis::part_of_fragment(p_, op, [&](int other) {
-                                                          return distributed(op, other);
-                                                        }) == static_cast<int>(i);
+      const bool walked =
+          !everywhere(v) && !op.scan && analysis::part_of_fragment(p_, op, [&](ValueId other) {
+                                          return distributed(op, other);
+                                        }) == static_cast<int>(i);
       if (walked) continue;
       return cannot_hold(op, v, "indexes it in a way that cannot be followed to a thread",
                          "index fragments by the loop's own variables over their whole extents");
@@ -161,14 +158,14 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
         !(held.covers(iteration, analysis::index_map(a)) && !a.write))
       return cannot_hold(op, v, "takes it in two layouts at once", "copy it into a second buffer");
     if (a.write)
-      convert(v, *needed, held, op.path, state_.pinned_by[static_cast<size_t>(v)], op.location, false);
+      convert(v, *needed, held, op.path, state_.pinned_by[v], op.location, false);
     else if (!held.covers(iteration, analysis::index_map(a)))
-      convert(v, held, *needed, state_.pinned_by[static_cast<size_t>(v)], op.path, op.location, false);
+      convert(v, held, *needed, state_.pinned_by[v], op.path, op.location, false);
   }
 }
 
 void Inference::reduce_conversions(const KernelOp& op, const Fragment& iteration) {
-  const int src = op.accesses[0].value, dst = op.accesses[1].value;
+  const ValueId src = op.accesses[0].value, dst = op.accesses[1].value;
   if (distributed(op, src)) {
     const Fragment& held = fragment(state_, src);
     std::vector<int> same(static_cast<size_t>(held.rank()));
@@ -185,14 +182,13 @@ void Inference::reduce_conversions(const KernelOp& op, const Fragment& iteration
     if (everywhere(dst)) return;
     return cannot_hold(op, dst, "reduces to a part of it", "reduce into a whole fragment and copy it");
   }
-  convert(dst, *made, fragment(state_, dst), op.path, state_.pinned_by[static_cast<size_t>(dst)], op.location,
-          false);
+  convert(dst, *made, fragment(state_, dst), op.path, state_.pinned_by[dst], op.location, false);
 }
 
-void Inference::convert(int v, const Fragment& from, const Fragment& to, const std::string& producer,
+void Inference::convert(ValueId v, const Fragment& from, const Fragment& to, const std::string& producer,
                         const std::string& consumer, const SourceLocation& loc, bool registers_matter) {
   if (from.equivalent(to) || in_.threads == 1) return;
-  const Value& value = ops_.values[static_cast<size_t>(v)];
+  const Value& value = ops_.values[v];
   const ir::DType type = p_.buffer(value.buffer).type;
   const ConversionKind kind = analysis::conversion_kind(from, to, in_.target, type);
   if (kind == ConversionKind::none || (kind == ConversionKind::register_permute && !registers_matter)) return;
@@ -216,7 +212,7 @@ void Inference::convert(int v, const Fragment& from, const Fragment& to, const s
   result_.conversions.push_back(std::move(c));
 }
 
-std::string Inference::holder(int v, const std::string& pinned_by, const std::string& other) const {
+std::string Inference::holder(ValueId v, const std::string& pinned_by, const std::string& other) const {
   if (pinned_by != kGiven) return pinned_by;
   for (const KernelOp& op : ops_.ops)
     if (op.path != other &&

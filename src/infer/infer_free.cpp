@@ -5,7 +5,6 @@
 // of which lead to a layout that was judged before; those are told without letting them spread (RootSearch).
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "analysis/scan_exchange.h"
 #include "infer/inference.h"
@@ -17,8 +16,8 @@ using layout::Fragment;
 using layout::Layout;
 using plan::Origin;
 
-double Inference::cost_of(size_t index, const Fragment& iteration) const {
-  const KernelOp& op = ops_.ops[index];
+double Inference::cost_of(OpId id, const Fragment& iteration) const {
+  const KernelOp& op = ops_.ops[id];
   if (op.form != OpForm::element) return static_cast<double>(iteration.registers() * iteration.replicas());
   double cost = access_cost(p_, op, iteration, state_.known, in_.target);
   if (op.scan && in_.target.has_block_threads())
@@ -27,16 +26,16 @@ double Inference::cost_of(size_t index, const Fragment& iteration) const {
   return cost * std::pow(8.0, op.depth);
 }
 
-double Inference::rooted_cost(size_t index) {
-  if (ops_.ops[index].form != OpForm::element) return 0;
-  const int iteration = rooted_form(index);
-  return iteration < 0 ? 0 : cost_of(index, forms_.at(iteration));
+double Inference::rooted_cost(OpId id) {
+  if (ops_.ops[id].form != OpForm::element) return 0;
+  const FormId iteration = rooted_form(id);
+  return iteration.valid() ? cost_of(id, forms_.at(iteration)) : 0;
 }
 
-double Inference::total_cost(const std::set<size_t>& changed) {
+double Inference::total_cost(const std::set<OpId>& changed) {
   double cost = 0;
   auto next = changed.begin();
-  for (size_t i = 0; i < ops_.ops.size(); ++i) {
+  for (OpId i : ops_.ops.ids()) {
     const bool asked = next != changed.end() && *next == i;
     if (asked) ++next;
     cost += asked ? rooted_cost(i) : costs_[i];
@@ -44,30 +43,30 @@ double Inference::total_cost(const std::set<size_t>& changed) {
   return cost;
 }
 
-bool Inference::seed(size_t index, int iteration) {
-  const KernelOp& op = ops_.ops[index];
+bool Inference::seed(OpId id, FormId iteration) {
+  const KernelOp& op = ops_.ops[id];
   const size_t mark = pinned_order_.size();
   if (op.form == OpForm::element) {
-    spread(index, iteration, Origin::free);
+    spread(id, iteration, Origin::free);
     return pinned_order_.size() > mark;
   }
-  const int src = op.accesses[0].value, dst = op.accesses[1].value;
+  const ValueId src = op.accesses[0].value, dst = op.accesses[1].value;
   if (distributed(op, src) && !pinned(state_, src)) {
     const Fragment& f = forms_.at(iteration);
-    if (f.shape() != ops_.values[static_cast<size_t>(src)].shape) return false;
+    if (f.shape() != ops_.values[src].shape) return false;
     pin(src, f.canonical(), Origin::free, "as " + op.path + " reads it", op.path);
   }
   if (distributed(op, dst) && !pinned(state_, dst))
-    if (const int form = reduced_form(index, iteration); form >= 0)
+    if (const FormId form = reduced_form(id, iteration); form.valid())
       pin_form(dst, form, Origin::free, "result of " + op.path, op.path);
   return pinned_order_.size() > mark;
 }
 
 void Inference::take_back(size_t mark) {
   for (; pinned_order_.size() > mark; pinned_order_.pop_back()) {
-    const size_t v = static_cast<size_t>(pinned_order_.back());
+    const ValueId v = pinned_order_.back();
     state_.known.fragments[v].reset();
-    state_.form[v] = -1;
+    state_.form[v] = {};
     state_.origin[v] = Origin::free;
     state_.reason[v].clear();
     state_.pinned_by[v].clear();
@@ -75,31 +74,30 @@ void Inference::take_back(size_t mark) {
 }
 
 // What is reduced comes first: its rows' results, and what is made of them, then follow it.
-std::vector<size_t> Inference::reduced_first() const {
-  std::vector<bool> is_reduced(ops_.values.size(), false);
+std::vector<ValueId> Inference::reduced_first() const {
+  IdVector<ValueId, bool> is_reduced(ops_.values.size(), false);
   for (const KernelOp& op : ops_.ops)
-    if (op.form == OpForm::reduction && op.accesses[0].value >= 0)
-      is_reduced[static_cast<size_t>(op.accesses[0].value)] = true;
-  std::vector<size_t> order(ops_.values.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_partition(order.begin(), order.end(), [&](size_t v) { return is_reduced[v]; });
+    if (op.form == OpForm::reduction && op.accesses[0].value.valid()) is_reduced[op.accesses[0].value] = true;
+  std::vector<ValueId> order;
+  for (ValueId v : ops_.values.ids()) order.push_back(v);
+  std::stable_partition(order.begin(), order.end(), [&](ValueId v) { return is_reduced[v]; });
   return order;
 }
 
 void Inference::free_values() {
   costs_.resize(ops_.ops.size());
-  for (size_t i = 0; i < ops_.ops.size(); ++i) costs_[i] = rooted_cost(i);
-  for (size_t v : reduced_first()) {
-    if (!distributed(static_cast<int>(v)) || pinned(state_, static_cast<int>(v))) continue;
+  for (OpId i : ops_.ops.ids()) costs_[i] = rooted_cost(i);
+  for (ValueId v : reduced_first()) {
+    if (!distributed(v) || pinned(state_, v)) continue;
     const size_t mark = pinned_order_.size();
     free_value(v);
-    for (size_t i : users_since(mark)) costs_[i] = rooted_cost(i);
+    for (OpId i : users_since(mark)) costs_[i] = rooted_cost(i);
   }
 }
 
-void Inference::free_value(size_t v) {
-  RootSearch search(static_cast<int>(v));
-  for (size_t i : ops_leading_to(static_cast<int>(v)))
+void Inference::free_value(ValueId v) {
+  RootSearch search(v);
+  for (OpId i : ops_leading_to(v))
     if (ops_.ops[i].form != OpForm::contraction && touches_unpinned(ops_.ops[i])) try_roots(i, search);
   if (!search.best.empty()) {
     for (RootSearch::Pin& p : search.best) pin_form(p.value, p.form, p.origin, std::move(p.reason), p.by);
@@ -109,20 +107,20 @@ void Inference::free_value(size_t v) {
   // No op can spread a layout to it (parts or irregular indices only): one thread's row-major, or a copy
   // per thread.
   const size_t mark = pinned_order_.size();
-  pin(static_cast<int>(v), Fragment::replicated(ops_.values[v].shape, in_.threads), Origin::free,
+  pin(v, Fragment::replicated(ops_.values[v].shape, in_.threads), Origin::free,
       "only parts or computed indices of it are used; every thread holds a copy", "");
   propagate(users_since(mark));
 }
 
-void Inference::try_roots(size_t index, RootSearch& search) {
-  const std::vector<int> forms = candidates_.forms_of(ops_.ops[index]);
-  for (int form : forms) {
+void Inference::try_roots(OpId id, RootSearch& search) {
+  const std::vector<FormId> forms = candidates_.forms_of(ops_.ops[id]);
+  for (FormId form : forms) {
     const size_t mark = pinned_order_.size();
-    if (seed(index, form)) {
+    if (seed(id, form)) {
       const std::vector<RootSearch::Seed> seeds = search.seeds(pinned_order_, mark, state_.form);
       if (!search.known(seeds)) {
         propagate(users_since(mark));
-        if (pinned(state_, search.value)) judge(index, mark, seeds, search);
+        if (pinned(state_, search.value)) judge(id, mark, seeds, search);
       }
     }
     take_back(mark);
@@ -130,42 +128,41 @@ void Inference::try_roots(size_t index, RootSearch& search) {
 }
 
 // The layout that is pinned now, if it is cheaper; and which other roots lead to it.
-void Inference::judge(size_t root, size_t mark, const std::vector<RootSearch::Seed>& seeds,
+void Inference::judge(OpId root, size_t mark, const std::vector<RootSearch::Seed>& seeds,
                       RootSearch& search) {
-  const std::set<size_t> changed = users_since(mark);
+  const std::set<OpId> changed = users_since(mark);
   const double cost = total_cost(changed);
   if (cost < search.best_cost - 1e-9) {
     search.best_cost = cost;
     search.best_root = ops_.ops[root].path;
     search.best.clear();
     for (size_t i = mark; i < pinned_order_.size(); ++i) {
-      const size_t v = static_cast<size_t>(pinned_order_[i]);
-      search.best.push_back(
-          {pinned_order_[i], state_.form[v], state_.origin[v], state_.reason[v], state_.pinned_by[v]});
+      const ValueId v = pinned_order_[i];
+      search.best.push_back({v, state_.form[v], state_.origin[v], state_.reason[v], state_.pinned_by[v]});
     }
   }
   if (search.layouts.size() == RootSearch::kLayouts) return;
-  std::vector<bool> fresh(ops_.values.size(), false);
-  for (size_t i = mark; i < pinned_order_.size(); ++i) fresh[static_cast<size_t>(pinned_order_[i])] = true;
-  if (std::all_of(changed.begin(), changed.end(), [&](size_t i) { return coherent(i, fresh); }))
+  IdVector<ValueId, bool> fresh(ops_.values.size(), false);
+  for (size_t i = mark; i < pinned_order_.size(); ++i) fresh[pinned_order_[i]] = true;
+  if (std::all_of(changed.begin(), changed.end(), [&](OpId i) { return coherent(i, fresh); }))
     search.layouts.push_back(sources_of(seeds, fresh));
 }
 
-std::set<size_t> Inference::ops_leading_to(int v) const {
-  std::set<size_t> found;
-  std::vector<int> pending = {v};
-  std::vector<bool> seen(ops_.values.size(), false);
-  seen[static_cast<size_t>(v)] = true;
+std::set<OpId> Inference::ops_leading_to(ValueId v) const {
+  std::set<OpId> found;
+  std::vector<ValueId> pending = {v};
+  IdVector<ValueId, bool> seen(ops_.values.size(), false);
+  seen[v] = true;
   while (!pending.empty()) {
-    const int at = pending.back();
+    const ValueId at = pending.back();
     pending.pop_back();
-    for (size_t i : users_[static_cast<size_t>(at)]) {
+    for (OpId i : users_[at]) {
       if (!found.insert(i).second) continue;
       for (const OpAccess& a : ops_.ops[i].accesses) {
-        if (a.value < 0 || seen[static_cast<size_t>(a.value)] || !distributed(ops_.ops[i], a.value) ||
+        if (!a.value.valid() || seen[a.value] || !distributed(ops_.ops[i], a.value) ||
             pinned(state_, a.value))
           continue;
-        seen[static_cast<size_t>(a.value)] = true;
+        seen[a.value] = true;
         pending.push_back(a.value);
       }
     }
@@ -179,9 +176,9 @@ bool Inference::touches_unpinned(const KernelOp& op) const {
 }
 
 void Inference::shared_rest() {
-  for (size_t v = 0; v < ops_.values.size(); ++v)
+  for (ValueId v : ops_.values.ids())
     if (ops_.values[v].scope == ir::MemScope::shared && !state_.known.memories[v])
-      pin_memory(static_cast<int>(v), Layout::row_major(ops_.values[v].shape), Origin::free,
+      pin_memory(v, Layout::row_major(ops_.values[v].shape), Origin::free,
                  "row-major: no instruction asks for another form", "");
 }
 

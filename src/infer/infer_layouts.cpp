@@ -18,7 +18,7 @@ namespace {
 // Of the kernel whose values they are.
 UnrolledVars unrolled_vars(const InferInput& in) {
   if (in.ops.values.empty()) return UnrolledVars(in.program);
-  const int kernel = in.program.buffer(in.ops.values[0].buffer).kernel;
+  const int kernel = in.program.buffer(in.ops.values.front().buffer).kernel;
   return UnrolledVars(in.program, in.program.kernels[static_cast<size_t>(kernel)].body);
 }
 
@@ -36,18 +36,17 @@ Inference::Inference(const InferInput& in, const InMemory& in_memory)
   const size_t n = ops_.values.size();
   state_.known.fragments.resize(n);
   state_.known.memories.resize(n);
-  state_.form.resize(n, -1);
-  state_.origin.resize(n, plan::Origin::free);
+  state_.form.resize(n);
+  state_.origin = IdVector<ValueId, plan::Origin>(n, plan::Origin::free);
   state_.reason.resize(n);
   state_.pinned_by.resize(n);
   result_.ops.resize(ops_.ops.size());
   iteration_.resize(ops_.ops.size());
   users_.resize(n);
-  for (size_t i = 0; i < ops_.ops.size(); ++i)
+  for (OpId i : ops_.ops.ids())
     for (const OpAccess& a : ops_.ops[i].accesses)
-      if (a.value >= 0 && (users_[static_cast<size_t>(a.value)].empty() ||
-                           users_[static_cast<size_t>(a.value)].back() != i))
-        users_[static_cast<size_t>(a.value)].push_back(i);
+      if (a.value.valid() && (users_[a.value].empty() || users_[a.value].back() != i))
+        users_[a.value].push_back(i);
 }
 
 Expected<InferResult> Inference::run() {
@@ -56,24 +55,24 @@ Expected<InferResult> Inference::run() {
   pin_in_memory();
   pin_strict();
   if (!failed()) {
-    std::set<size_t> all;
-    for (size_t i = 0; i < ops_.ops.size(); ++i) all.insert(all.end(), i);
+    std::set<OpId> all;
+    for (OpId i : ops_.ops.ids()) all.insert(all.end(), i);
     propagate(std::move(all));
     free_values();
     shared_rest();
-    for (size_t i = 0; i < ops_.ops.size() && !failed(); ++i)
-      if (!unsettled(ops_.ops[i])) finish_op(i);
+    for (OpId i : ops_.ops.ids())
+      if (!failed() && !unsettled(ops_.ops[i])) finish_op(i);
     check_scalars();
     if (!failed()) check_register_counts();
   }
   if (failed()) return std::move(error_);
   for (const auto& [access, why] : in_memory_.accesses)
-    result_.notes.push_back({ops_.ops[access.first].path,
-                             "works on a copy of '" + ops_.values[static_cast<size_t>(access.second)].name +
-                                 "' in shared memory: it " + why});
+    result_.notes.push_back(
+        {ops_.ops[access.first].path,
+         "works on a copy of '" + ops_.values[access.second].name + "' in shared memory: it " + why});
   for (const auto& [v, why] : in_memory_.values)
-    result_.notes.push_back({ops_.values[static_cast<size_t>(v)].name, "held in shared memory: " + why});
-  for (size_t v = 0; v < ops_.values.size(); ++v)
+    result_.notes.push_back({ops_.values[v].name, "held in shared memory: " + why});
+  for (ValueId v : ops_.values.ids())
     result_.values.push_back({ops_.values[v].name, state_.known.fragments[v], state_.known.memories[v], 1,
                               state_.origin[v], state_.reason[v]});
   return std::move(result_);
@@ -81,30 +80,28 @@ Expected<InferResult> Inference::run() {
 
 void Inference::take_given() {
   if (!in_.given) return;
-  for (size_t v = 0; v < ops_.values.size(); ++v) {
+  for (ValueId v : ops_.values.ids()) {
     const plan::ValuePlan* g = plan::find_value(*in_.given, ops_.values[v].name);
     if (!g) continue;
-    if (g->fragment) pin(static_cast<int>(v), *g->fragment, Origin::given, g->reason, kGiven);
-    if (g->memory) pin_memory(static_cast<int>(v), *g->memory, Origin::given, g->reason, kGiven);
+    if (g->fragment) pin(v, *g->fragment, Origin::given, g->reason, kGiven);
+    if (g->memory) pin_memory(v, *g->memory, Origin::given, g->reason, kGiven);
   }
-  for (size_t i = 0; i < ops_.ops.size(); ++i) {
+  for (OpId i : ops_.ops.ids()) {
     if (const plan::OpPlan* g = plan::find_op(*in_.given, ops_.ops[i].path)) iteration_[i] = g->iteration;
   }
 }
 
-void Inference::pin_memory(int v, Layout l, Origin o, std::string reason, const std::string& by) {
-  size_t i = static_cast<size_t>(v);
-  state_.known.memories[i] = std::move(l);
-  state_.origin[i] = o;
-  state_.reason[i] = std::move(reason);
-  state_.pinned_by[i] = by;
+void Inference::pin_memory(ValueId v, Layout l, Origin o, std::string reason, const std::string& by) {
+  state_.known.memories[v] = std::move(l);
+  state_.origin[v] = o;
+  state_.reason[v] = std::move(reason);
+  state_.pinned_by[v] = by;
 }
 
 void Inference::pin_strict() {
-  for (size_t v = 0; v < ops_.values.size(); ++v)
-    if (ops_.values[v].scope == ir::MemScope::local && distributed(static_cast<int>(v)) &&
-        !pinned(state_, static_cast<int>(v)))
-      pin(static_cast<int>(v), Fragment::replicated(ops_.values[v].shape, in_.threads), Origin::strict,
+  for (ValueId v : ops_.values.ids())
+    if (ops_.values[v].scope == ir::MemScope::local && distributed(v) && !pinned(state_, v))
+      pin(v, Fragment::replicated(ops_.values[v].shape, in_.threads), Origin::strict,
           "a local buffer is private to each thread", "");
   for (const auto& [i, gemm] : in_.gemms) {
     const KernelOp& op = ops_.ops[i];
@@ -112,7 +109,7 @@ void Inference::pin_strict() {
     if (failed()) return;
     strict_fragment(i, op.accesses[2].value, gemm.c, why);
     for (int side = 0; side < 2; ++side) {
-      int v = op.accesses[static_cast<size_t>(side)].value;
+      ValueId v = op.accesses[static_cast<size_t>(side)].value;
       const auto& f = side == 0 ? gemm.a_fragment : gemm.b_fragment;
       const auto& m = side == 0 ? gemm.a_memory : gemm.b_memory;
       if (f) strict_fragment(i, v, *f, why);
@@ -122,35 +119,34 @@ void Inference::pin_strict() {
 }
 
 // FragmentView otherwise, it is converted: that is seen to when the op is finished.
-void Inference::strict_fragment(size_t op_index, int v, const Fragment& want, const std::string& why) {
-  const KernelOp& op = ops_.ops[op_index];
+void Inference::strict_fragment(OpId id, ValueId v, const Fragment& want, const std::string& why) {
+  const KernelOp& op = ops_.ops[id];
   if (!pinned(state_, v)) {
     pin(v, want.canonical(), Origin::strict, why, op.path);
     return;
   }
   if (fragment(state_, v).equivalent(want)) return;
-  if (!in_.target.has_block_threads()) use_loop(op_index, v, want.to_text(), fragment(state_, v).to_text());
+  if (!in_.target.has_block_threads()) use_loop(id, v, want.to_text(), fragment(state_, v).to_text());
 }
 
-void Inference::strict_memory(size_t op_index, int v, const Layout& want, const std::string& why) {
-  const auto& have = state_.known.memories[static_cast<size_t>(v)];
+void Inference::strict_memory(OpId id, ValueId v, const Layout& want, const std::string& why) {
+  const auto& have = state_.known.memories[v];
   if (!have) {
-    pin_memory(v, want, Origin::strict, why, ops_.ops[op_index].path);
+    pin_memory(v, want, Origin::strict, why, ops_.ops[id].path);
     return;
   }
   if (have->equivalent(want)) return;
   if (in_.target.has_block_threads())
     return;  // ldmatrix and plain loads read any layout; conflicts are counted, not refused
-  use_loop(op_index, v, want.to_text(), have->to_text());
+  use_loop(id, v, want.to_text(), have->to_text());
 }
 
-void Inference::use_loop(size_t op_index, int v, const std::string& want, const std::string& have) {
-  fallback_to_loop_.insert(op_index);
+void Inference::use_loop(OpId id, ValueId v, const std::string& want, const std::string& have) {
+  fallback_to_loop_.insert(id);
   result_.notes.push_back(
-      {ops_.ops[op_index].path, "micro-kernel not used: it wants '" +
-                                    ops_.values[static_cast<size_t>(v)].name + "' as " + want + ", but " +
-                                    state_.pinned_by[static_cast<size_t>(v)] + " pinned it as " + have +
-                                    "; copy the tile into a second buffer to have both at full speed"});
+      {ops_.ops[id].path, "micro-kernel not used: it wants '" + ops_.values[v].name + "' as " + want +
+                              ", but " + state_.pinned_by[v] + " pinned it as " + have +
+                              "; copy the tile into a second buffer to have both at full speed"});
 }
 
 namespace {

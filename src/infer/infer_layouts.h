@@ -34,20 +34,23 @@
 
 namespace tilegen::infer {
 
+using analysis::OpId;
+using analysis::ValueId;
+
 struct InferInput {
   const ir::Program& program;
   const analysis::KernelOps& ops;
   const target::Target& target;
   int64_t threads = 1;
-  const std::map<size_t, plan::GemmPlan>& gemms;  // by index into ops.ops
+  const std::map<OpId, plan::GemmPlan>& gemms;
   const plan::KernelSchedule* given = nullptr;
   bool conversions = true;
   bool keep_in_registers = false;  // however many they take: shared memory does not hold them
 };
 
 struct InferResult {
-  std::vector<plan::ValuePlan> values;  // parallel to analysis::KernelOps::values
-  std::vector<plan::OpPlan> ops;  // parallel to analysis::KernelOps::ops; gemms hold their engine and atom
+  IdVector<ValueId, plan::ValuePlan> values;
+  IdVector<OpId, plan::OpPlan> ops;  // gemms hold their engine and atom
   std::vector<plan::ConversionPlan> conversions;
   std::vector<plan::Note> notes;
 };

@@ -1,6 +1,5 @@
 // Values of register scopes that are held in shared memory.
 #include <algorithm>
-#include <numeric>
 
 #include "analysis/loads.h"
 #include "analysis/uniformity.h"
@@ -17,16 +16,16 @@ using plan::Origin;
 InMemory given_in_memory(const InferInput& in) {
   InMemory list;
   if (!in.given || in.threads == 1) return list;
-  for (size_t v = 0; v < in.ops.values.size(); ++v) {
+  for (ValueId v : in.ops.values.ids()) {
     const Value& value = in.ops.values[v];
     const plan::ValuePlan* g = plan::find_value(*in.given, value.name);
     if (g && g->memory && (value.scope == ir::MemScope::fragment || value.scope == ir::MemScope::local))
-      list.values[static_cast<int>(v)] = "the schedule says so";
+      list.values[v] = "the schedule says so";
   }
   return list;
 }
 
-bool Inference::works_on_registers(int v) const {
+bool Inference::works_on_registers(ValueId v) const {
   return std::any_of(in_.gemms.begin(), in_.gemms.end(), [&](const auto& gemm) {
     const auto& accesses = ops_.ops[gemm.first].accesses;
     return std::any_of(accesses.begin(), accesses.end(), [&](const OpAccess& a) { return a.value == v; });
@@ -35,12 +34,12 @@ bool Inference::works_on_registers(int v) const {
 
 void Inference::pin_in_memory() {
   for (const auto& [v, why] : in_memory_.values) {
-    const Value& value = ops_.values[static_cast<size_t>(v)];
+    const Value& value = ops_.values[v];
     if (works_on_registers(v))
       fail(DiagCode::schedule_illegal, value.name,
            "the given layout is in memory, but a gemm works on its registers",
            "leave the value out to have it inferred", p_.buffer(value.buffer).location);
-    if (!state_.known.memories[static_cast<size_t>(v)])
+    if (!state_.known.memories[v])
       pin_memory(v, Layout::row_major(value.shape), Origin::free, "in shared memory: " + why, "");
   }
 }
@@ -48,50 +47,47 @@ void Inference::pin_in_memory() {
 // What has no register in common is decided apart: a round finds one access of each island that cannot be
 // held.
 void Inference::find_islands() {
-  std::vector<int>& island = islands_;
-  island.resize(ops_.values.size());
-  std::iota(island.begin(), island.end(), 0);
-  const auto root = [&](int v) {
-    while (island[static_cast<size_t>(v)] != v)
-      v = island[static_cast<size_t>(v)] = island[static_cast<size_t>(island[static_cast<size_t>(v)])];
+  IdVector<ValueId, ValueId>& island = islands_;
+  for (ValueId v : ops_.values.ids()) island.push_back(v);
+  const auto root = [&](ValueId v) {
+    while (island[v] != v) v = island[v] = island[island[v]];
     return v;
   };
   for (const KernelOp& op : ops_.ops) {
-    int first = -1;
+    ValueId first;
     for (const OpAccess& a : op.accesses) {
-      if (a.value < 0 || ops_.values[static_cast<size_t>(a.value)].scope == ir::MemScope::shared) continue;
-      if (first < 0) first = root(a.value);
-      island[static_cast<size_t>(root(a.value))] = first = root(first);
+      if (!a.value.valid() || ops_.values[a.value].scope == ir::MemScope::shared) continue;
+      if (!first.valid()) first = root(a.value);
+      island[root(a.value)] = first = root(first);
     }
   }
-  for (size_t v = 0; v < island.size(); ++v) island[v] = root(static_cast<int>(v));
+  for (ValueId v : island.ids()) island[v] = root(v);
 }
 
 bool Inference::unsettled(const KernelOp& op) const {
   return std::any_of(op.accesses.begin(), op.accesses.end(),
-                     [&](const OpAccess& a) { return a.value >= 0 && unsettled(a.value); });
+                     [&](const OpAccess& a) { return a.value.valid() && unsettled(a.value); });
 }
 
-void Inference::cannot_hold(const KernelOp& op, int v, const std::string& why, const std::string& hint) {
-  cannot_hold(op.path, op.location, static_cast<size_t>(&op - ops_.ops.data()), v, why, hint);
+void Inference::cannot_hold(const KernelOp& op, ValueId v, const std::string& why, const std::string& hint) {
+  cannot_hold(op.path, op.location, ops_.id_of(op), v, why, hint);
 }
 
 // Matrix atoms and given layouts keep their registers: an op then works on a copy, which a scalar cannot.
-void Inference::cannot_hold(const std::string& path, const SourceLocation& where, std::optional<size_t> op,
-                            int v, const std::string& why, const std::string& hint) {
-  const size_t i = static_cast<size_t>(v);
-  const bool stays = state_.origin[i] == Origin::given || works_on_registers(v);
+void Inference::cannot_hold(const std::string& path, const SourceLocation& where, OpId op, ValueId v,
+                            const std::string& why, const std::string& hint) {
+  const bool stays = state_.origin[v] == Origin::given || works_on_registers(v);
   if (in_.target.has_block_threads() && (!stays || (op && in_.conversions))) {
     if (stays)
-      unheld_.accesses[{*op, v}] = why;
+      unheld_.accesses[{op, v}] = why;
     else
       unheld_.values[v] = path + " " + why;
-    unsettled_.insert(islands_[i]);
+    unsettled_.insert(islands_[v]);
     return;
   }
   fail(in_.conversions ? DiagCode::target_unsupported : DiagCode::conversion_refused, path,
-       "buffer '" + ops_.values[i].name + "' is held as " + fragment(state_, v).to_text() + " (" +
-           state_.reason[i] + "), and the operation " + why,
+       "buffer '" + ops_.values[v].name + "' is held as " + fragment(state_, v).to_text() + " (" +
+           state_.reason[v] + "), and the operation " + why,
        hint + ", or go through a shared buffer", where);
 }
 
@@ -129,7 +125,7 @@ void Inference::check_scalars() {
                         reads_any_element(scalars_of(p_, where.first), where.second);
     if (everywhere(v) && !chosen) continue;
     if (!paths) paths.emplace(p_, static_cast<int>(kernel()));
-    cannot_hold((*paths)[where.first.value], p_.stmt(where.first).location, std::nullopt, v,
+    cannot_hold((*paths)[where.first.value], p_.stmt(where.first).location, OpId(), v,
                 chosen ? "reads one of its elements, told at run time" : "reads it in every thread",
                 "keep what scalars read in a small local buffer");
   }
@@ -138,10 +134,10 @@ void Inference::check_scalars() {
 // Elements of one register each while they are computed with, and two of those that are wider.
 void Inference::check_register_counts() {
   if (!in_.target.has_block_threads()) return;
-  for (size_t i = 0; i < ops_.values.size() && !failed(); ++i) {
-    const int v = static_cast<int>(i);
-    if (!distributed(v) || state_.origin[i] == Origin::given || unsettled(v)) continue;
-    const Value& value = ops_.values[i];
+  for (ValueId v : ops_.values.ids()) {
+    if (failed()) break;
+    if (!distributed(v) || state_.origin[v] == Origin::given || unsettled(v)) continue;
+    const Value& value = ops_.values[v];
     const int64_t wide = std::max(1, ir::dtype_bytes(p_.buffer(value.buffer).type) / 4);
     const int64_t registers = fragment(state_, v).registers() * wide;
     const bool stays = works_on_registers(v);
@@ -165,7 +161,7 @@ void Inference::check_register_counts() {
 }
 
 bool Inference::too_many_choices(const KernelOp& op, const Fragment& iteration, size_t access) const {
-  const int v = op.accesses[access].value;
+  const ValueId v = op.accesses[access].value;
   const ops::ElementAccess& a = op.view.accesses[access];
   const Fragment& held = fragment(state_, v);
   if (held.registers() <= kMaxRegisterChoices || held.replicas() == 1) return false;
@@ -193,7 +189,7 @@ std::optional<Fragment> Inference::iteration_of_copies(const KernelOp& op) const
   for (int64_t extent : op.view.extents) points *= extent;
   bool scattered = false;
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
-    const int v = op.accesses[i].value;
+    const ValueId v = op.accesses[i].value;
     const ops::ElementAccess& a = op.view.accesses[i];
     if (!distributed(op, v)) {
       if (a.write) return std::nullopt;

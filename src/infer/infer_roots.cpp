@@ -11,24 +11,23 @@
 
 namespace tilegen::infer {
 
-bool Inference::coherent(size_t index, const std::vector<bool>& fresh) {
-  const KernelOp& op = ops_.ops[index];
-  if (op.form == OpForm::element) return coherent_loop(index, fresh);
+bool Inference::coherent(OpId id, const IdVector<ValueId, bool>& fresh) {
+  const KernelOp& op = ops_.ops[id];
+  if (op.form == OpForm::element) return coherent_loop(id, fresh);
   if (op.form != OpForm::reduction) return true;
-  const int src = op.accesses[0].value, dst = op.accesses[1].value;
+  const ValueId src = op.accesses[0].value, dst = op.accesses[1].value;
   if (!distributed(op, src) || !distributed(op, dst) || !pinned(state_, src)) return true;
-  const int form = reduced_form(index, state_.form[static_cast<size_t>(src)]);
-  return form < 0 || (fresh[static_cast<size_t>(dst)] ? state_.form[static_cast<size_t>(dst)] == form
-                                                      : pinned(state_, dst));
+  const FormId form = reduced_form(id, state_.form[src]);
+  return !form.valid() || (fresh[dst] ? state_.form[dst] == form : pinned(state_, dst));
 }
 
-bool Inference::coherent_loop(size_t index, const std::vector<bool>& fresh) {
-  const KernelOp& op = ops_.ops[index];
-  std::vector<int> iterations;
-  std::map<size_t, int> by_dims;  // where the choice among roots must not matter
+bool Inference::coherent_loop(OpId id, const IdVector<ValueId, bool>& fresh) {
+  const KernelOp& op = ops_.ops[id];
+  std::vector<FormId> iterations;
+  std::map<size_t, FormId> by_dims;  // where the choice among roots must not matter
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
-    const int form = root_form(index, i);
-    if (form < 0) continue;
+    const FormId form = root_form(id, i);
+    if (!form.valid()) continue;
     const std::vector<int>& dims = op.view.accesses[i].dim_of;
     const size_t walked =
         static_cast<size_t>(std::count_if(dims.begin(), dims.end(), [](int k) { return k >= 0; }));
@@ -39,36 +38,33 @@ bool Inference::coherent_loop(size_t index, const std::vector<bool>& fresh) {
   iterations.erase(std::unique(iterations.begin(), iterations.end()), iterations.end());
   if (iterations.empty()) return true;
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
-    const int v = op.accesses[i].value;
+    const ValueId v = op.accesses[i].value;
     if (!distributed(op, v)) continue;
-    const bool spreads = forms_.projected(iterations.front(), index, i) >= 0;
-    for (int iteration : iterations) {
-      const int form = forms_.projected(iteration, index, i);
-      if ((form >= 0) != spreads) return false;
-      if (spreads &&
-          (fresh[static_cast<size_t>(v)] ? form != state_.form[static_cast<size_t>(v)] : !pinned(state_, v)))
-        return false;
+    const bool spreads = forms_.projected(iterations.front(), id, i).valid();
+    for (FormId iteration : iterations) {
+      const FormId form = forms_.projected(iteration, id, i);
+      if (form.valid() != spreads) return false;
+      if (spreads && (fresh[v] ? form != state_.form[v] : !pinned(state_, v))) return false;
     }
   }
   return true;
 }
 
-std::vector<int> Inference::spread_by(int v, const std::vector<bool>& fresh) {
-  std::vector<int> found;
-  for (size_t index : users_[static_cast<size_t>(v)]) {
-    const KernelOp& op = ops_.ops[index];
+std::vector<ValueId> Inference::spread_by(ValueId v, const IdVector<ValueId, bool>& fresh) {
+  std::vector<ValueId> found;
+  for (OpId id : users_[v]) {
+    const KernelOp& op = ops_.ops[id];
     if (op.form == OpForm::reduction && op.accesses[1].value == v && distributed(op, v)) {
-      const int src = op.accesses[0].value;
-      if (distributed(op, src) && fresh[static_cast<size_t>(src)] &&
-          reduced_form(index, state_.form[static_cast<size_t>(src)]) >= 0)
+      const ValueId src = op.accesses[0].value;
+      if (distributed(op, src) && fresh[src] && reduced_form(id, state_.form[src]).valid())
         found.push_back(src);
     }
     if (op.form != OpForm::element) continue;
     for (size_t i = 0; i < op.view.accesses.size(); ++i) {
-      const int iteration = root_form(index, i);
-      if (iteration < 0 || !fresh[static_cast<size_t>(op.accesses[i].value)]) continue;
+      const FormId iteration = root_form(id, i);
+      if (!iteration.valid() || !fresh[op.accesses[i].value]) continue;
       for (size_t k = 0; k < op.view.accesses.size(); ++k)
-        if (op.accesses[k].value == v && distributed(op, v) && forms_.projected(iteration, index, k) >= 0) {
+        if (op.accesses[k].value == v && distributed(op, v) && forms_.projected(iteration, id, k).valid()) {
           found.push_back(op.accesses[i].value);
           break;
         }
@@ -77,21 +73,21 @@ std::vector<int> Inference::spread_by(int v, const std::vector<bool>& fresh) {
   return found;
 }
 
-std::vector<int> Inference::sources_of(const std::vector<std::pair<int, int>>& seeds,
-                                       const std::vector<bool>& fresh) {
-  std::vector<size_t> reaches(ops_.values.size(), 0);  // how many of the seeds
+IdVector<ValueId, FormId> Inference::sources_of(const std::vector<std::pair<ValueId, FormId>>& seeds,
+                                                const IdVector<ValueId, bool>& fresh) {
+  IdVector<ValueId, size_t> reaches(ops_.values.size(), 0);  // how many of the seeds
   for (size_t s = 0; s < seeds.size(); ++s) {
-    std::vector<int> pending = {seeds[s].first};
+    std::vector<ValueId> pending = {seeds[s].first};
     while (!pending.empty()) {
-      const int v = pending.back();
+      const ValueId v = pending.back();
       pending.pop_back();
-      if (reaches[static_cast<size_t>(v)] != s) continue;  // seen, or short of an earlier one
-      ++reaches[static_cast<size_t>(v)];
-      for (int from : spread_by(v, fresh)) pending.push_back(from);
+      if (reaches[v] != s) continue;  // seen, or short of an earlier one
+      ++reaches[v];
+      for (ValueId from : spread_by(v, fresh)) pending.push_back(from);
     }
   }
-  std::vector<int> forms(ops_.values.size(), -1);
-  for (size_t v = 0; v < forms.size(); ++v)
+  IdVector<ValueId, FormId> forms(ops_.values.size());
+  for (ValueId v : forms.ids())
     if (fresh[v] && reaches[v] == seeds.size()) forms[v] = state_.form[v];
   return forms;
 }

@@ -16,12 +16,12 @@ bool Inference::shared_by_all_points(const KernelOp& op, const ops::ElementAcces
   return !walked && several && in_.threads > 1;
 }
 
-int Inference::root_form(size_t index, size_t access) {
-  const KernelOp& op = ops_.ops[index];
-  const int v = op.accesses[access].value;
+FormId Inference::root_form(OpId id, size_t access) {
+  const KernelOp& op = ops_.ops[id];
+  const ValueId v = op.accesses[access].value;
   if (!distributed(op, v) || !pinned(state_, v) || shared_by_all_points(op, op.view.accesses[access]))
-    return -1;
-  return forms_.pulled_back(state_.form[static_cast<size_t>(v)], index, access);
+    return {};
+  return forms_.pulled_back(state_.form[v], id, access);
 }
 
 namespace {
@@ -31,7 +31,7 @@ namespace {
 bool is_operand_before(const KernelOp& op, size_t access, size_t other) {
   const OpAccess &a = op.accesses[access], &b = op.accesses[other];
   if (a.write || b.write) return false;
-  const auto written = [&](int value) {
+  const auto written = [&](ValueId value) {
     return std::any_of(op.accesses.begin(), op.accesses.end(),
                        [&](const OpAccess& w) { return w.write && w.value == value; });
   };
@@ -41,16 +41,16 @@ bool is_operand_before(const KernelOp& op, size_t access, size_t other) {
 
 }  // namespace
 
-int Inference::root_access(size_t index) {
-  const KernelOp& op = ops_.ops[index];
+int Inference::root_access(OpId id) {
+  const KernelOp& op = ops_.ops[id];
   int best = -1, best_dims = -1;
   Origin best_origin = Origin::free;
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
-    if (root_form(index, i) < 0) continue;
+    if (!root_form(id, i).valid()) continue;
     const ops::ElementAccess& a = op.view.accesses[i];
     int dims =
         static_cast<int>(std::count_if(a.dim_of.begin(), a.dim_of.end(), [](int k) { return k >= 0; }));
-    Origin o = state_.origin[static_cast<size_t>(op.accesses[i].value)];
+    Origin o = state_.origin[op.accesses[i].value];
     const bool equal = best >= 0 && dims == best_dims && o == best_origin;
     if (dims > best_dims || (dims == best_dims && o < best_origin) ||
         (equal && is_operand_before(op, i, static_cast<size_t>(best)))) {
@@ -62,41 +62,40 @@ int Inference::root_access(size_t index) {
   return best;
 }
 
-int Inference::rooted_form(size_t index) {
-  const int root = root_access(index);
-  return root < 0 ? -1 : root_form(index, static_cast<size_t>(root));
+FormId Inference::rooted_form(OpId id) {
+  const int root = root_access(id);
+  return root < 0 ? FormId() : root_form(id, static_cast<size_t>(root));
 }
 
-void Inference::spread(size_t index, int iteration, Origin origin) {
-  const KernelOp& op = ops_.ops[index];
+void Inference::spread(OpId id, FormId iteration, Origin origin) {
+  const KernelOp& op = ops_.ops[id];
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
-    const int v = op.accesses[i].value;
+    const ValueId v = op.accesses[i].value;
     if (!distributed(op, v) || pinned(state_, v)) continue;
-    const int form = forms_.projected(iteration, index, i);
-    if (form >= 0) pin_form(v, form, origin, "as " + op.path + " needs it", op.path);
+    const FormId form = forms_.projected(iteration, id, i);
+    if (form.valid()) pin_form(v, form, origin, "as " + op.path + " needs it", op.path);
   }
 }
 
-void Inference::propagate_op(size_t index) {
-  const KernelOp& op = ops_.ops[index];
+void Inference::propagate_op(OpId id) {
+  const KernelOp& op = ops_.ops[id];
   if (op.form == OpForm::element) {
-    const int iteration = iteration_[index] ? forms_.number(*iteration_[index]) : rooted_form(index);
-    if (iteration >= 0) spread(index, iteration, Origin::common);
+    const FormId iteration = iteration_[id] ? forms_.id_of(*iteration_[id]) : rooted_form(id);
+    if (iteration.valid()) spread(id, iteration, Origin::common);
   } else if (op.form == OpForm::reduction) {
-    const int src = op.accesses[0].value, dst = op.accesses[1].value;
+    const ValueId src = op.accesses[0].value, dst = op.accesses[1].value;
     if (!distributed(op, src) || !distributed(op, dst) || !pinned(state_, src) || pinned(state_, dst)) return;
-    const int form = reduced_form(index, state_.form[static_cast<size_t>(src)]);
-    if (form < 0) return;
-    pin_form(dst, form, Origin::common,
-             "row statistic held beside " + ops_.values[static_cast<size_t>(src)].name, op.path);
+    const FormId form = reduced_form(id, state_.form[src]);
+    if (!form.valid()) return;
+    pin_form(dst, form, Origin::common, "row statistic held beside " + ops_.values[src].name, op.path);
   }
 }
 
-int Inference::reduced_form(size_t index, int src) {
-  const auto [it, fresh] = reduced_forms_.try_emplace({index, src}, -1);
+FormId Inference::reduced_form(OpId id, FormId src) {
+  const auto [it, fresh] = reduced_forms_.try_emplace({id, src});
   if (!fresh) return it->second;
-  const auto f = reduced(ops_.ops[index], forms_.at(src));
-  return it->second = f ? forms_.number(*f) : -1;
+  const auto f = reduced(ops_.ops[id], forms_.at(src));
+  return it->second = f ? forms_.id_of(*f) : FormId();
 }
 
 std::optional<Fragment> Inference::reduced(const KernelOp& op, const Fragment& src) const {
@@ -111,24 +110,24 @@ std::optional<Fragment> Inference::reduced(const KernelOp& op, const Fragment& s
 }
 
 // An op that nothing was pinned for since it was last asked has nothing to add.
-void Inference::propagate(std::set<size_t> dirty) {
+void Inference::propagate(std::set<OpId> dirty) {
   while (!dirty.empty()) {
-    std::set<size_t> next;
+    std::set<OpId> next;
     while (!dirty.empty()) {
-      const size_t index = *dirty.begin();
+      const OpId id = *dirty.begin();
       dirty.erase(dirty.begin());
       const size_t mark = pinned_order_.size();
-      propagate_op(index);
-      for (size_t user : users_since(mark)) (user > index ? dirty : next).insert(user);
+      propagate_op(id);
+      for (OpId user : users_since(mark)) (user > id ? dirty : next).insert(user);
     }
     dirty = std::move(next);
   }
 }
 
-std::set<size_t> Inference::users_since(size_t mark) const {
-  std::set<size_t> users;
+std::set<OpId> Inference::users_since(size_t mark) const {
+  std::set<OpId> users;
   for (size_t i = mark; i < pinned_order_.size(); ++i) {
-    const std::vector<size_t>& of = users_[static_cast<size_t>(pinned_order_[i])];
+    const std::vector<OpId>& of = users_[pinned_order_[i]];
     users.insert(of.begin(), of.end());
   }
   return users;

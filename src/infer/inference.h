@@ -23,10 +23,10 @@ struct RootSearch;
 // What is decided so far.
 struct State {
   KnownLayouts known;
-  std::vector<int> form;               // by value: the number of its fragment, or -1
-  std::vector<plan::Origin> origin;    // by value
-  std::vector<std::string> reason;     // by value
-  std::vector<std::string> pinned_by;  // by value: op path
+  IdVector<ValueId, FormId> form;  // of its fragment
+  IdVector<ValueId, plan::Origin> origin;
+  IdVector<ValueId, std::string> reason;
+  IdVector<ValueId, std::string> pinned_by;  // op path
 };
 
 class Inference {
@@ -39,27 +39,24 @@ class Inference {
  private:
   bool failed() const { return !error_.diagnostics.empty(); }
   // Whose values they are; requires: there is one.
-  size_t kernel() const { return static_cast<size_t>(p_.buffer(ops_.values[0].buffer).kernel); }
+  size_t kernel() const { return static_cast<size_t>(p_.buffer(ops_.values.front().buffer).kernel); }
   void fail(DiagCode code, const std::string& op, std::string message, std::string hint, SourceLocation loc) {
     if (!failed()) error_ = Error(code, op, std::move(message), std::move(hint), std::move(loc));
   }
-  bool distributed(int v) const { return in_registers_.has(v); }
-  bool distributed(const KernelOp& op, int v) const { return in_registers_.has(op, v); }
-  bool everywhere(int v) const { return fragment(state_, v).replicas() == in_.threads; }
-  bool pinned(const State& s, int v) const { return s.known.fragments[static_cast<size_t>(v)].has_value(); }
-  const layout::Fragment& fragment(const State& s, int v) const {
-    return *s.known.fragments[static_cast<size_t>(v)];
+  bool distributed(ValueId v) const { return in_registers_.has(v); }
+  bool distributed(const KernelOp& op, ValueId v) const { return in_registers_.has(op, v); }
+  bool everywhere(ValueId v) const { return fragment(state_, v).replicas() == in_.threads; }
+  bool pinned(const State& s, ValueId v) const { return s.known.fragments[v].has_value(); }
+  const layout::Fragment& fragment(const State& s, ValueId v) const { return *s.known.fragments[v]; }
+  void pin(ValueId v, const layout::Fragment& f, plan::Origin o, std::string reason, const std::string& by) {
+    pin_form(v, forms_.id_of(f), o, std::move(reason), by);
   }
-  void pin(int v, const layout::Fragment& f, plan::Origin o, std::string reason, const std::string& by) {
-    pin_form(v, forms_.number(f), o, std::move(reason), by);
-  }
-  void pin_form(int v, int form, plan::Origin o, std::string reason, const std::string& by) {
-    const size_t i = static_cast<size_t>(v);
-    state_.known.fragments[i] = forms_.at(form);
-    state_.form[i] = form;
-    state_.origin[i] = o;
-    state_.reason[i] = std::move(reason);
-    state_.pinned_by[i] = by;
+  void pin_form(ValueId v, FormId form, plan::Origin o, std::string reason, const std::string& by) {
+    state_.known.fragments[v] = forms_.at(form);
+    state_.form[v] = form;
+    state_.origin[v] = o;
+    state_.reason[v] = std::move(reason);
+    state_.pinned_by[v] = by;
     pinned_order_.push_back(v);
   }
 
@@ -67,17 +64,17 @@ class Inference {
 
   // given: what the caller fixed (infer_layouts.cpp)
   void take_given();
-  void pin_memory(int v, layout::Layout l, plan::Origin o, std::string reason, const std::string& by);
+  void pin_memory(ValueId v, layout::Layout l, plan::Origin o, std::string reason, const std::string& by);
 
   // memory: values that registers cannot hold (infer_memory.cpp)
   void pin_in_memory();
   // The access makes it impossible to hold the value in registers: it goes to memory, or that is refused.
-  void cannot_hold(const KernelOp& op, int v, const std::string& why, const std::string& hint);
-  void cannot_hold(const std::string& path, const SourceLocation& where, std::optional<size_t> op, int v,
+  void cannot_hold(const KernelOp& op, ValueId v, const std::string& why, const std::string& hint);
+  void cannot_hold(const std::string& path, const SourceLocation& where, OpId op, ValueId v,
                    const std::string& why, const std::string& hint);
   void find_islands();
   // A value of its island is found to be unheld: the rest of the island is looked at in the next round.
-  bool unsettled(int v) const { return unsettled_.count(islands_[static_cast<size_t>(v)]) > 0; }
+  bool unsettled(ValueId v) const { return unsettled_.count(islands_[v]) > 0; }
   bool unsettled(const KernelOp& op) const;
   // The access takes a register that is told at run time only, of more than can be chosen among.
   bool too_many_choices(const KernelOp& op, const layout::Fragment& iteration, size_t access) const;
@@ -85,71 +82,73 @@ class Inference {
   void check_scalars();
   void check_register_counts();
   bool reads_any_element(const std::vector<ir::ExprId>& roots, ir::BufferId buffer) const;
-  bool works_on_registers(int v) const;  // a matrix atom does
+  bool works_on_registers(ValueId v) const;  // a matrix atom does
 
   // strict: what instructions demand (infer_layouts.cpp)
   void pin_strict();
-  void strict_fragment(size_t op_index, int v, const layout::Fragment& want, const std::string& why);
-  void strict_memory(size_t op_index, int v, const layout::Layout& want, const std::string& why);
+  void strict_fragment(OpId id, ValueId v, const layout::Fragment& want, const std::string& why);
+  void strict_memory(OpId id, ValueId v, const layout::Layout& want, const std::string& why);
   // Host: the gemm cannot have its operand as the micro-kernel walks it.
-  void use_loop(size_t op_index, int v, const std::string& want, const std::string& have);
+  void use_loop(OpId id, ValueId v, const std::string& want, const std::string& have);
 
   // common: from pinned values through the ops that touch them (infer_spread.cpp)
   // Pinned access whose layout says most about the iterations: most dimensions walked, then strictness, then
   // order.
-  int root_access(size_t index);
+  int root_access(OpId id);
   // The access may say where the iterations run: it is pinned, and followed from its elements. The form of
-  // the iterations, or -1.
-  int root_form(size_t index, size_t access);
+  // the iterations, or none.
+  FormId root_form(OpId id, size_t access);
   bool shared_by_all_points(const KernelOp& op, const ops::ElementAccess& a) const;
-  // The iteration layout that a root gives, or -1.
-  int rooted_form(size_t index);
+  // The iteration layout that a root gives, or none.
+  FormId rooted_form(OpId id);
   // Pins what the op's iteration layout says of its other values.
-  void spread(size_t index, int iteration, plan::Origin origin);
-  void propagate_op(size_t index);
+  void spread(OpId id, FormId iteration, plan::Origin origin);
+  void propagate_op(OpId id);
   // layout::Layout of a reduction's result when the source's iterations are `src`; nothing for parts of
   // buffers.
   std::optional<layout::Fragment> reduced(const KernelOp& op, const layout::Fragment& src) const;
-  int reduced_form(size_t index, int src);
+  FormId reduced_form(OpId id, FormId src);
   // Lets `dirty` ops, and those that touch what they pin, pin in turn: in sweeps over the ops in their order.
-  void propagate(std::set<size_t> dirty);
-  std::set<size_t> users_since(size_t mark) const;  // ops that touch what was pinned since
+  void propagate(std::set<OpId> dirty);
+  std::set<OpId> users_since(size_t mark) const;  // ops that touch what was pinned since
 
   // free: roots for what is left (infer_free.cpp)
-  double cost_of(size_t index, const layout::Fragment& iteration) const;
+  double cost_of(OpId id, const layout::Fragment& iteration) const;
   // Of an op as it follows from what is pinned; 0 where nothing follows.
-  double rooted_cost(size_t index);
+  double rooted_cost(OpId id);
   // Cost of every op whose iteration layout follows from what is pinned; `changed`: ops whose values were
   // pinned since costs_ was made.
-  double total_cost(const std::set<size_t>& changed);
-  // Pins what `iteration` at op `index` says of its values; false: nothing.
-  bool seed(size_t index, int iteration);
+  double total_cost(const std::set<OpId>& changed);
+  // Pins what `iteration` of the op says of its values; false: nothing.
+  bool seed(OpId id, FormId iteration);
   void take_back(size_t mark);  // what was pinned since
-  std::vector<size_t> reduced_first() const;
+  std::vector<ValueId> reduced_first() const;
   void free_values();
-  void free_value(size_t v);
-  void try_roots(size_t index, RootSearch& search);
+  void free_value(ValueId v);
+  void try_roots(OpId id, RootSearch& search);
   // Ops whose values may, once pinned, lead to a layout of `v`, in their order.
-  std::set<size_t> ops_leading_to(int v) const;
+  std::set<OpId> ops_leading_to(ValueId v) const;
   bool touches_unpinned(const KernelOp& op) const;
   void shared_rest();
-  void judge(size_t root, size_t mark, const std::vector<std::pair<int, int>>& seeds, RootSearch& search);
+  void judge(OpId root, size_t mark, const std::vector<std::pair<ValueId, FormId>>& seeds,
+             RootSearch& search);
   // What is pinned since a root was tried, `fresh` by value (infer_roots.cpp): the op says the same of its
   // values, whichever of them it is asked by.
-  bool coherent(size_t index, const std::vector<bool>& fresh);
-  bool coherent_loop(size_t index, const std::vector<bool>& fresh);
-  // By value: the form of each fresh one that, pinned alone, spreads to all of `seeds`; else -1. requires:
+  bool coherent(OpId id, const IdVector<ValueId, bool>& fresh);
+  bool coherent_loop(OpId id, const IdVector<ValueId, bool>& fresh);
+  // By value: the form of each fresh one that, pinned alone, spreads to all of `seeds`; else none. requires:
   //   coherent ops.
-  std::vector<int> sources_of(const std::vector<std::pair<int, int>>& seeds, const std::vector<bool>& fresh);
-  std::vector<int> spread_by(int v, const std::vector<bool>& fresh);
+  IdVector<ValueId, FormId> sources_of(const std::vector<std::pair<ValueId, FormId>>& seeds,
+                                       const IdVector<ValueId, bool>& fresh);
+  std::vector<ValueId> spread_by(ValueId v, const IdVector<ValueId, bool>& fresh);
 
   // finish: iteration layouts and conversions (infer_finish.cpp)
-  void finish_op(size_t index);
-  const plan::OpPlan* given(size_t index) const;
-  void finish_gemm(size_t index, plan::OpPlan& plan);
+  void finish_op(OpId id);
+  const plan::OpPlan* given(OpId id) const;
+  void finish_gemm(OpId id, plan::OpPlan& plan);
   void finish_scan(const KernelOp& op, plan::OpPlan& plan);
-  layout::Fragment reduce_iteration(size_t index);
-  layout::Fragment element_iteration(size_t index, plan::OpPlan& plan);
+  layout::Fragment reduce_iteration(OpId id);
+  layout::Fragment element_iteration(OpId id, plan::OpPlan& plan);
   // Every thread runs every point: writes to private copies at places that no layout of the points follows.
   std::optional<layout::Fragment> iteration_of_copies(const KernelOp& op) const;
   void element_conversions(const KernelOp& op, const layout::Fragment& iteration);
@@ -157,9 +156,10 @@ class Inference {
   // Element-wise code addresses registers freely, so only movement between threads counts there; a matrix
   // atom takes its registers in one order (`registers_matter`).
   // An op that holds the value, for the name that it was pinned by.
-  std::string holder(int v, const std::string& pinned_by, const std::string& other) const;
-  void convert(int v, const layout::Fragment& from, const layout::Fragment& to, const std::string& producer,
-               const std::string& consumer, const SourceLocation& loc, bool registers_matter);
+  std::string holder(ValueId v, const std::string& pinned_by, const std::string& other) const;
+  void convert(ValueId v, const layout::Fragment& from, const layout::Fragment& to,
+               const std::string& producer, const std::string& consumer, const SourceLocation& loc,
+               bool registers_matter);
 
   const InferInput& in_;
   const ir::Program& p_;
@@ -168,17 +168,17 @@ class Inference {
   const RegisterValues in_registers_;
   const UnrolledVars unrolled_;
   InMemory unheld_;
-  std::vector<int> islands_;  // by value: one value of those that ops join
-  std::set<int> unsettled_;   // islands
+  IdVector<ValueId, ValueId> islands_;  // one value of those that ops join
+  std::set<ValueId> unsettled_;         // islands
   State state_;
   FragmentTable forms_;
   CandidateIterations candidates_;
-  std::vector<std::vector<size_t>> users_;                  // by value: the ops that touch it, in their order
-  std::vector<int> pinned_order_;                           // values, as they were pinned
-  std::map<std::pair<size_t, int>, int> reduced_forms_;     // by op and form of its source
-  std::vector<double> costs_;                               // by op, of what was pinned when a search began
-  std::vector<std::optional<layout::Fragment>> iteration_;  // given, by op
-  std::set<size_t> fallback_to_loop_;
+  IdVector<ValueId, std::vector<OpId>> users_;                 // the ops that touch it, in their order
+  std::vector<ValueId> pinned_order_;                          // values, as they were pinned
+  std::map<std::pair<OpId, FormId>, FormId> reduced_forms_;    // by op and form of its source
+  IdVector<OpId, double> costs_;                               // of what was pinned when a search began
+  IdVector<OpId, std::optional<layout::Fragment>> iteration_;  // given
+  std::set<OpId> fallback_to_loop_;
   InferResult result_;
   Error error_;
 };

@@ -8,24 +8,28 @@
 #include <utility>
 #include <vector>
 
+#include "infer/fragment_table.h"
 #include "plan/schedule.h"
 
 namespace tilegen::infer {
 
+using analysis::ValueId;
+
 struct RootSearch {
-  using Seed = std::pair<int, int>;  // a value and its form, which a root pins itself
+  using Seed = std::pair<ValueId, FormId>;  // a value and its form, which a root pins itself
   struct Pin {
-    int value, form;
+    ValueId value;
+    FormId form;
     plan::Origin origin;
     std::string reason, by;
   };
 
-  explicit RootSearch(int v) : value(v) {}
+  explicit RootSearch(ValueId v) : value(v) {}
 
-  static std::vector<Seed> seeds(const std::vector<int>& pinned, size_t mark, const std::vector<int>& form) {
+  static std::vector<Seed> seeds(const std::vector<ValueId>& pinned, size_t mark,
+                                 const IdVector<ValueId, FormId>& form) {
     std::vector<Seed> list;
-    for (size_t i = mark; i < pinned.size(); ++i)
-      list.push_back({pinned[i], form[static_cast<size_t>(pinned[i])]});
+    for (size_t i = mark; i < pinned.size(); ++i) list.push_back({pinned[i], form[pinned[i]]});
     std::sort(list.begin(), list.end());
     return list;
   }
@@ -33,20 +37,19 @@ struct RootSearch {
   // A root with these seeds leads to a layout that was judged before: by equal seeds, or because they are
   // part of a layout that each of them spreads to.
   bool known(const std::vector<Seed>& seeds) {
-    for (const std::vector<int>& layout : layouts)
-      if (std::all_of(seeds.begin(), seeds.end(),
-                      [&](const Seed& s) { return layout[static_cast<size_t>(s.first)] == s.second; }))
+    for (const IdVector<ValueId, FormId>& layout : layouts)
+      if (std::all_of(seeds.begin(), seeds.end(), [&](const Seed& s) { return layout[s.first] == s.second; }))
         return true;
     return !tried.insert(seeds).second;
   }
 
-  const int value;
+  const ValueId value;
   std::vector<Pin> best;
   double best_cost = INFINITY;
   std::string best_root;
   std::set<std::vector<Seed>> tried;
-  static constexpr size_t kLayouts = 64;   // remembered at most
-  std::vector<std::vector<int>> layouts;  // forms by value, -1 for those that do not spread to all of it
+  static constexpr size_t kLayouts = 64;           // remembered at most
+  std::vector<IdVector<ValueId, FormId>> layouts;  // none for values that do not spread to all of it
 };
 
 }  // namespace tilegen::infer

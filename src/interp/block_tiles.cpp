@@ -6,10 +6,10 @@ namespace tilegen::interp {
 
 BlockTiles::BlockTiles(const ir::Program& p, const expand::ScheduledKernel& k)
     : tiles_(k.ops->values.size()), handed_(tiles_.size(), false) {
-  for (size_t v = 0; v < tiles_.size(); ++v) {
-    int64_t slots = std::max<int64_t>(1, k.schedule->values[v].slots);
+  for (ValueId v : tiles_.ids()) {
+    int64_t slots = std::max<int64_t>(1, k.schedule->values[v.index()].slots);
     for (const expand::Pipeline& line : k.pipelines) {
-      if (!line.values.count(static_cast<int>(v))) continue;
+      if (!line.values.count(v)) continue;
       slots = std::max(slots, line.slots);
       handed_[v] = handed_[v] || line.transport == expand::Transport::tensor_copy;
     }
@@ -21,7 +21,7 @@ BlockTiles::BlockTiles(const ir::Program& p, const expand::ScheduledKernel& k)
 }
 
 void BlockTiles::begin_tile() {
-  for (size_t v = 0; v < tiles_.size(); ++v) {
+  for (ValueId v : tiles_.ids()) {
     if (handed_[v]) continue;
     for (Tile& t : tiles_[v]) t.storage.forget(), t.use = {};
   }

@@ -9,6 +9,8 @@
 
 namespace tilegen::interp {
 
+using analysis::ValueId;
+
 // A use of a pipeline. Asynchronous copies begin to count anew in every run of their loop.
 struct Use {
   int pipeline = -1;  // none: the value is in no pipeline here
@@ -36,8 +38,8 @@ class BlockTiles {
   BlockTiles(const ir::Program& p, const expand::ScheduledKernel& k);
 
   // Of a pipeline's slots the use's.
-  Tile& tile(int value, int64_t use, int64_t slots) {
-    return tiles_[static_cast<size_t>(value)][slot_of(use, static_cast<size_t>(slots))];
+  Tile& tile(ValueId value, int64_t use, int64_t slots) {
+    return tiles_[value][slot_of(use, static_cast<size_t>(slots))];
   }
   HandOver& slot(int pipeline, int64_t use) {
     std::vector<HandOver>& ring = slots_[static_cast<size_t>(pipeline)];
@@ -51,9 +53,9 @@ class BlockTiles {
   // Also of an iteration that a faulty program puts before the first one.
   static size_t slot_of(int64_t use, size_t slots) { return static_cast<uint64_t>(use) % slots; }
 
-  std::vector<std::vector<Tile>> tiles_;      // by value, slot
-  std::vector<bool> handed_;                  // by value: a producer brings it
-  std::vector<std::vector<HandOver>> slots_;  // by pipeline, slot
+  IdVector<ValueId, std::vector<Tile>> tiles_;  // by slot
+  IdVector<ValueId, bool> handed_;              // a producer brings it
+  std::vector<std::vector<HandOver>> slots_;    // by pipeline, slot
 };
 
 }  // namespace tilegen::interp

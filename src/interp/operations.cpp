@@ -35,7 +35,7 @@ void Operations::with_scalars(ir::StmtId stmt, const Places& places, const std::
   Operation reads;
   reads.stmt = stmt;
   for (const auto& [where, value] : k_.ops->scalar_reads)
-    if (where.first == stmt && value >= 0)
+    if (where.first == stmt && value.valid())
       reads.accesses.push_back({where.second, places(value), true, false});
   check_operands(reads);
   if (run_.failed()) return;
@@ -50,7 +50,7 @@ std::unique_ptr<Operation> Operations::prepare(ir::StmtId stmt, bool overwrite, 
   o->stmt = stmt;
   const analysis::KernelOp* op = op_of(stmt);
   for (const analysis::OpAccess& a : op->accesses) {
-    if (a.value < 0) continue;
+    if (!a.value.valid()) continue;
     const Place place = places(a.value);
     const bool drops = overwrite && op->form == analysis::OpForm::contraction && a.write;
     const auto known = std::find_if(o->accesses.begin(), o->accesses.end(),

@@ -18,7 +18,7 @@ struct Place {
   bool handed = false;
 };
 // Of a value that the statement touches.
-using Places = std::function<Place(int value)>;
+using Places = std::function<Place(ValueId value)>;
 
 // An operation that is ready to take effect: its variables and scalars have been read.
 struct Operation {

@@ -62,7 +62,7 @@ ScheduledBlock::Step ScheduledBlock::step(size_t role) {
 }
 
 void ScheduledBlock::fail(int pipeline, int64_t use, const std::string& what) {
-  const std::vector<size_t>& copies = line(pipeline).copies;
+  const std::vector<analysis::OpId>& copies = line(pipeline).copies;
   ops_.fail(copies.empty() ? line(pipeline).loop : k_.ops->ops[copies.front()].stmt,
             ops_.use_text({pipeline, 0, use}) + " " + what);
 }
@@ -87,7 +87,7 @@ void ScheduledBlock::set_iteration(const Scope& scope) {
   run_.evaluator().set(p_.as<ir::Loop>(scope.loop)->vars[0], iteration_at(scope.begin, scope.at));
 }
 
-Place ScheduledBlock::place_of(const RoleState& r, int value) {
+Place ScheduledBlock::place_of(const RoleState& r, ValueId value) {
   for (size_t i = 0; i < k_.pipelines.size(); ++i) {
     const expand::Pipeline& line = k_.pipelines[i];
     if (!line.values.count(value)) continue;

@@ -110,9 +110,9 @@ class ScheduledBlock {
   void set_iteration(const Scope& scope);
   int64_t number_of(const RoleState& r, expand::Iteration i) const;
   int64_t use_number(const RoleState& r, int pipeline, expand::Iteration at) const;
-  Place place_of(const RoleState& r, int value);
+  Place place_of(const RoleState& r, ValueId value);
   Places places(const RoleState& r) {
-    return [this, &r](int value) { return place_of(r, value); };
+    return [this, &r](ValueId value) { return place_of(r, value); };
   }
   std::unique_ptr<Operation> prepare(const RoleState& r, ir::StmtId stmt, bool overwrite);
   bool at_once();

@@ -24,9 +24,9 @@ class ExprLowering final : public ir::ExprRewriter {
   }
   ExprId rewrite_load(const ir::ExprNode& n, std::span<const ExprId> indices) override {
     auto read = k_.in.ops.scalar_reads.find({k_.at.statement, n.object});
-    k_.at.scalar_value = read == k_.in.ops.scalar_reads.end() ? -1 : read->second;
+    k_.at.scalar_value = read == k_.in.ops.scalar_reads.end() ? ValueId() : read->second;
     ExprId element = load_element(k_, n.object, indices, false);
-    k_.at.scalar_value = -1;
+    k_.at.scalar_value = {};
     return element;
   }
 
@@ -54,15 +54,15 @@ ExprId both(LoweringContext& k, ExprId a, ExprId b) {
   return k.out.exprs.logical_and(a, b);
 }
 
-int value_of(LoweringContext& k, ir::BufferId buffer) {
-  if (k.at.scalar_value >= 0) return k.at.scalar_value;
-  int v = k.at.op ? k.in.ops.value_of(*k.at.op, buffer) : -1;
-  if (v >= 0) return v;
+ValueId value_of(LoweringContext& k, ir::BufferId buffer) {
+  if (k.at.scalar_value.valid()) return k.at.scalar_value;
+  if (const ValueId v = k.at.op ? k.in.ops.value_of(*k.at.op, buffer) : ValueId(); v.valid()) return v;
   // A scalar of what no op touches.
-  int found = -1, count = 0;
-  for (size_t i = 0; i < k.in.ops.values.size(); ++i)
-    if (k.in.ops.values[i].buffer == buffer) {
-      found = static_cast<int>(i);
+  ValueId found;
+  int count = 0;
+  for (ValueId v : k.in.ops.values.ids())
+    if (k.in.ops.values[v].buffer == buffer) {
+      found = v;
       ++count;
     }
   if (count == 1) return found;
@@ -71,14 +71,14 @@ int value_of(LoweringContext& k, ir::BufferId buffer) {
              "' is read between operations while it "
              "holds different values in different places",
          "read it through a buffer that is written once");
-  return -1;
+  return {};
 }
 
 MemoryId memory_of(LoweringContext& k, ir::BufferId buffer) {
   if (auto it = k.names.globals.find(buffer); it != k.names.globals.end()) return it->second;
-  const int v = value_of(k, buffer);
+  const ValueId v = value_of(k, buffer);
   if (auto copy = k.forms.copies.find(v); copy != k.forms.copies.end()) return copy->second.memory;
-  return k.names.values[static_cast<size_t>(v)];
+  return k.names.values[v];
 }
 
 const plan::ValuePlan& value_plan(LoweringContext& k, ir::BufferId buffer) {
@@ -127,10 +127,10 @@ ExprId swizzled(LoweringContext& k, const layout::Layout& l, ExprId index) {
   return k.simplified(lane ? e.add(unit, lane) : unit);
 }
 
-ExprId in_slot(LoweringContext& k, int value, ExprId index) {
+ExprId in_slot(LoweringContext& k, ValueId value, ExprId index) {
   auto slot = k.names.slots.find(value);
   if (slot == k.names.slots.end()) return index;
-  const thread::Memory& m = k.out.memory(k.names.values[static_cast<size_t>(value)]);
+  const thread::Memory& m = k.out.memory(k.names.values[value]);
   return k.simplified(k.out.exprs.add(index, k.out.exprs.mul(slot->second, m.elements / m.slots)));
 }
 
@@ -196,7 +196,7 @@ ExprId bounds_predicate(LoweringContext& k, ir::BufferId buffer, std::span<const
 
 ExprId load_element(LoweringContext& k, ir::BufferId buffer, std::span<const ExprId> indices, bool inside,
                     ExprId predicate) {
-  if (k.in.program.buffer(buffer).scope != ir::MemScope::global && value_of(k, buffer) < 0)
+  if (k.in.program.buffer(buffer).scope != ir::MemScope::global && !value_of(k, buffer).valid())
     return k.out.exprs.const_number(0, k.in.program.buffer(buffer).type);  // reported; the program is dropped
   if (in_thread_registers(k, buffer)) return load_register(k, fragment_view(k, value_of(k, buffer)), indices);
   predicate = store_predicate(k, buffer, indices, predicate, inside);

@@ -16,7 +16,7 @@ ExprId lower_expr(LoweringContext& k, ExprId program_expr);
 ExprId both(LoweringContext& k, ExprId a, ExprId b);
 
 // Value the op being lowered means by an on-chip buffer; -1 and an error when that cannot be told.
-int value_of(LoweringContext& k, ir::BufferId buffer);
+analysis::ValueId value_of(LoweringContext& k, ir::BufferId buffer);
 MemoryId memory_of(LoweringContext& k, ir::BufferId buffer);
 // As the op being lowered sees the value.
 const plan::ValuePlan& value_plan(LoweringContext& k, ir::BufferId buffer);
@@ -25,7 +25,7 @@ ExprId layout_index(LoweringContext& k, const layout::Layout& l, int output, std
 // Where the layout's swizzle moves element `index`.
 ExprId swizzled(LoweringContext& k, const layout::Layout& l, ExprId index);
 // Element `index` of the slot that the statements being lowered mean.
-ExprId in_slot(LoweringContext& k, int value, ExprId index);
+ExprId in_slot(LoweringContext& k, analysis::ValueId value, ExprId index);
 // Element `indices` of a buffer as an index into its memory.
 ExprId memory_index(LoweringContext& k, ir::BufferId buffer, std::span<const ExprId> indices);
 

@@ -65,8 +65,8 @@ void declare_grid(LoweringContext& k) {
 }
 
 void declare_values(LoweringContext& k) {
-  for (size_t v = 0; v < k.in.ops.values.size(); ++v) {
-    const plan::ValuePlan& plan = k.in.schedule.values[v];
+  for (ValueId v : k.in.ops.values.ids()) {
+    const plan::ValuePlan& plan = k.in.schedule.values[v.index()];
     const ir::Buffer& b = k.in.program.buffer(k.in.ops.values[v].buffer);
     thread::Memory m;
     m.name = plan.value;
@@ -83,10 +83,11 @@ void declare_values(LoweringContext& k) {
       m.arena_offset = place->offset;
       k.out.arena_bytes = std::max(k.out.arena_bytes, place->offset + place->bytes);
     }
-    k.names.values.push_back(k.out.add_memory(m));
+    const MemoryId memory = k.out.add_memory(m);
+    k.names.values.push_back(memory);
     if (!m.in_registers || plan.slots < 2) continue;
-    std::vector<MemoryId>& slots = k.names.register_slots[static_cast<int>(v)];
-    slots = {k.names.values.back()};
+    std::vector<MemoryId>& slots = k.names.register_slots[v];
+    slots = {memory};
     for (int64_t s = 1; s < plan.slots; ++s) {
       m.name = plan.value + "@slot" + std::to_string(s);
       slots.push_back(k.out.add_memory(m));

@@ -23,11 +23,10 @@ void declare(LoweringContext& k) {
 }
 
 void clear_registers(LoweringContext& k) {
-  const std::set<int> moved = moved_unwritten(k);
-  for (size_t v = 0; v < k.in.ops.values.size(); ++v)
-    if (k.in.schedule.values[v].fragment)
-      clear_unheld(k, fragment_view(k, static_cast<int>(v)), k.out.body, k.in.kernel.name,
-                   moved.count(static_cast<int>(v)) > 0);
+  const std::set<ValueId> moved = moved_unwritten(k);
+  for (ValueId v : k.in.ops.values.ids())
+    if (k.in.schedule.values[v.index()].fragment)
+      clear_unheld(k, fragment_view(k, v), k.out.body, k.in.kernel.name, moved.count(v) > 0);
 }
 
 }  // namespace

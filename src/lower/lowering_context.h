@@ -26,6 +26,9 @@
 
 namespace tilegen::lower {
 
+using analysis::OpId;
+using analysis::ValueId;
+
 class TileScheduler;  // gpu/tile_scheduler.h
 
 // What is lowered.
@@ -47,16 +50,16 @@ struct LoweringInputs {
 struct ProgramNames {
   std::map<VarId, ExprId> vars;
   std::map<ir::BufferId, MemoryId> globals;
-  std::vector<MemoryId> values;                         // by value index
-  std::map<int, std::vector<MemoryId>> register_slots;  // GPU: of values that iterations have in turn
-  std::map<int, ExprId> slots;                          // GPU: slot of a value that is meant; absent: 0
+  IdVector<ValueId, MemoryId> values;
+  std::map<ValueId, std::vector<MemoryId>> register_slots;  // GPU: of values that iterations have in turn
+  std::map<ValueId, ExprId> slots;                          // GPU: slot of a value that is meant; absent: 0
 };
 
 // The statement being lowered.
 struct LoweredStatement {
   const analysis::KernelOp* op = nullptr;  // decides which value a buffer means
   ir::StmtId statement;                    // decides which value its scalars read
-  int scalar_value = -1;                   // while a scalar is lowered: the value it reads
+  ValueId scalar_value;                    // while a scalar is lowered: the value it reads
   std::string origin;
   std::map<ExprId, ExprId> taken;  // scalars of the op, as they were before it
 };
@@ -81,13 +84,13 @@ struct OperandForms {
     MemoryId memory;
   };
   struct Conversion {
-    int value = -1;
+    ValueId value;
     FragmentView form;
     bool after = false;
     layout::ConversionKind kind = layout::ConversionKind::none;  // planned, after
   };
-  std::map<int, FragmentView> converted;                      // values in another form
-  std::map<int, Copy> copies;                                 // values in memory
+  std::map<ValueId, FragmentView> converted;                  // values in another form
+  std::map<ValueId, Copy> copies;                             // values in memory
   std::vector<Conversion> conversions;                        // of the op
   std::vector<std::unique_ptr<layout::Fragment>> fragments;   // what FragmentView of conversions points to
   std::map<std::pair<ir::StmtId, int>, MemoryId> transposed;  // copies of products' operands, of all ops
@@ -146,9 +149,9 @@ struct LoweringContext {
     return specialised() && in.schedule.cluster ? in.schedule.cluster->blocks : 1;
   }
   // As the op being lowered sees the value.
-  const plan::ValuePlan& plan_of_value(int value) const {
+  const plan::ValuePlan& plan_of_value(ValueId value) const {
     const auto copy = forms.copies.find(value);
-    return copy == forms.copies.end() ? in.schedule.values[static_cast<size_t>(value)] : copy->second.plan;
+    return copy == forms.copies.end() ? in.schedule.values[value.index()] : copy->second.plan;
   }
 
   const LoweringInputs in;

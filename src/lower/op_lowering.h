@@ -70,9 +70,9 @@ class OpLowering final : public ops::LowerSink {
   const plan::OpPlan& plan_;
   thread::Block& out_;
   const ir::TileOp* tile_op_;
-  ExprId no_padding_;           // loads of the point being emitted need it; invalid: nothing beyond bounds
-  std::set<MemoryId> written_;  // GPU: by one thread of several that walk the point, so far
-  std::set<int> some_hold_;     // GPU: values whose elements more threads compute than hold
+  ExprId no_padding_;            // loads of the point being emitted need it; invalid: nothing beyond bounds
+  std::set<MemoryId> written_;   // GPU: by one thread of several that walk the point, so far
+  std::set<ValueId> some_hold_;  // GPU: values whose elements more threads compute than hold
 };
 
 }  // namespace tilegen::lower

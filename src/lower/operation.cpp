@@ -18,7 +18,7 @@ bool writes_tensor(const LoweringContext& k, ir::StmtId id) {
   const auto it = k.in.op_of.find(id);
   return it != k.in.op_of.end() &&
          std::any_of(it->second->accesses.begin(), it->second->accesses.end(),
-                     [](const analysis::OpAccess& a) { return a.write && a.value < 0; });
+                     [](const analysis::OpAccess& a) { return a.write && !a.value.valid(); });
 }
 
 }  // namespace

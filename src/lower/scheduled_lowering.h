@@ -73,7 +73,7 @@ class ScheduledLowering {
   void enter(ExprId iteration);
   ExprId any_iteration(int64_t least = 1);
   ExprId iterations_from(int64_t first);
-  MemoryId registers_of(int value, ExprId slot);
+  MemoryId registers_of(ValueId value, ExprId slot);
   MemoryId registers_at(const expand::ValueAt& v);
   StagedGemm& staged(ir::StmtId product);
 

@@ -14,12 +14,14 @@ namespace tilegen::schedule {
 
 using analysis::KernelOp;
 using analysis::KernelOps;
+using analysis::OpId;
+using analysis::ValueId;
 using plan::Engine;
 using plan::KernelSchedule;
 
 // A fragment that leaves by tensor copies, staged in passes of columns.
 struct StagedStore {
-  size_t op = 0;
+  OpId op;
   analysis::EpilogueTile stage;
   int64_t pass = 0;
   bool given = false;
@@ -58,26 +60,26 @@ class KernelPlanner {
   bool produced_loops_overlap();
   PingPongFacts ping_pong_facts(int64_t threads) const;
   Checked order_products(const PingPongFacts& facts);
-  bool registers_fit(const std::map<int, int64_t>& slots, int64_t threads) const;
+  bool registers_fit(const std::map<ValueId, int64_t>& slots, int64_t threads) const;
   Checked plan_ping_pong_loops(const PingPongFacts& facts);
   Checked plan_loop_ends();
   bool threads_meet_for(const KernelOp& op) const;
   void choose_stores();
   void lay_out_tiles();
   void find_stores();
-  bool computed_by_threads(size_t copy) const;
-  void store_tile(size_t op, plan::ValuePlan& tile);
+  bool computed_by_threads(OpId copy) const;
+  void store_tile(OpId op, plan::ValuePlan& tile);
   void fit_stores();
   void widen_epilogue_tiles();
   Checked plan_walk(KernelSchedule& s, int64_t threads);
   void widen_pipelines(bool persistent);
   Checked check_given_engines() const;
-  const plan::OpPlan* given_op(size_t op) const {
+  const plan::OpPlan* given_op(OpId op) const {
     return given_ ? plan::find_op(*given_, ops_.ops[op].path) : nullptr;
   }
 
-  SharedReservations places(const std::vector<plan::ValuePlan>& values) const;
-  int64_t arena(const std::map<int, int64_t>& slots) const;
+  SharedReservations places(analysis::ValuePlans values) const;
+  int64_t arena(const std::map<ValueId, int64_t>& slots) const;
   void plan_loops();
 
   const ir::Program& p_;
@@ -97,8 +99,8 @@ class KernelPlanner {
   GemmPlans gemms_;
   infer::InferResult layouts_;
   std::vector<Scratch> scratch_;
-  std::set<size_t> produced_;  // copies that a producer makes
-  std::set<int> engine_values_;
+  std::set<OpId> produced_;  // copies that a producer makes
+  std::set<ValueId> engine_values_;
   std::vector<analysis::ThreadWrittenOperand> written_;
   std::vector<plan::PipelinePlan> copy_pipelines_;
   bool dynamic_tiles_ = false;  // blocks claim their points

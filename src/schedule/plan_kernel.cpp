@@ -32,7 +32,7 @@ int64_t tile_scheduler_bytes(const target::Target& t) {
 
 std::string written_reason(const ir::Program& p, const KernelOps& ops,
                            const analysis::ThreadWrittenOperand& w) {
-  return "; threads write '" + p.buffer(ops.values[static_cast<size_t>(w.value)].buffer).name + "', " +
+  return "; threads write '" + p.buffer(ops.values[w.value].buffer).name + "', " +
          (w.own_rows ? "each warpgroup what it multiplies: the warpgroup meets"
                      : "for all warpgroups: these meet");
 }
@@ -136,7 +136,7 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   KernelSchedule s;
   s.kernel = kernel_.name;
   s.threads = threads;
-  for (auto [value, slots] : pipelines_.slots) layouts_.values[static_cast<size_t>(value)].slots = slots;
+  for (auto [value, slots] : pipelines_.slots) layouts_.values[value].slots = slots;
   dynamic_tiles_ = false;
   if (Checked ok = plan_walk(s, threads); !ok) return ok.error();
   for (plan::PipelinePlan& c : copy_pipelines_)
@@ -150,8 +150,8 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   auto launch = plan_launch(kernel_, target_, given_);
   if (!launch) return launch.error();
   s.launch = std::move(*launch);
-  s.ops = std::move(layouts_.ops);
-  s.values = std::move(layouts_.values);
+  s.ops = std::move(layouts_.ops).list();
+  s.values = std::move(layouts_.values).list();
   s.conversions = std::move(layouts_.conversions);
   s.loops = std::move(pipelines_.loops);
   s.pipelines = std::move(copy_pipelines_);
@@ -180,8 +180,7 @@ void KernelPlanner::take_given_conversions() {
       const auto value = std::find_if(layouts_.values.begin(), layouts_.values.end(),
                                       [&](const plan::ValuePlan& v) { return v.value == c.value; });
       if (g.kind == layout::ConversionKind::none || !is_same_conversion(g, c, &*value)) continue;
-      const ir::DType type =
-          p_.buffer(ops_.values[static_cast<size_t>(value - layouts_.values.begin())].buffer).type;
+      const ir::DType type = p_.buffer(ops_.values[layouts_.values.id_of(*value)].buffer).type;
       if (g.kind == c.kind || !analysis::may_convert(g.kind, c.from, c.to, target_, type)) continue;
       c.kind = g.kind;
       c.cost = analysis::conversion_cycles(g.kind, c.to, type);
@@ -190,17 +189,18 @@ void KernelPlanner::take_given_conversions() {
 
 // They are judged by plan_accesses.
 void KernelPlanner::keep_given_accesses(KernelSchedule& s) const {
-  for (size_t i = 0; i < s.ops.size(); ++i)
+  for (OpId i : ops_.ops.ids())
     if (const plan::OpPlan* g = given_op(i)) {
       // Inference has no vectors for reductions, and for boxes of fragments.
       const bool open = ops_.ops[i].form == analysis::OpForm::reduction ||
-                        analysis::part_of_fragment(p_, ops_.ops[i], [&](int value) {
-                          return s.values[static_cast<size_t>(value)].fragment.has_value();
+                        analysis::part_of_fragment(p_, ops_.ops[i], [&](ValueId value) {
+                          return s.values[value.index()].fragment.has_value();
                         }) >= 0;
-      if (g->vector > 0 && open) s.ops[i].vector = g->vector;
-      s.ops[i].full_tile_version = g->full_tile_version;
-      s.ops[i].unmasked_version = g->unmasked_version;
-      s.ops[i].unroll = g->unroll;
+      plan::OpPlan& plan = s.ops[i.index()];
+      if (g->vector > 0 && open) plan.vector = g->vector;
+      plan.full_tile_version = g->full_tile_version;
+      plan.unmasked_version = g->unmasked_version;
+      plan.unroll = g->unroll;
     }
 }
 
@@ -213,7 +213,7 @@ void KernelPlanner::take_engines() {
   for (const auto& [product, load] : tensor_loads_.products)
     produced_.insert(load.copies.begin(), load.copies.end());
   for (const auto& [copy, load] : tensor_loads_.tiles) produced_.insert(copy);
-  for (size_t i = 0; i < ops_.ops.size(); ++i) {
+  for (OpId i : ops_.ops.ids()) {
     plan::OpPlan& plan = layouts_.ops[i];
     if (!produced_.count(i)) {
       // A loop with a producer has no asynchronous copies of the computing threads beside.
@@ -237,7 +237,7 @@ void KernelPlanner::take_engines() {
   }
   std::erase_if(layouts_.notes, [&](const plan::Note& n) {
     return std::any_of(produced_.begin(), produced_.end(),
-                       [&](size_t op) { return ops_.ops[op].path == n.path; });
+                       [&](OpId op) { return ops_.ops[op].path == n.path; });
   });
 }
 
@@ -247,7 +247,7 @@ void KernelPlanner::find_written_operands(int64_t threads) {
                                         layouts_.conversions);
   for (const analysis::ThreadWrittenOperand& w : written_) {
     engine_values_.insert(w.value);
-    for (size_t product : w.products) layouts_.ops[product].reason += written_reason(p_, ops_, w);
+    for (OpId product : w.products) layouts_.ops[product].reason += written_reason(p_, ops_, w);
   }
 }
 
@@ -256,7 +256,7 @@ void KernelPlanner::find_written_operands(int64_t threads) {
 void KernelPlanner::widen_written() {
   const ir::KernelPaths paths(p_, index_);
   for (const analysis::ThreadWrittenOperand& w : written_) {
-    plan::ValuePlan& tile = layouts_.values[static_cast<size_t>(w.value)];
+    plan::ValuePlan& tile = layouts_.values[w.value];
     const plan::ValuePlan* given = given_ ? plan::find_value(*given_, tile.value) : nullptr;
     tile.slots = 1;
     const auto load = tensor_loads_.products.find(w.products.front());
@@ -269,7 +269,7 @@ void KernelPlanner::widen_written() {
     if (loop == pipelines_.loops.end() ||
         !analysis::may_double_buffer(p_, ops_, w, *p_.as<ir::Loop>(load->second.loop), *loop))
       continue;
-    std::map<int, int64_t> slots = pipelines_.slots;
+    std::map<ValueId, int64_t> slots = pipelines_.slots;
     slots[w.value] = 2;
     if (arena(slots) > target_.shared_bytes) continue;
     pipelines_.slots = std::move(slots);
@@ -277,7 +277,7 @@ void KernelPlanner::widen_written() {
   }
 }
 
-SharedReservations KernelPlanner::places(const std::vector<plan::ValuePlan>& values) const {
+SharedReservations KernelPlanner::places(analysis::ValuePlans values) const {
   SharedReservations e;
   e.values = engine_values_;
   for (const StagedStore& s : stores_)
@@ -299,20 +299,20 @@ SharedReservations KernelPlanner::places(const std::vector<plan::ValuePlan>& val
   return e;
 }
 
-int64_t KernelPlanner::arena(const std::map<int, int64_t>& slots) const {
-  std::vector<plan::ValuePlan> values = layouts_.values;
-  for (auto [value, count] : slots) values[static_cast<size_t>(value)].slots = count;
+int64_t KernelPlanner::arena(const std::map<ValueId, int64_t>& slots) const {
+  IdVector<ValueId, plan::ValuePlan> values = layouts_.values;
+  for (auto [value, count] : slots) values[value].slots = count;
   return arena_bytes(place_values(p_, index_, ops_, values, scratch_, target_, places(values)));
 }
 
 void KernelPlanner::plan_loops() {
   pipelines_ = plan_pipelines(
       p_, index_, ops_, dependences_, target_, value_bytes(p_, ops_, layouts_.values, target_),
-      [&](const std::map<int, int64_t>& slots) { return arena(slots); }, produced_, given_);
+      [&](const std::map<ValueId, int64_t>& slots) { return arena(slots); }, produced_, given_);
 }
 
 Checked KernelPlanner::check_given_engines() const {
-  for (size_t i = 0; i < ops_.ops.size(); ++i) {
+  for (OpId i : ops_.ops.ids()) {
     const plan::OpPlan* g = given_op(i);
     if (!g || g->engine != Engine::tensor_copy || layouts_.ops[i].engine == Engine::tensor_copy) continue;
     std::string why = "it moves no tile between a tensor and shared memory";

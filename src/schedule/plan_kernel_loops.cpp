@@ -23,9 +23,8 @@ Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
   std::vector<std::vector<std::string>> copies;
   for (const plan::PipelinePlan& c : copy_pipelines_) {
     copies.emplace_back();
-    for (size_t op : produced_)
-      if (std::find(c.values.begin(), c.values.end(),
-                    ops_.values[static_cast<size_t>(ops_.ops[op].accesses.back().value)].name) !=
+    for (OpId op : produced_)
+      if (std::find(c.values.begin(), c.values.end(), ops_.values[ops_.ops[op].accesses.back().value].name) !=
           c.values.end())
         copies.back().push_back(ops_.ops[op].path);
   }
@@ -63,26 +62,26 @@ void KernelPlanner::widen_pipelines(bool persistent) {
   const auto in_loop = [&](const plan::PipelinePlan& c) {
     return std::any_of(ops_.ops.begin(), ops_.ops.end(), [&](const KernelOp& op) {
       const auto around = tree.around(op.stmt);
-      return produced_.count(static_cast<size_t>(&op - ops_.ops.data())) &&
-             ops_.values[static_cast<size_t>(op.accesses.back().value)].name == c.values.front() &&
+      return produced_.count(ops_.id_of(op)) &&
+             ops_.values[op.accesses.back().value].name == c.values.front() &&
              std::any_of(around.begin(), around.end(), [&](ir::StmtId s) { return p_.as<ir::Loop>(s); });
     });
   };
   for (const plan::PipelinePlan& c : copy_pipelines_) {
     if (!c.loop.empty() || !(persistent || in_loop(c))) continue;
-    std::map<int, int64_t> slots = pipelines_.slots;
+    std::map<ValueId, int64_t> slots = pipelines_.slots;
     const plan::PipelinePlan* given = given_ ? plan::find_pipeline(*given_, c.name) : nullptr;
     bool one = given && given->slots == 1;
     for (const std::string& name : c.values)
       if (const plan::ValuePlan* tile = given_ ? plan::find_value(*given_, name) : nullptr)
         one = one || tile->slots == 1;
     if (one) continue;
-    for (size_t v = 0; v < layouts_.values.size(); ++v)
+    for (ValueId v : layouts_.values.ids())
       if (std::find(c.values.begin(), c.values.end(), layouts_.values[v].value) != c.values.end())
-        slots[static_cast<int>(v)] = 2;
+        slots[v] = 2;
     if (arena(slots) > target_.shared_bytes) continue;
     pipelines_.slots = slots;
-    for (auto [value, count] : slots) layouts_.values[static_cast<size_t>(value)].slots = count;
+    for (auto [value, count] : slots) layouts_.values[value].slots = count;
   }
 }
 
@@ -125,19 +124,19 @@ PingPongFacts KernelPlanner::ping_pong_facts(int64_t threads) const {
   facts.threads = threads;
   for (const auto& [product, load] : tensor_loads_.products)
     if (load.direct) facts.products[&ops_.ops[product]] = gemms_.at(product).cycles;
-  for (size_t op : produced_) facts.copies.insert(&ops_.ops[op]);
+  for (OpId op : produced_) facts.copies.insert(&ops_.ops[op]);
   for (const KernelOp& op : ops_.ops)
     if (threads_meet_for(op)) facts.meetings.insert(&op);
   return facts;
 }
 
 // A computing thread has registers for the slots, and as many blocks are resident as before.
-bool KernelPlanner::registers_fit(const std::map<int, int64_t>& slots, int64_t threads) const {
-  std::vector<plan::ValuePlan> values = layouts_.values;
+bool KernelPlanner::registers_fit(const std::map<ValueId, int64_t>& slots, int64_t threads) const {
+  IdVector<ValueId, plan::ValuePlan> values = layouts_.values;
   int64_t own = 0;
   for (const auto& [op, gemm] : gemms_) own = std::max(own, gemm.own_registers);
   const int64_t before = registers_needed(p_, ops_, values) + own;
-  for (auto [value, count] : slots) values[static_cast<size_t>(value)].slots = count;
+  for (auto [value, count] : slots) values[value].slots = count;
   const int64_t needed = registers_needed(p_, ops_, values) + own;
   if (needed > target::most_consumer_registers(target_, threads)) return false;
   const auto resident = [&](int64_t registers) {
@@ -153,13 +152,13 @@ Checked KernelPlanner::order_products(const PingPongFacts& facts) {
   const ir::KernelPaths paths(p_, index_);
   OverlapFacts overlap{facts, {}, [&](const auto& slots) { return registers_fit(slots, facts.threads); }, {}};
   for (const plan::PipelinePlan& c : copy_pipelines_) {
-    std::set<int>& values = overlap.handed_over.emplace_back();
-    for (size_t v = 0; v < layouts_.values.size(); ++v)
+    std::set<ValueId>& values = overlap.handed_over.emplace_back();
+    for (ValueId v : layouts_.values.ids())
       if (!c.loop.empty() &&
           std::find(c.values.begin(), c.values.end(), layouts_.values[v].value) != c.values.end())
-        values.insert(static_cast<int>(v));
+        values.insert(v);
   }
-  for (size_t v = 0; v < layouts_.values.size(); ++v) {
+  for (ValueId v : layouts_.values.ids()) {
     const plan::ValuePlan& value = layouts_.values[v];
     const bool converted =
         std::any_of(layouts_.conversions.begin(), layouts_.conversions.end(),
@@ -168,9 +167,9 @@ Checked KernelPlanner::order_products(const PingPongFacts& facts) {
           return std::find(op.through_memory.begin(), op.through_memory.end(), value.value) !=
                  op.through_memory.end();
         });
-    if (!value.memory && value.fragment && !converted) overlap.registers.insert(static_cast<int>(v));
+    if (!value.memory && value.fragment && !converted) overlap.registers.insert(v);
     const plan::ValuePlan* given = given_ ? plan::find_value(*given_, value.value) : nullptr;
-    if (given && !value.memory && given->slots > 1) pipelines_.slots[static_cast<int>(v)] = given->slots;
+    if (given && !value.memory && given->slots > 1) pipelines_.slots[v] = given->slots;
   }
   std::set<ir::StmtId> loops;
   for (const auto& [product, load] : tensor_loads_.products)
@@ -191,21 +190,21 @@ Checked KernelPlanner::order_products(const PingPongFacts& facts) {
 // Shared memory that threads write, or a tensor that the program writes, may need a barrier before the
 // op or in it.
 bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
-  const auto load = tensor_loads_.products.find(static_cast<size_t>(&op - ops_.ops.data()));
+  const auto load = tensor_loads_.products.find(ops_.id_of(op));
   for (const analysis::ThreadWrittenOperand& w : written_) {
     const bool before = load != tensor_loads_.products.end() && load->second.loop.valid() &&
                         !analysis::written_inside(p_, ops_, w, *p_.as<ir::Loop>(load->second.loop));
     for (const analysis::OpAccess& a : op.accesses)
       if (a.value == w.value && !w.own_rows && !before) return true;
   }
-  const auto shared = [&](int value) {
-    return layouts_.values[static_cast<size_t>(value)].memory && !engine_values_.count(value);
+  const auto shared = [&](ValueId value) {
+    return layouts_.values[value].memory && !engine_values_.count(value);
   };
   for (const analysis::OpAccess& a : op.accesses)
-    if (a.value >= 0 ? shared(a.value) : !p_.buffer(a.buffer).read_only) return true;
+    if (a.value.valid() ? shared(a.value) : !p_.buffer(a.buffer).read_only) return true;
   for (const auto& [where, value] : ops_.scalar_reads)
-    if (where.first == op.stmt && value >= 0 && shared(value)) return true;
-  if (const auto gemm = gemms_.find(static_cast<size_t>(&op - ops_.ops.data()));
+    if (where.first == op.stmt && value.valid() && shared(value)) return true;
+  if (const auto gemm = gemms_.find(ops_.id_of(op));
       gemm != gemms_.end() && (gemm->second.a_copy || gemm->second.b_copy))
     return true;
   return std::any_of(scratch_.begin(), scratch_.end(),
@@ -217,10 +216,10 @@ Checked KernelPlanner::plan_loop_ends() {
   Checked result = Unit{};
   InFlightFacts facts;
   facts.copies = produced_;
-  for (size_t i = 0; i < ops_.ops.size(); ++i)
+  for (OpId i : ops_.ops.ids())
     if (layouts_.ops[i].engine == Engine::warpgroup_mma) facts.products.insert(i);
-  for (size_t v = 0; v < layouts_.values.size(); ++v)
-    if (!layouts_.values[v].memory) facts.registers.insert(static_cast<int>(v));
+  for (ValueId v : layouts_.values.ids())
+    if (!layouts_.values[v].memory) facts.registers.insert(v);
   const ir::KernelPaths paths(p_, index_);
   ir::for_each_statement(p_, kernel_.body, [&](ir::StmtId id, int) {
     const auto* loop = p_.as<ir::Loop>(id);
@@ -230,7 +229,7 @@ Checked KernelPlanner::plan_loop_ends() {
     bool produced = false;
     facts.registers_in_turn = false;
     for (const KernelOp* op : analysis::ops_inside(p_, ops_, *loop)) {
-      produced = produced || produced_.count(static_cast<size_t>(op - ops_.ops.data())) > 0;
+      produced = produced || produced_.count(ops_.id_of(*op)) > 0;
       for (const analysis::OpAccess& a : op->accesses)
         facts.registers_in_turn = facts.registers_in_turn ||
                                   (facts.registers.count(a.value) > 0 &&

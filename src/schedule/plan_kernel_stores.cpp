@@ -29,7 +29,7 @@ void KernelPlanner::choose_stores() {
 }
 
 // A loop over elements writes what the copy stores.
-bool KernelPlanner::computed_by_threads(size_t copy) const {
+bool KernelPlanner::computed_by_threads(OpId copy) const {
   return std::any_of(ops_.ops.begin(), ops_.ops.end(), [&](const KernelOp& op) {
     return !p_.as<ir::TileOp>(op.stmt) &&
            std::any_of(op.accesses.begin(), op.accesses.end(), [&](const analysis::OpAccess& a) {
@@ -39,10 +39,10 @@ bool KernelPlanner::computed_by_threads(size_t copy) const {
 }
 
 void KernelPlanner::find_stores() {
-  for (size_t i = 0; i < ops_.ops.size(); ++i) {
+  for (OpId i : ops_.ops.ids()) {
     const auto* copy = p_.as<ir::TileOp>(ops_.ops[i].stmt);
     if (!copy || !ops::is_copy(*copy) || p_.buffer(copy->operands[1].buffer).scope != ir::MemScope::global ||
-        ops_.ops[i].accesses[0].value < 0)
+        !ops_.ops[i].accesses[0].value.valid())
       continue;
     const plan::OpPlan* g = given_op(i);
     if (g && g->engine && g->engine != Engine::tensor_copy) continue;
@@ -51,7 +51,7 @@ void KernelPlanner::find_stores() {
         options_.tensor_copies == TensorCopies::loads_and_stores
             ? store_refusal(p_, kernel_, ops_, i, layouts_.values, layouts_.conversions, target_)
             : "planned without them";
-    plan::ValuePlan& source = layouts_.values[static_cast<size_t>(ops_.ops[i].accesses[0].value)];
+    plan::ValuePlan& source = layouts_.values[ops_.ops[i].accesses[0].value];
     if (why.empty() && source.memory) {
       store_tile(i, source);
       continue;
@@ -78,7 +78,7 @@ void KernelPlanner::find_stores() {
   }
 }
 
-void KernelPlanner::store_tile(size_t op, plan::ValuePlan& tile) {
+void KernelPlanner::store_tile(OpId op, plan::ValuePlan& tile) {
   if (auto boxed = store_tile_layout(p_, ops_.ops[op], tile)) {
     tile.memory = std::move(*boxed);
     tile.reason = "boxes of the copy engine: no instruction asks for another form";
@@ -133,10 +133,10 @@ void KernelPlanner::lay_out_tiles() {
     for (const plan::LoopPlan& l : r.loops) list.push_back(l.num_stages);
     return list;
   };
-  const std::vector<int64_t> before = value_bytes(p_, ops_, layouts_.values, target_);
+  const IdVector<ValueId, int64_t> before = value_bytes(p_, ops_, layouts_.values, target_);
   const PipelineResult loops = pipelines_;
-  const TileFits fits = [&](int value, const layout::Layout& l) {
-    std::optional<layout::Layout>& memory = layouts_.values[static_cast<size_t>(value)].memory;
+  const TileFits fits = [&](ValueId value, const layout::Layout& l) {
+    std::optional<layout::Layout>& memory = layouts_.values[value].memory;
     const std::optional<layout::Layout> own = std::exchange(memory, l);
     if (l.output_extent(0) != own->output_extent(0)) plan_loops();
     const bool same = pipelines_.slots == loops.slots && stages(pipelines_) == stages(loops);

@@ -16,6 +16,7 @@ struct Id {
   constexpr explicit Id(size_t v) : value(static_cast<uint32_t>(v)) {}
   constexpr bool valid() const { return value != kNone; }
   constexpr explicit operator bool() const { return valid(); }
+  constexpr size_t index() const { return value; }  // into an array that is not indexed by ids
   constexpr auto operator<=>(const Id&) const = default;
 };
 

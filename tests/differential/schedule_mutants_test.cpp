@@ -67,8 +67,8 @@ class Scheduled {
       const analysis::KernelOps ops = analysis::collect_kernel_ops(*program_, static_cast<int>(kernel));
       for (const analysis::KernelOp& o : ops.ops)
         for (const analysis::OpAccess& a : o.accesses)
-          if (o.path == op && a.write && a.value >= 0 &&
-              std::count(values.begin(), values.end(), ops.values[static_cast<size_t>(a.value)].name) > 0)
+          if (o.path == op && a.write && a.value.valid() &&
+              std::count(values.begin(), values.end(), ops.values[a.value].name) > 0)
             return true;
     }
     return false;

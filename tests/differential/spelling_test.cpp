@@ -68,9 +68,9 @@ class Translation {
     if (!pairs_.insert(to.path).second) broken_ += to.path + " is several ops\n";
     for (const analysis::OpAccess& a : from.accesses)
       for (const analysis::OpAccess& b : to.accesses)
-        if (a.buffer == b.buffer && a.value >= 0 && b.value >= 0) {
-          const std::string& value = from_.values[static_cast<size_t>(a.value)].name;
-          const std::string& other = to_.values[static_cast<size_t>(b.value)].name;
+        if (a.buffer == b.buffer && a.value.valid() && b.value.valid()) {
+          const std::string& value = from_.values[a.value].name;
+          const std::string& other = to_.values[b.value].name;
           names_.emplace(value, other);
           buffers_.emplace(value.substr(value.find(':') + 1), other.substr(other.find(':') + 1));
         }

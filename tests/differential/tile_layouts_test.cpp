@@ -151,20 +151,22 @@ std::optional<Run> run_of(std::shared_ptr<const ir::Program> p, const std::strin
 }
 
 // The same plan with the tile lying otherwise; widths of accesses follow.
-plan::Schedule with_layout(plan::Schedule s, size_t kernel, size_t value, const layout::Layout& l) {
+plan::Schedule with_layout(plan::Schedule s, size_t kernel, analysis::ValueId value,
+                           const layout::Layout& l) {
   for (plan::OpPlan& op : s.kernels[kernel].ops) op.vector = 0;
-  s.kernels[kernel].values[value].memory = l;
+  s.kernels[kernel].values[value.index()].memory = l;
   return s;
 }
 
 // Those of the planner.
-std::vector<layout::Layout> candidates(const ir::Program& p, const analysis::KernelOps& ops, size_t value,
-                                       const plan::KernelSchedule& s, const target::Target& t) {
+std::vector<layout::Layout> candidates(const ir::Program& p, const analysis::KernelOps& ops,
+                                       analysis::ValueId value, const plan::KernelSchedule& s,
+                                       const target::Target& t) {
   const ir::BufferId buffer = ops.values[value].buffer;
   const int bytes = ir::dtype_bytes(p.buffer(buffer).type);
-  int64_t widest = schedule::accesses_of_tile(p, ops, static_cast<int>(value), s.values, s.ops, t).widest;
-  for (size_t i = 0; i < ops.ops.size(); ++i)
-    if (s.ops[i].matrix_stores.value_or(false) && ops.value_of(ops.ops[i], buffer) == static_cast<int>(value))
+  int64_t widest = schedule::accesses_of_tile(p, ops, value, s.values, s.ops, t).widest;
+  for (analysis::OpId i : ops.ops.ids())
+    if (s.ops[i.index()].matrix_stores.value_or(false) && ops.value_of(ops.ops[i], buffer) == value)
       widest = std::max<int64_t>(widest, 16 / bytes);
   return schedule::tile_layout_candidates(ops.values[value].shape, bytes, widest);
 }
@@ -185,8 +187,8 @@ void judge(const std::string& name, const std::string& text, const char* target,
   for (size_t k = 0; k < planned->schedule().kernels.size(); ++k) {
     const auto ops = analysis::collect_kernel_ops(form, static_cast<int>(k));
     const plan::KernelSchedule& s = planned->schedule().kernels[k];
-    for (size_t v = 0; v < ops.values.size(); ++v) {
-      const plan::ValuePlan& tile = s.values[v];
+    for (analysis::ValueId v : ops.values.ids()) {
+      const plan::ValuePlan& tile = s.values[v.index()];
       if (!tile.memory || tile.origin != plan::Origin::free) continue;
       const auto own = planned->cost(ops, k, tile.value);
       if (!own || own->taken == 0) continue;

@@ -21,7 +21,7 @@ struct CarriedJoin {
         iteration(*plan::find_op(k.in.schedule, reduction.path)->iteration),
         type(k.in.program.buffer(tile_op.operands[1].buffer).type),
         x(analysis::reduction_exchange(k.in.program, reduction, iteration,
-                                       k.in.schedule.values[static_cast<size_t>(reduction.accesses[1].value)],
+                                       k.in.schedule.values[reduction.accesses[1].value.index()],
                                        k.in.target)),
         join(k, x, ir::ReduceKind::sum, type, iteration, ops::layout_rule(tile_op).reduction->axis,
              reduction.path) {}
@@ -42,7 +42,7 @@ void split_sums(LoweringContext& k, ir::StmtId loop, thread::Block& out) {
     CarriedJoin c(k, sums);
     const ExprId first = c.join.first_of_row(), zero = e.const_number(0, c.type);
     if (!first) continue;
-    for (int v : sums.split) {
+    for (ValueId v : sums.split) {
       const FragmentView h = fragment_view(k, v);
       c.join.for_each_register(
           h.fragment->registers(),
@@ -60,7 +60,7 @@ void join_sums(LoweringContext& k, ir::StmtId loop, thread::Block& out) {
     if (sums.loop != loop) continue;
     CarriedJoin c(k, sums);
     if (c.x.through_scratch) c.join.begin_scratch();
-    for (int v : sums.joined) {
+    for (ValueId v : sums.joined) {
       const FragmentView h = fragment_view(k, v);
       c.join.combine_lanes(h.memory, h.fragment->registers(), out);
       if (!c.x.through_scratch) continue;

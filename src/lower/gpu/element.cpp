@@ -43,8 +43,8 @@ bool OpLowering::reads_written(ExprId value) {
 void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices,
                                    ExprId value, ExprId condition, thread::Block& body) {
   if (in_thread_registers(k_, buffer)) {
-    const int v = value_of(k_, buffer);
-    if (v < 0) return;  // reported
+    const ValueId v = value_of(k_, buffer);
+    if (!v.valid()) return;  // reported
     // Every thread that walks the point writes its copy; padding has registers of its own.
     reads_written(value);
     if (some_hold_.count(v))
@@ -76,8 +76,8 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
 }
 
 int OpLowering::part_of_fragment() const {
-  return analysis::part_of_fragment(k_.in.program, op_,
-                                    [&](int value) { return k_.plan_of_value(value).fragment.has_value(); });
+  return analysis::part_of_fragment(
+      k_.in.program, op_, [&](ValueId value) { return k_.plan_of_value(value).fragment.has_value(); });
 }
 
 bool OpLowering::walks_part() {
@@ -132,8 +132,8 @@ void OpLowering::emit_part(int operand, const PointValue& value) {
 // have.
 void OpLowering::check_holders(const layout::Fragment& iteration) {
   for (size_t i = 0; i < op_.view.accesses.size(); ++i) {
-    const int v = op_.accesses[i].value;
-    if (v < 0 || !in_thread_registers(k_, op_.accesses[i].buffer)) continue;
+    const ValueId v = op_.accesses[i].value;
+    if (!v.valid() || !in_thread_registers(k_, op_.accesses[i].buffer)) continue;
     const ops::ElementAccess& a = op_.view.accesses[i];
     const FragmentView h = fragment_view(k_, v);
     const auto needed = analysis::project(iteration, a, h.fragment->shape());

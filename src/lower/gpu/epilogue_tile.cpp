@@ -213,8 +213,8 @@ bool OpLowering::store_in_bulk(int dst) {
     store_tile(k_, op_, out_);
     return true;
   }
-  const int value = value_of(k_, tile_op_->operands[0].buffer);
-  if (value < 0) return true;  // reported
+  const ValueId value = value_of(k_, tile_op_->operands[0].buffer);
+  if (!value.valid()) return true;  // reported
   const FragmentView from = fragment_view(k_, value);
   std::string reason;
   const auto stage = analysis::epilogue_tile(k_.in.program, op_, *from.fragment, k_.in.target, &reason);

@@ -27,7 +27,7 @@ RegisterPlaces register_places(const layout::Fragment& f) {
 }
 
 // A value that is both operands may stand in a form for each.
-FragmentView GemmState::operand_form(int value, int index) {
+FragmentView GemmState::operand_form(ValueId value, int index) {
   int forms = 0;
   for (const auto& c : k_.forms.conversions) forms += c.value == value;
   const auto same = [&](const analysis::OpAccess& a) { return a.value == value; };
@@ -40,8 +40,7 @@ FragmentView GemmState::operand_form(int value, int index) {
   for (const auto& c : k_.forms.conversions)
     if (c.value == value && c.form.fragment->equivalent(form)) return c.form;
   // As it is held: no conversion was made for this side.
-  return {k_.names.values[static_cast<size_t>(value)],
-          &*k_.in.schedule.values[static_cast<size_t>(value)].fragment};
+  return {k_.names.values[value], &*k_.in.schedule.values[value.index()].fragment};
 }
 
 void GemmState::load_wide(MemoryId to, int64_t place, MemoryId from, ExprId index, int64_t width) {
@@ -87,13 +86,13 @@ GemmState::Side GemmState::side(int operand, int index, int64_t tiles, ExprId wa
   s.warp_row = warp_row;
   s.atom = index == 0 ? &atom_.a_layout : &atom_.b_layout;
   s.type = k_.in.program.buffer(r.buffer).type;
-  const int value = value_of(k_, r.buffer);
-  if (value < 0) return s;  // reported
-  const plan::ValuePlan& plan = k_.in.schedule.values[static_cast<size_t>(value)];
+  const ValueId value = value_of(k_, r.buffer);
+  if (!value.valid()) return s;  // reported
+  const plan::ValuePlan& plan = k_.in.schedule.values[value.index()];
   s.shared = plan.memory.has_value();
   if (s.shared) {
     s.place = {&*plan.memory, s.dims, index, s.row0, s.k0, index == 0 ? shape_.m : shape_.n};
-    s.memory = k_.names.values[static_cast<size_t>(value)];
+    s.memory = k_.names.values[value];
     s.value = value;
     s.slot = in_slot(k_, value, e_.const_int(0));
   } else {
@@ -122,8 +121,8 @@ ExprId GemmState::register_of(const Side& s, int64_t row, int64_t k) {
 
 void GemmState::begin_accumulators(int c, bool clear) {
   const ir::Region& r = tile_op_.operands[static_cast<size_t>(c)];
-  const int value = value_of(k_, r.buffer);
-  if (value < 0) return;
+  const ValueId value = value_of(k_, r.buffer);
+  if (!value.valid()) return;
   c_held_ = fragment_view(k_, value);
   c_dims_ = analysis::matrix_dims(k_.in.program, r, false);
   c_row0_ = k_.simplified(lower_expr(k_, r.offsets[static_cast<size_t>(c_dims_.row)]));

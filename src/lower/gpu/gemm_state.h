@@ -50,7 +50,7 @@ class GemmState {
     // shared
     OperandAddresses::Place place;
     MemoryId memory;
-    int value = -1;
+    ValueId value;
     ExprId slot;  // first element
     // in registers
     FragmentView held;
@@ -71,7 +71,7 @@ class GemmState {
 
   void place_operands(int a, int b);
   void mean_current_slots();
-  FragmentView operand_form(int value, int index);
+  FragmentView operand_form(ValueId value, int index);
   Side side(int operand, int index, int64_t tiles, ExprId warp_row);
 
   // ---- registers of fragments

@@ -12,8 +12,8 @@ namespace tilegen::lower {
 void begin_copies(LoweringContext& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
                   thread::Block& out) {
   for (const analysis::OpAccess& a : op.accesses) {
-    if (a.value < 0 || k.forms.copies.count(a.value)) continue;
-    const plan::ValuePlan& value = k.in.schedule.values[static_cast<size_t>(a.value)];
+    if (!a.value.valid() || k.forms.copies.count(a.value)) continue;
+    const plan::ValuePlan& value = k.in.schedule.values[a.value.index()];
     if (!value.fragment || std::find(plan.through_memory.begin(), plan.through_memory.end(), value.value) ==
                                plan.through_memory.end())
       continue;
@@ -28,7 +28,7 @@ void begin_copies(LoweringContext& k, const analysis::KernelOp& op, const plan::
 }
 
 void end_copies(LoweringContext& k, const analysis::KernelOp& op, thread::Block& out) {
-  const std::map<int, OperandForms::Copy> copies = std::move(k.forms.copies);
+  const std::map<ValueId, OperandForms::Copy> copies = std::move(k.forms.copies);
   k.forms.copies.clear();
   for (const auto& [value, copy] : copies) {
     const bool written =

@@ -22,7 +22,7 @@ namespace {
 
 class OperandTranspose {
  public:
-  OperandTranspose(LoweringContext& k, const std::string& path, int index, int value,
+  OperandTranspose(LoweringContext& k, const std::string& path, int index, ValueId value,
                    const analysis::MatrixDims& dims, const TransposedOperand& to, thread::Block& out)
       : k_(k),
         e_(k.out.exprs),
@@ -31,8 +31,8 @@ class OperandTranspose {
         value_(value),
         dims_(dims),
         to_(to),
-        from_(k.names.values[static_cast<size_t>(value)]),
-        lies_(*k.in.schedule.values[static_cast<size_t>(value)].memory),
+        from_(k.names.values[value]),
+        lies_(*k.in.schedule.values[value.index()].memory),
         out_(out) {}
 
   void run() {
@@ -162,7 +162,8 @@ class OperandTranspose {
   LoweringContext& k_;
   ir::ExprPool& e_;
   const std::string& path_;
-  const int index_, value_;
+  const int index_;
+  const ValueId value_;
   const analysis::MatrixDims dims_;
   const TransposedOperand& to_;
   const MemoryId from_;
@@ -179,8 +180,8 @@ TransposedOperand transpose_operand(LoweringContext& k, const analysis::KernelOp
                                     int64_t part, thread::Block& out) {
   TransposedOperand transposed;
   const ir::Region& r = tile_op.operands[static_cast<size_t>(index)];
-  const int value = value_of(k, r.buffer);
-  if (value < 0 || !k.in.schedule.values[static_cast<size_t>(value)].memory) return transposed;
+  const ValueId value = value_of(k, r.buffer);
+  if (!value.valid() || !k.in.schedule.values[value.index()].memory) return transposed;
   const analysis::MatrixDims dims = analysis::matrix_dims(
       k.in.program, r, tile_op.flag(index == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
   if (!analysis::needs_k_major_copy(atom, dims, index)) return transposed;

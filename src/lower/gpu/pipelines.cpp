@@ -25,10 +25,10 @@ using expand::Transport;
 namespace {
 
 const PipelineBarriers& pipeline_of(const LoweringContext& k, const analysis::KernelOp& copy) {
-  const size_t number = static_cast<size_t>(&copy - k.in.ops.ops.data());
+  const OpId id = k.in.ops.id_of(copy);
   return *std::find_if(k.role.pipelines.begin(), k.role.pipelines.end(), [&](const PipelineBarriers& line) {
     const auto& copies = line.pipeline->copies;
-    return std::find(copies.begin(), copies.end(), number) != copies.end();
+    return std::find(copies.begin(), copies.end(), id) != copies.end();
   });
 }
 
@@ -57,19 +57,15 @@ void declare_pipelines(LoweringContext& k) {
     k.out.barriers.push_back({p.name + ".full", p.slots, 1, place->offset});
     line.empty = static_cast<int>(k.out.barriers.size());
     line.shared = std::any_of(p.copies.begin(), p.copies.end(),
-                              [&](size_t copy) { return shared_rows_of(k, k.in.ops.ops[copy]) > 0; });
+                              [&](OpId copy) { return shared_rows_of(k, k.in.ops.ops[copy]) > 0; });
     k.out.barriers.push_back({p.name + ".empty", p.slots, warpgroups * (line.shared ? k.cluster_blocks() : 1),
                               place->offset + k.in.target.transaction_barrier_bytes * p.slots});
-    for (int v : p.values) {
-      thread::Memory& m = k.out.memories[k.names.values[static_cast<size_t>(v)].value];
-      m.alignment = k.in.target.tensor_tile_alignment;
-    }
+    for (ValueId v : p.values)
+      k.out.memories[k.names.values[v].value].alignment = k.in.target.tensor_tile_alignment;
     k.role.pipelines.back() = line;
   }
-  for (const analysis::ThreadWrittenOperand& w : k.in.scheduled.written) {
-    thread::Memory& m = k.out.memories[k.names.values[static_cast<size_t>(w.value)].value];
-    m.alignment = k.in.target.tensor_tile_alignment;
-  }
+  for (const analysis::ThreadWrittenOperand& w : k.in.scheduled.written)
+    k.out.memories[k.names.values[w.value].value].alignment = k.in.target.tensor_tile_alignment;
 }
 
 ExprId pipeline_slot(LoweringContext& k, const PipelineBarriers& line, ExprId count) {
@@ -91,7 +87,7 @@ void ScheduledLowering::lower(const expand::Acquire& s, thread::Block& out) {
   const PipelineBarriers& line = k_.role.pipelines[static_cast<size_t>(s.pipeline)];
   const ExprId uses = uses_before(k_, line), slot = pipeline_slot(k_, line, uses);
   int64_t bytes = 0;
-  for (size_t copy : line.pipeline->copies) bytes += tensor_load_bytes(k_, k_.in.ops.ops[copy]);
+  for (OpId copy : line.pipeline->copies) bytes += tensor_load_bytes(k_, k_.in.ops.ops[copy]);
   const std::string& origin = k_.in.ops.ops[line.pipeline->copies.front()].path;
   const ExprId parity = k_.simplified(e_.sub(e_.const_int(1), pipeline_parity(k_, line, uses)));
   out.push_back(k_.out.add(thread::TransactionWait{line.empty, slot, parity}, origin));
@@ -114,7 +110,7 @@ void ScheduledLowering::lower(const expand::Wait& s, thread::Block& out) {
   const PipelineBarriers& line = k_.role.pipelines[static_cast<size_t>(s.pipeline)];
   const ExprId number = use_number(line, s.at);
   if (!line.pipeline->loop.valid() && line.pipeline->slots > 1)
-    for (int v : line.pipeline->values) k_.names.slots[v] = pipeline_slot(k_, line, number);
+    for (ValueId v : line.pipeline->values) k_.names.slots[v] = pipeline_slot(k_, line, number);
   thread::TransactionWait wait{line.full, pipeline_slot(k_, line, number), pipeline_parity(k_, line, number),
                                ExprId()};
   if (s.peeked) {
@@ -159,15 +155,14 @@ MemoryId ScheduledLowering::registers_at(const expand::ValueAt& v) {
   for (const PipelineBarriers& line : k_.role.pipelines)
     if (line.pipeline->transport == Transport::registers && line.pipeline->values.count(v.value))
       return registers_of(v.value, pipeline_slot(k_, line, number_of(v.at)));
-  return k_.names.values[static_cast<size_t>(v.value)];
+  return k_.names.values[v.value];
 }
 
 void ScheduledLowering::lower(const expand::Await& s, thread::Block& out) {
   thread::WarpgroupWait wait{s.pending, {}};
   for (const expand::ValueAt& v : s.values)
-    wait.registers.push_back(v.at.from == expand::Iteration::From::none
-                                 ? k_.names.values[static_cast<size_t>(v.value)]
-                                 : registers_at(v));
+    wait.registers.push_back(v.at.from == expand::Iteration::From::none ? k_.names.values[v.value]
+                                                                        : registers_at(v));
   wait.after_work = s.after_work;
   emit(std::move(wait), out);
 }

@@ -22,21 +22,20 @@ bool in_thread_registers(LoweringContext& k, ir::BufferId buffer) {
   const ir::MemScope scope = k.in.program.buffer(buffer).scope;
   if (k.in.target.addressable_registers() || scope == ir::MemScope::global || scope == ir::MemScope::shared)
     return false;
-  const int v = value_of(k, buffer);
-  return v < 0 || k.plan_of_value(v).fragment.has_value();
+  const ValueId v = value_of(k, buffer);
+  return !v.valid() || k.plan_of_value(v).fragment.has_value();
 }
 
-FragmentView fragment_view(LoweringContext& k, int value) {
+FragmentView fragment_view(LoweringContext& k, ValueId value) {
   if (auto it = k.forms.converted.find(value); it != k.forms.converted.end()) return it->second;
-  return {k.names.values[static_cast<size_t>(value)],
-          &*k.in.schedule.values[static_cast<size_t>(value)].fragment};
+  return {k.names.values[value], &*k.in.schedule.values[value.index()].fragment};
 }
 
 ExprId some_factor_is_not_one(LoweringContext& k, const analysis::KernelOp& op, const std::string& factors) {
   ir::ExprPool& e = k.out.exprs;
   ExprId some;
   for (const analysis::OpAccess& a : op.accesses) {
-    if (some || a.value < 0 || k.in.ops.values[static_cast<size_t>(a.value)].name != factors) continue;
+    if (some || !a.value.valid() || k.in.ops.values[a.value].name != factors) continue;
     const FragmentView f = fragment_view(k, a.value);
     const ir::DType type = k.out.memory(f.memory).type;
     for (int64_t r = 0; r < f.fragment->registers(); ++r) {
@@ -87,7 +86,7 @@ void clear_unheld(LoweringContext& k, const FragmentView& h, thread::Block& out,
   out.push_back(k.out.add(thread::Loop{var, extent, thread::LoopForm::unrolled, {store}}, origin));
 }
 
-bool overwrites(const LoweringContext& k, const analysis::KernelOp& op, int value) {
+bool overwrites(const LoweringContext& k, const analysis::KernelOp& op, ValueId value) {
   const auto* tile_op = k.in.program.as<ir::TileOp>(op.stmt);
   return tile_op && std::all_of(op.accesses.begin(), op.accesses.end(), [&](const analysis::OpAccess& a) {
            return a.value != value || (a.write && !a.read &&
@@ -96,15 +95,15 @@ bool overwrites(const LoweringContext& k, const analysis::KernelOp& op, int valu
          });
 }
 
-std::set<int> moved_unwritten(const LoweringContext& k) {
-  std::set<int> moved;
+std::set<ValueId> moved_unwritten(const LoweringContext& k) {
+  std::set<ValueId> moved;
   for (const analysis::KernelOp& op : k.in.ops.ops) {
     for (const auto& c : analysis::conversions_of(k.in.program, k.in.ops, op, k.in.schedule.values,
                                                   k.in.schedule.conversions))
       if (c.before) moved.insert(c.value);
     const plan::OpPlan* plan = plan::find_op(k.in.schedule, op.path);
     for (const analysis::OpAccess& a : op.accesses)
-      if (a.value >= 0 && plan && !plan->through_memory.empty()) moved.insert(a.value);
+      if (a.value.valid() && plan && !plan->through_memory.empty()) moved.insert(a.value);
   }
   for (const analysis::CarriedSums& sums : k.in.scheduled.carried)
     moved.insert(sums.split.begin(), sums.split.end());

@@ -14,7 +14,7 @@ MemoryId add_registers(LoweringContext& k, const std::string& name, ir::DType ty
 // What the op being lowered means by the buffer is spread over the threads' registers.
 bool in_thread_registers(LoweringContext& k, ir::BufferId buffer);
 // The value as the op being lowered has it.
-FragmentView fragment_view(LoweringContext& k, int value);
+FragmentView fragment_view(LoweringContext& k, analysis::ValueId value);
 ExprId load_register(LoweringContext& k, const FragmentView& from, std::span<const ExprId> indices);
 // memory[register of the element] = value where `predicate` holds (invalid: always).
 void store_register(LoweringContext& k, const FragmentView& to, std::span<const ExprId> indices, ExprId value,
@@ -35,10 +35,10 @@ ExprId holds(LoweringContext& k, const layout::Fragment& f, std::span<const Expr
 void clear_unheld(LoweringContext& k, const FragmentView& h, thread::Block& out, const std::string& origin,
                   bool all = false);
 // The op writes all of the value and reads nothing of it.
-bool overwrites(const LoweringContext& k, const analysis::KernelOp& op, int value);
+bool overwrites(const LoweringContext& k, const analysis::KernelOp& op, analysis::ValueId value);
 // Values that are moved as a whole to another layout, to memory or into parts, with nothing that must have
 // written them before.
-std::set<int> moved_unwritten(const LoweringContext& k);
+std::set<analysis::ValueId> moved_unwritten(const LoweringContext& k);
 // Of those that the thread has: for an op that multiplies by them.
 ExprId some_factor_is_not_one(LoweringContext& k, const analysis::KernelOp& op, const std::string& factors);
 

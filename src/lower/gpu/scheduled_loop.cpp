@@ -28,7 +28,7 @@ void ScheduledLowering::lower(const expand::Pipelined& s, thread::Block& out) {
   else if (k_.role.iteration_counts)
     scope.filled = repeated(k_, k_.role.iteration_counts, extent);
   if (int64_t trips = 0; !scope.fed && e_.is_const_int(extent, &trips) && trips <= 0) return;
-  const std::map<int, ExprId> slots = k_.names.slots;
+  const std::map<ValueId, ExprId> slots = k_.names.slots;
   LoopScope* const around = std::exchange(scope_, &scope);
   lower(s.body, out);
   scope_ = around;
@@ -54,9 +54,9 @@ void ScheduledLowering::enter(ExprId iteration) {
     const ExprId slot = pipeline_slot(
         k_, line,
         anew || line.pipeline->transport == Transport::registers ? iteration : k_.role.iteration_counts);
-    for (int v : line.pipeline->values) {
+    for (ValueId v : line.pipeline->values) {
       if (line.pipeline->transport == Transport::registers)
-        k_.names.values[static_cast<size_t>(v)] = registers_of(v, slot);
+        k_.names.values[v] = registers_of(v, slot);
       else
         k_.names.slots[v] = slot;
     }
@@ -64,14 +64,14 @@ void ScheduledLowering::enter(ExprId iteration) {
 }
 
 // Registers have no address: the slot is known here.
-MemoryId ScheduledLowering::registers_of(int value, ExprId slot) {
+MemoryId ScheduledLowering::registers_of(ValueId value, ExprId slot) {
   int64_t known = 0;
   if (!e_.is_const_int(slot, &known)) {
     k_.fail(DiagCode::internal_error, scope_->origin,
-            "a slot of '" + k_.in.schedule.values[static_cast<size_t>(value)].value +
+            "a slot of '" + k_.in.schedule.values[value.index()].value +
                 "' in registers depends on the iteration",
             "report this program");
-    return k_.names.values[static_cast<size_t>(value)];
+    return k_.names.values[value];
   }
   return k_.names.register_slots.at(value)[static_cast<size_t>(known)];
 }
@@ -89,8 +89,8 @@ void ScheduledLowering::lower(const expand::At& s, thread::Block& out) {
   }
   auto mark = k_.ctx.mark();
   if (exists) k_.ctx.assume(exists);
-  const std::map<int, ExprId> slots = k_.names.slots;
-  const std::vector<MemoryId> values = k_.names.values;
+  const std::map<ValueId, ExprId> slots = k_.names.slots;
+  const IdVector<ValueId, MemoryId> values = k_.names.values;
   const ExprId executions = k_.role.iteration_counts;
   const ir::VarId var = scope_->loop->vars[0];
   const auto outer = k_.names.vars.find(var);

@@ -17,7 +17,7 @@ void OpLowering::store_matrices(int operand) {
   const ir::Region &from = tile_op_->operands[static_cast<size_t>(1 - operand)],
                    &to = tile_op_->operands[static_cast<size_t>(operand)];
   const ir::DType type = k_.in.program.buffer(to.buffer).type;
-  const int value = value_of(k_, to.buffer), source = value_of(k_, from.buffer);
+  const ValueId value = value_of(k_, to.buffer), source = value_of(k_, from.buffer);
   const FragmentView held = fragment_view(k_, source);
   const auto& memory = k_.plan_of_value(value).memory;
   constexpr int64_t kRun = target::kMatrixRowBytes / 2;  // elements

@@ -125,18 +125,17 @@ std::vector<ExprId> box_coordinates(LoweringContext& k, const std::vector<ExprId
 int64_t tensor_load_bytes(const LoweringContext& k, const analysis::KernelOp& op) {
   for (const analysis::OpAccess& a : op.accesses)
     if (a.write)
-      return k.in.schedule.values[static_cast<size_t>(a.value)].memory->output_extent(0) *
-             ir::dtype_bytes(k.out.memory(k.names.values[static_cast<size_t>(a.value)]).type);
+      return k.in.schedule.values[a.value.index()].memory->output_extent(0) *
+             ir::dtype_bytes(k.out.memory(k.names.values[a.value]).type);
   return 0;
 }
 
 int64_t shared_rows_of(const LoweringContext& k, const analysis::KernelOp& op) {
   if (k.cluster_blocks() == 1) return 0;
   for (const analysis::OpAccess& a : op.accesses)
-    if (a.write && a.value >= 0 && k.in.schedule.values[static_cast<size_t>(a.value)].memory)
+    if (a.write && a.value.valid() && k.in.schedule.values[a.value.index()].memory)
       return analysis::shared_rows(k.in.program, k.in.kernel, op,
-                                   *k.in.schedule.values[static_cast<size_t>(a.value)].memory,
-                                   *k.in.schedule.cluster);
+                                   *k.in.schedule.values[a.value.index()].memory, *k.in.schedule.cluster);
   return 0;
 }
 
@@ -144,11 +143,11 @@ int64_t shared_rows_of(const LoweringContext& k, const analysis::KernelOp& op) {
 void tensor_loads(LoweringContext& k, const analysis::KernelOp& op, const PipelineBarriers& line, ExprId slot,
                   thread::Block& out) {
   ir::ExprPool& e = k.out.exprs;
-  int value = -1;
+  ValueId value;
   for (const analysis::OpAccess& a : op.accesses)
     if (a.write) value = a.value;
   const int64_t share = shared_rows_of(k, op);
-  const auto boxes = tensor_boxes(k, op, *k.in.schedule.values[static_cast<size_t>(value)].memory, share);
+  const auto boxes = tensor_boxes(k, op, *k.in.schedule.values[value.index()].memory, share);
   if (!boxes) return;
   const layout::TensorTile& tile = boxes->tile;
   k.names.slots[value] = slot;
@@ -160,7 +159,7 @@ void tensor_loads(LoweringContext& k, const analysis::KernelOp& op, const Pipeli
       load.coordinates =
           box_coordinates(k, boxes->origin, boxes->dims, e.add(first, e.const_int(row * tile.rows)),
                           e.const_int(column * tile.inner));
-      load.dst = k.names.values[static_cast<size_t>(value)];
+      load.dst = k.names.values[value];
       load.dst_index = in_slot(
           k, value,
           e.add(e.mul(first, tile.inner), e.const_int(row * tile.row_stride + column * tile.column_stride)));
@@ -175,11 +174,11 @@ void tensor_loads(LoweringContext& k, const analysis::KernelOp& op, const Pipeli
 // overwrites the tile waits until the engine has read it (expand/expand_kernel.cpp).
 void store_tile(LoweringContext& k, const analysis::KernelOp& op, thread::Block& out) {
   ir::ExprPool& e = k.out.exprs;
-  const int value = op.accesses.front().value;
-  const auto boxes = tensor_boxes(k, op, *k.in.schedule.values[static_cast<size_t>(value)].memory, 0);
+  const ValueId value = op.accesses.front().value;
+  const auto boxes = tensor_boxes(k, op, *k.in.schedule.values[value.index()].memory, 0);
   if (!boxes) return;
   const layout::TensorTile& tile = boxes->tile;
-  const MemoryId memory = k.names.values[static_cast<size_t>(value)];
+  const MemoryId memory = k.names.values[value];
   thread::Memory& bytes = k.out.memories[memory.value];
   bytes.alignment = std::max<int64_t>(bytes.alignment, k.in.target.tensor_tile_alignment);
   out.push_back(k.out.add(thread::ProxyFence{}, op.path));

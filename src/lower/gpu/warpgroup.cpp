@@ -46,8 +46,8 @@ class WarpgroupGemm {
                   right = swapped_ ? operand(a, 1) : operand(b, 1);
     if (k_.failed()) return;
     const ir::Region& sum = tile_op_.operands[static_cast<size_t>(c)];
-    const int value = value_of(k_, sum.buffer);
-    if (value < 0) return;
+    const ValueId value = value_of(k_, sum.buffer);
+    if (!value.valid()) return;
     sum_ = fragment_view(k_, value);
     clear = clear || k_.role.products_overwrite;
     if (shape_.promote) return promoted(left, right, clear);
@@ -78,10 +78,10 @@ class WarpgroupGemm {
     const bool transpose =
         tile_op_.flag(index == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
     Operand o;
-    const int value = value_of(k_, r.buffer);
-    if (value < 0) return o;
-    const plan::ValuePlan& plan = k_.in.schedule.values[static_cast<size_t>(value)];
-    o.memory = k_.names.values[static_cast<size_t>(value)];
+    const ValueId value = value_of(k_, r.buffer);
+    if (!value.valid()) return o;
+    const plan::ValuePlan& plan = k_.in.schedule.values[value.index()];
+    o.memory = k_.names.values[value];
     o.shared = plan.memory.has_value();
     if (!o.shared) {
       o.held = fragment_view(k_, value);

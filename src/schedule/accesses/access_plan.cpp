@@ -5,6 +5,7 @@
 namespace tilegen::schedule {
 
 using analysis::KernelOp;
+using analysis::OpId;
 using plan::Engine;
 
 namespace {
@@ -118,8 +119,7 @@ class AccessPlanner {
     }
     const int64_t width = facts_.wide.count(plan_.vector) || by_copies() ? plan_.vector : 1;
     const bool edge_walk = !by_copies() && plan_.full_tile_version.value_or(false);
-    if (copies(width) > kMaxCopies || (edge_walk && copies(1) > kMaxCopies))
-      plan_.unroll = kMaxCopies;
+    if (copies(width) > kMaxCopies || (edge_walk && copies(1) > kMaxCopies)) plan_.unroll = kMaxCopies;
   }
 
   bool fits(int64_t operations, const char* what) {
@@ -157,8 +157,8 @@ Checked plan_accesses(const analysis::KernelOps& ops, const plan::AccessFacts& f
                       const plan::KernelSchedule* given, bool must_hold, plan::KernelSchedule& s,
                       bool& engines_changed) {
   engines_changed = false;
-  for (size_t i = 0; i < ops.ops.size(); ++i) {
-    plan::OpPlan& plan = s.ops[i];
+  for (OpId i : ops.ops.ids()) {
+    plan::OpPlan& plan = s.ops[i.index()];
     const auto own = facts.find(plan.op);
     const plan::OpAccessFacts nothing;
     const auto engine = plan.engine;

@@ -122,7 +122,7 @@ class AssumptionPlanner {
     std::map<ir::BufferId, int64_t> widest;
     const auto tensor = [&](ir::BufferId b) { return p_.buffer(b).scope == ir::MemScope::global; };
     for (const KernelOp& op : ops_.ops) {
-      const plan::OpPlan& plan = s.ops[static_cast<size_t>(&op - ops_.ops.data())];
+      const plan::OpPlan& plan = s.ops[ops_.id_of(op).index()];
       // The copy engine wants bases and pitches in units.
       if (plan.engine == plan::Engine::tensor_copy)
         for (const analysis::OpAccess& a : op.accesses)

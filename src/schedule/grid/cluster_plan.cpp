@@ -14,20 +14,22 @@
 
 namespace tilegen::schedule {
 
+using analysis::OpId;
+
 namespace {
 
 constexpr double kWorthwhile = 0.95;  // of the time without a cluster
 
-int written_value(const analysis::KernelOp& op) {
+analysis::ValueId written_value(const analysis::KernelOp& op) {
   for (const analysis::OpAccess& a : op.accesses)
     if (a.write) return a.value;
-  return -1;
+  return {};
 }
 
 class ClusterPlanner {
  public:
   ClusterPlanner(const ir::Program& p, const ir::Kernel& kernel, const analysis::KernelOps& ops,
-                 const target::Target& t, const std::set<size_t>& produced, const infer::InferResult& layouts)
+                 const target::Target& t, const std::set<OpId>& produced, const infer::InferResult& layouts)
       : p_(p),
         kernel_(kernel),
         tree_(p, kernel),
@@ -39,7 +41,7 @@ class ClusterPlanner {
   // Why blocks of a kernel whose tiles come by tensor copies cannot make up clusters; empty when they can.
   std::string refusal() const {
     if (produced_.empty()) return "no tile comes by tensor copies";
-    for (size_t op : produced_) {
+    for (OpId op : produced_) {
       if (analysis::in_branch(p_, kernel_, ops_.ops[op].stmt)) return "blocks have different amounts of work";
       for (ir::StmtId id : tree_.around(ops_.ops[op].stmt))
         if (const auto* loop = p_.as<ir::Loop>(id); loop && analysis::varies_by_block(p_, kernel_, *loop))
@@ -49,7 +51,7 @@ class ClusterPlanner {
   }
 
   int64_t shared_tiles(const plan::ClusterPlan& cluster) const {
-    return std::count_if(produced_.begin(), produced_.end(), [&](size_t op) {
+    return std::count_if(produced_.begin(), produced_.end(), [&](OpId op) {
       const plan::ValuePlan& v = tile_of(op);
       return v.memory && analysis::shared_rows(p_, kernel_, ops_.ops[op], *v.memory, cluster) > 0;
     });
@@ -59,7 +61,7 @@ class ClusterPlanner {
   plan::ClusterPlan best() const {
     plan::ClusterPlan best;
     const auto work = known_work();
-    const auto inside = [&](size_t op) { return begins_inside_lines(ops_.ops[op]); };
+    const auto inside = [&](OpId op) { return begins_inside_lines(ops_.ops[op]); };
     if (!work || std::none_of(produced_.begin(), produced_.end(), inside)) return best;
     const double alone = cycles(*work, {});
     double least = alone * kWorthwhile;
@@ -85,9 +87,7 @@ class ClusterPlanner {
     std::vector<int64_t> grid;
   };
 
-  const plan::ValuePlan& tile_of(size_t op) const {
-    return layouts_.values[static_cast<size_t>(written_value(ops_.ops[op]))];
-  }
+  const plan::ValuePlan& tile_of(OpId op) const { return layouts_.values[written_value(ops_.ops[op])]; }
 
   static std::string hundreds(double cycles) {
     return std::to_string(static_cast<int64_t>(cycles / 100) * 100);
@@ -99,7 +99,7 @@ class ClusterPlanner {
     for (ir::StmtId id : kernel_.body)
       if (const auto* l = p_.as<ir::Loop>(id);
           l &&
-          std::all_of(produced_.begin(), produced_.end(), [&](size_t op) { return fills(*l, ops_.ops[op]); }))
+          std::all_of(produced_.begin(), produced_.end(), [&](OpId op) { return fills(*l, ops_.ops[op]); }))
         loop = l;
     Work work;
     if (!loop || loop->extents.size() != 1 || !p_.exprs.is_const_int(loop->extents[0], &work.steps))
@@ -108,7 +108,7 @@ class ClusterPlanner {
       work.grid.push_back(0);
       if (!p_.exprs.is_const_int(extent, &work.grid.back())) return std::nullopt;
     }
-    for (size_t i = 0; i < ops_.ops.size(); ++i) {
+    for (OpId i : ops_.ops.ids()) {
       const auto* op = p_.as<ir::TileOp>(ops_.ops[i].stmt);
       if (!op || ops_.ops[i].form != analysis::OpForm::contraction || !fills(*loop, ops_.ops[i])) continue;
       const auto atom = target::find_warpgroup_atom(target_, layouts_.ops[i].atom);
@@ -123,7 +123,7 @@ class ClusterPlanner {
   // Of the blocks that one multiprocessor walks.
   double cycles(const Work& work, const plan::ClusterPlan& cluster) const {
     double bytes = 0;
-    for (size_t op : produced_) {
+    for (OpId op : produced_) {
       const double part =
           cluster.blocks > 1 && tile_of(op).memory &&
                   analysis::shared_rows(p_, kernel_, ops_.ops[op], *tile_of(op).memory, cluster) > 0
@@ -189,7 +189,7 @@ class ClusterPlanner {
   const analysis::BlockTree tree_;
   const analysis::KernelOps& ops_;
   const target::Target& target_;
-  const std::set<size_t>& produced_;
+  const std::set<OpId>& produced_;
   const infer::InferResult& layouts_;
 };
 
@@ -197,7 +197,7 @@ class ClusterPlanner {
 
 Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel& kernel,
                                          const analysis::KernelOps& ops, const target::Target& t,
-                                         const std::set<size_t>& produced, const infer::InferResult& layouts,
+                                         const std::set<OpId>& produced, const infer::InferResult& layouts,
                                          bool producer, const plan::KernelSchedule* given) {
   const ClusterPlanner planner(p, kernel, ops, t, produced, layouts);
   if (given && given->cluster && !given->cluster->along.empty() &&

@@ -24,7 +24,8 @@ namespace tilegen::schedule {
 // `produced`: the copies that fill pipelines.
 Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel& kernel,
                                          const analysis::KernelOps& ops, const target::Target& t,
-                                         const std::set<size_t>& produced, const infer::InferResult& layouts,
-                                         bool producer, const plan::KernelSchedule* given);
+                                         const std::set<analysis::OpId>& produced,
+                                         const infer::InferResult& layouts, bool producer,
+                                         const plan::KernelSchedule* given);
 
 }  // namespace tilegen::schedule

@@ -7,6 +7,8 @@
 
 namespace tilegen::schedule {
 
+using analysis::ValueId;
+
 namespace {
 
 // Addresses, conditions and what an expression is computed through; what any kernel may have; and the values
@@ -19,19 +21,20 @@ int64_t words(int64_t elements, ir::DType type) { return ceil_div(elements * ir:
 int64_t value_words(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                     const plan::KernelSchedule& s) {
   int64_t sum = 0;
-  for (size_t v = 0; v < s.values.size(); ++v)
-    if (s.values[v].fragment)
-      sum += words(s.values[v].fragment->registers(), p.buffer(ops.values[v].buffer).type);
+  const analysis::ValuePlans values = s.values;
+  for (ValueId v : values.ids())
+    if (values[v].fragment)
+      sum += words(values[v].fragment->registers(), p.buffer(ops.values[v].buffer).type);
   for (const analysis::KernelOp& op : ops.ops) {
-    const plan::OpPlan& plan = s.ops[static_cast<size_t>(&op - ops.ops.data())];
-    for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, s.values, s.conversions))
-      sum += words(c.form.registers(), p.buffer(ops.values[static_cast<size_t>(c.value)].buffer).type);
+    const plan::OpPlan& plan = s.ops[ops.id_of(op).index()];
+    for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, values, s.conversions))
+      sum += words(c.form.registers(), p.buffer(ops.values[c.value].buffer).type);
     if (op.scan && plan.iteration)
       sum += words(2 * plan.iteration->registers(), p.buffer(op.accesses.back().buffer).type);
     const auto* reduce = p.as<ir::TileOp>(op.stmt);
     if (op.form != analysis::OpForm::reduction || !reduce || !plan.iteration) continue;
     const int axis = ops::layout_rule(*reduce).reduction->axis;
-    const plan::ValuePlan& result = s.values[static_cast<size_t>(op.accesses[1].value)];
+    const plan::ValuePlan& result = values[op.accesses[1].value];
     const bool fetched = analysis::reduction_exchange(p, op, *plan.iteration, result, t).through_scratch;
     sum += words(plan.iteration->reduce(axis, true).registers() * std::max<int64_t>(plan.chains, 1) + fetched,
                  p.buffer(reduce->operands[1].buffer).type);

@@ -9,6 +9,8 @@
 
 namespace tilegen::schedule {
 
+using analysis::ValueId;
+
 namespace {
 
 constexpr int64_t kOtherRegisters = 32;  // addresses, barriers, loop counters
@@ -149,13 +151,12 @@ bool reads_elements(const ir::Program& p, const analysis::KernelOp& op) {
 
 }  // namespace
 
-int64_t registers_needed(const ir::Program& p, const analysis::KernelOps& ops,
-                         const std::vector<plan::ValuePlan>& values) {
+int64_t registers_needed(const ir::Program& p, const analysis::KernelOps& ops, analysis::ValuePlans values) {
   int64_t needed = kOtherRegisters;
   if (std::any_of(ops.ops.begin(), ops.ops.end(),
                   [&](const analysis::KernelOp& op) { return reads_elements(p, op); }))
     needed += kLoadsInFlight;
-  for (size_t v = 0; v < values.size(); ++v)
+  for (ValueId v : values.ids())
     if (values[v].fragment)
       needed += ceil_div(values[v].fragment->registers() * std::max<int64_t>(1, values[v].slots) *
                              ir::dtype_bytes(p.buffer(ops.values[v].buffer).type),

@@ -15,8 +15,7 @@
 namespace tilegen::schedule {
 
 // 32-bit registers a computing thread needs for the fragments it holds and what goes with them.
-int64_t registers_needed(const ir::Program& p, const analysis::KernelOps& ops,
-                         const std::vector<plan::ValuePlan>& values);
+int64_t registers_needed(const ir::Program& p, const analysis::KernelOps& ops, analysis::ValuePlans values);
 
 // `produced`: the copies that fill each pipeline, in program order.
 Expected<std::vector<plan::RolePlan>> plan_roles(const ir::Kernel& kernel, const target::Target& t,

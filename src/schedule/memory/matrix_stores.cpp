@@ -8,6 +8,7 @@
 namespace tilegen::schedule {
 
 using analysis::KernelOp;
+using analysis::ValueId;
 using layout::Digit;
 using layout::Fragment;
 using layout::Layout;
@@ -59,7 +60,7 @@ bool is_whole(const ir::Program& p, const ir::Region& r) {
 }  // namespace
 
 bool can_store_matrices(const ir::Program& p, const analysis::KernelOps& ops, const KernelOp& op,
-                        const target::Target& t, const std::vector<plan::ValuePlan>& values,
+                        const target::Target& t, analysis::ValuePlans values,
                         const std::vector<plan::ConversionPlan>& conversions, const plan::OpPlan& plan) {
   if (!t.store_matrix) return false;
   const auto* copy = p.as<ir::TileOp>(op.stmt);
@@ -70,10 +71,10 @@ bool can_store_matrices(const ir::Program& p, const analysis::KernelOps& ops, co
   if (ir::dtype_bytes(p.buffer(to.buffer).type) != 2 || p.buffer(to.buffer).scope != ir::MemScope::shared ||
       p.buffer(from.buffer).scope == ir::MemScope::global || !is_whole(p, from) || !is_whole(p, to))
     return false;
-  const int source = ops.value_of(op, from.buffer), value = ops.value_of(op, to.buffer);
-  if (source < 0 || value < 0) return false;
-  const plan::ValuePlan& held = values[static_cast<size_t>(source)];
-  const auto& tile = values[static_cast<size_t>(value)].memory;
+  const ValueId source = ops.value_of(op, from.buffer), value = ops.value_of(op, to.buffer);
+  if (!source.valid() || !value.valid()) return false;
+  const plan::ValuePlan& held = values[source];
+  const auto& tile = values[value].memory;
   const bool in_memory = std::count(plan.through_memory.begin(), plan.through_memory.end(), held.value) > 0;
   if (!held.fragment || in_memory || !tile) return false;
   Fragment seen = *held.fragment;
@@ -86,7 +87,7 @@ void plan_matrix_stores(const ir::Program& p, const analysis::KernelOps& ops, co
                         const plan::KernelSchedule* given, plan::KernelSchedule& s) {
   if (!t.store_matrix) return;
   for (const KernelOp& op : ops.ops) {
-    plan::OpPlan& plan = s.ops[static_cast<size_t>(&op - ops.ops.data())];
+    plan::OpPlan& plan = s.ops[ops.id_of(op).index()];
     if (!can_store_matrices(p, ops, op, t, s.values, s.conversions, plan)) continue;
     const plan::OpPlan* own = given ? plan::find_op(*given, op.path) : nullptr;
     plan.matrix_stores = !own || own->matrix_stores.value_or(true);

@@ -17,7 +17,7 @@ namespace tilegen::schedule {
 
 // The copy may be done so, with the layouts as they are.
 bool can_store_matrices(const ir::Program& p, const analysis::KernelOps& ops, const analysis::KernelOp& op,
-                        const target::Target& t, const std::vector<plan::ValuePlan>& values,
+                        const target::Target& t, analysis::ValuePlans values,
                         const std::vector<plan::ConversionPlan>& conversions, const plan::OpPlan& plan);
 
 void plan_matrix_stores(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,

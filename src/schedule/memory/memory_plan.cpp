@@ -9,6 +9,8 @@
 
 namespace tilegen::schedule {
 
+using analysis::ValueId;
+
 namespace {
 
 // Host tiles of a power of two of bytes, one right after the other, would fall into the same cache sets.
@@ -55,10 +57,10 @@ int64_t value_alignment(const plan::ValuePlan& v, const target::Target& target) 
   return std::max<int64_t>(target.banks.row_bytes(), int64_t{1} << std::min(s.bits + s.base + s.shift, 10));
 }
 
-std::vector<int64_t> value_bytes(const ir::Program& p, const analysis::KernelOps& ops,
-                                 const std::vector<plan::ValuePlan>& values, const target::Target& target) {
-  std::vector<int64_t> bytes(values.size(), 0);
-  for (size_t v = 0; v < values.size(); ++v) {
+IdVector<ValueId, int64_t> value_bytes(const ir::Program& p, const analysis::KernelOps& ops,
+                                       analysis::ValuePlans values, const target::Target& target) {
+  IdVector<ValueId, int64_t> bytes(values.size(), 0);
+  for (ValueId v : values.ids()) {
     int64_t elements = 0;
     if (values[v].memory)
       elements = values[v].memory->output_extent(0);
@@ -70,15 +72,14 @@ std::vector<int64_t> value_bytes(const ir::Program& p, const analysis::KernelOps
 }
 
 std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
-                                           const std::vector<plan::ValuePlan>& values,
-                                           const std::vector<Scratch>& scratch, const target::Target& target,
-                                           const SharedReservations& engine) {
-  const std::vector<int64_t> bytes = value_bytes(p, ops, values, target);
+                                           analysis::ValuePlans values, const std::vector<Scratch>& scratch,
+                                           const target::Target& target, const SharedReservations& engine) {
+  const IdVector<ValueId, int64_t> bytes = value_bytes(p, ops, values, target);
   const analysis::Liveness liveness(p, kernel, ops);
   std::vector<Request> requests;
-  for (size_t v = 0; v < values.size(); ++v)
+  for (ValueId v : values.ids())
     if (bytes[v] > 0) {
-      const bool by_engine = engine.values.count(static_cast<int>(v)) > 0;
+      const bool by_engine = engine.values.count(v) > 0;
       const int64_t align = value_alignment(values[v], target);
       const ir::DType type = p.buffer(ops.values[v].buffer).type;
       const int64_t slot = values[v].memory ? plan::slot_elements(values[v], type, target.banks.row_bytes()) *
@@ -106,12 +107,9 @@ int64_t arena_bytes(const std::vector<plan::MemoryPlan>& plan) {
   return end;
 }
 
-Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, int kernel,
-                                                    const analysis::KernelOps& ops,
-                                                    const std::vector<plan::ValuePlan>& values,
-                                                    const std::vector<Scratch>& scratch,
-                                                    const target::Target& target,
-                                                    const SharedReservations& engine) {
+Expected<std::vector<plan::MemoryPlan>> plan_memory(
+    const ir::Program& p, int kernel, const analysis::KernelOps& ops, analysis::ValuePlans values,
+    const std::vector<Scratch>& scratch, const target::Target& target, const SharedReservations& engine) {
   std::vector<plan::MemoryPlan> plan = place_values(p, kernel, ops, values, scratch, target, engine);
   if (arena_bytes(plan) <= target.shared_bytes) return plan;
   auto largest =

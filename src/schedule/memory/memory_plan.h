@@ -12,8 +12,8 @@
 namespace tilegen::schedule {
 
 // Bytes of one slot of every value; 0 for values that live in registers.
-std::vector<int64_t> value_bytes(const ir::Program& p, const analysis::KernelOps& ops,
-                                 const std::vector<plan::ValuePlan>& values, const target::Target& target);
+IdVector<analysis::ValueId, int64_t> value_bytes(const ir::Program& p, const analysis::KernelOps& ops,
+                                                 analysis::ValuePlans values, const target::Target& target);
 
 // What the copy engine works on while threads do something else: it shares its place with nothing.
 struct Reservation {
@@ -22,8 +22,8 @@ struct Reservation {
   int64_t bytes = 0, align = 16;
 };
 struct SharedReservations {
-  std::set<int> values;               // tiles that tensor copies fill or empty: aligned for every swizzle
-  std::vector<Reservation> reserved;  // barriers, staged tiles
+  std::set<analysis::ValueId> values;  // tiles that tensor copies fill or empty: aligned for every swizzle
+  std::vector<Reservation> reserved;   // barriers, staged tiles
 };
 // Bytes to which a value's place is aligned; thread::Memory::alignment of a tile may say so.
 int64_t value_alignment(const plan::ValuePlan& v, const target::Target& target);
@@ -32,17 +32,14 @@ int64_t value_alignment(const plan::ValuePlan& v, const target::Target& target);
 // Offsets of all values and scratch slices. On GPUs what is not alive at the same time may lie in the same
 // place.
 std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
-                                           const std::vector<plan::ValuePlan>& values,
-                                           const std::vector<Scratch>& scratch, const target::Target& target,
+                                           analysis::ValuePlans values, const std::vector<Scratch>& scratch,
+                                           const target::Target& target,
                                            const SharedReservations& engine = {});
 int64_t arena_bytes(const std::vector<plan::MemoryPlan>& plan);
 
 // The same; refuses limit_memory when the target's shared memory is exceeded, naming the largest tile.
-Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, int kernel,
-                                                    const analysis::KernelOps& ops,
-                                                    const std::vector<plan::ValuePlan>& values,
-                                                    const std::vector<Scratch>& scratch,
-                                                    const target::Target& target,
-                                                    const SharedReservations& engine = {});
+Expected<std::vector<plan::MemoryPlan>> plan_memory(
+    const ir::Program& p, int kernel, const analysis::KernelOps& ops, analysis::ValuePlans values,
+    const std::vector<Scratch>& scratch, const target::Target& target, const SharedReservations& engine = {});
 
 }  // namespace tilegen::schedule

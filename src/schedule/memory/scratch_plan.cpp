@@ -9,9 +9,11 @@
 
 namespace tilegen::schedule {
 
+using analysis::OpId;
+using analysis::ValueId;
+
 std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
-                                  const std::vector<plan::ValuePlan>& values,
-                                  const std::vector<plan::OpPlan>& plans,
+                                  analysis::ValuePlans values, analysis::OpPlans plans,
                                   const std::vector<plan::ConversionPlan>& conversions,
                                   const target::Target& t) {
   std::vector<Scratch> list;
@@ -26,17 +28,17 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analys
   auto need = [&](const std::string& path, int64_t bytes) {
     need_slice({path, plan::Storage::scratch, path, ""}, bytes);
   };
-  auto type_of = [&](int v) { return p.buffer(ops.values[static_cast<size_t>(v)].buffer).type; };
-  auto value_bytes = [&](int v) {
-    const auto& shape = ops.values[static_cast<size_t>(v)].shape;
+  auto type_of = [&](ValueId v) { return p.buffer(ops.values[v].buffer).type; };
+  auto value_bytes = [&](ValueId v) {
+    const auto& shape = ops.values[v].shape;
     return analysis::exchange_layout(shape, type_of(v), t).output_extent(0) * ir::dtype_bytes(type_of(v));
   };
-  for (size_t i = 0; i < ops.ops.size(); ++i) {
+  for (OpId i : ops.ops.ids()) {
     const analysis::KernelOp& op = ops.ops[i];
-    std::map<int, plan::ValuePlan> copies;
+    std::map<ValueId, plan::ValuePlan> copies;
     for (const analysis::OpAccess& a : op.accesses) {
-      if (a.value < 0) continue;
-      const plan::ValuePlan& held = values[static_cast<size_t>(a.value)];
+      if (!a.value.valid()) continue;
+      const plan::ValuePlan& held = values[a.value];
       const auto& through = plans[i].through_memory;
       if (!held.fragment || std::find(through.begin(), through.end(), held.value) == through.end()) continue;
       copies[a.value] = analysis::copy_in_memory(held, type_of(a.value), t);
@@ -44,10 +46,9 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analys
     }
     const bool in_parts = plans[i].deferred_to && !plans[i].deferred_to->empty();  // below
     if (op.form == analysis::OpForm::reduction && plans[i].iteration && !in_parts) {
-      const int dst = op.accesses[1].value;
-      const auto x = analysis::reduction_exchange(
-          p, op, *plans[i].iteration, copies.count(dst) ? copies.at(dst) : values[static_cast<size_t>(dst)],
-          t);
+      const ValueId dst = op.accesses[1].value;
+      const auto x = analysis::reduction_exchange(p, op, *plans[i].iteration,
+                                                  copies.count(dst) ? copies.at(dst) : values[dst], t);
       need(op.path, x.scratch_elements() * ir::dtype_bytes(type_of(dst)));
       continue;  // the results go to dst's holders on the way
     }
@@ -58,7 +59,7 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analys
                         ir::dtype_bytes(type));
     }
     for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, values, conversions)) {
-      const layout::Fragment& held = *values[static_cast<size_t>(c.value)].fragment;
+      const layout::Fragment& held = *values[c.value].fragment;
       const auto bounces = [&](bool goes, layout::ConversionKind kind, const layout::Fragment& from,
                                const layout::Fragment& to) {
         return goes && analysis::planned_kind(kind, from, to, t, type_of(c.value)) ==
@@ -70,10 +71,9 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analys
   }
   const ir::KernelPaths paths(p, kernel);
   for (const analysis::CarriedSums& c : analysis::carried_sums(p, kernel, ops, plans)) {
-    const int dst = c.reduction->accesses[1].value;
-    const auto& iteration = *plans[static_cast<size_t>(c.reduction - ops.ops.data())].iteration;
-    const auto x =
-        analysis::reduction_exchange(p, *c.reduction, iteration, values[static_cast<size_t>(dst)], t);
+    const ValueId dst = c.reduction->accesses[1].value;
+    const auto& iteration = *plans[ops.id_of(*c.reduction)].iteration;
+    const auto x = analysis::reduction_exchange(p, *c.reduction, iteration, values[dst], t);
     need_slice({paths[c.loop.value], plan::Storage::scratch, c.reduction->path, ""},
                x.scratch_elements() * ir::dtype_bytes(type_of(dst)));
   }

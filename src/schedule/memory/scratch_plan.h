@@ -20,8 +20,7 @@ struct Scratch {
   int64_t bytes = 0;
 };
 std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
-                                  const std::vector<plan::ValuePlan>& values,
-                                  const std::vector<plan::OpPlan>& plans,
+                                  analysis::ValuePlans values, analysis::OpPlans plans,
                                   const std::vector<plan::ConversionPlan>& conversions,
                                   const target::Target& t);
 

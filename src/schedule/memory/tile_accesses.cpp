@@ -14,6 +14,8 @@
 namespace tilegen::schedule {
 
 using analysis::KernelOp;
+using analysis::OpId;
+using analysis::ValueId;
 using layout::Digit;
 using layout::Fragment;
 using layout::kRegister;
@@ -126,11 +128,11 @@ class Walk {
 
 class Collector {
  public:
-  Collector(const ir::Program& p, const analysis::KernelOps& ops, int value,
-            const std::vector<plan::ValuePlan>& values, const target::Target& t)
+  Collector(const ir::Program& p, const analysis::KernelOps& ops, ValueId value, analysis::ValuePlans values,
+            const target::Target& t)
       : p_(p), ops_(ops), value_(value), values_(values), target_(t) {
-    shape_ = ops.values[static_cast<size_t>(value)].shape;
-    buffer_ = ops.values[static_cast<size_t>(value)].buffer;
+    shape_ = ops.values[value].shape;
+    buffer_ = ops.values[value].buffer;
     most_ = std::max<int64_t>(1, t.vector_bytes / ir::dtype_bytes(p.buffer(buffer_).type));
   }
 
@@ -258,8 +260,8 @@ class Collector {
 
   // A copy or a fill. Of a part of a fragment every thread walks what it holds (lower/gpu_element.cpp).
   void regions(const KernelOp& op, const ir::TileOp& copy, const plan::OpPlan& plan) {
-    const int part = analysis::part_of_fragment(
-        p_, op, [&](int v) { return values_[static_cast<size_t>(v)].fragment.has_value(); });
+    const int part =
+        analysis::part_of_fragment(p_, op, [&](ValueId v) { return values_[v].fragment.has_value(); });
     for (size_t i = 0; i < op.accesses.size(); ++i) {
       if (op.accesses[i].value != value_) continue;
       const ops::ElementAccess& a = op.view.accesses[i];
@@ -276,8 +278,8 @@ class Collector {
       const ops::ElementAccess& held = op.view.accesses[static_cast<size_t>(part)];
       const ir::Region& box = copy.operands[static_cast<size_t>(part)];
       std::vector<int64_t> at(op.view.extents.size());
-      walk(*values_[static_cast<size_t>(op.accesses[static_cast<size_t>(part)].value)].fragment, most_,
-           a.write, [&](std::span<const int64_t> point, std::span<int64_t> index) {
+      walk(*values_[op.accesses[static_cast<size_t>(part)].value].fragment, most_, a.write,
+           [&](std::span<const int64_t> point, std::span<int64_t> index) {
              std::fill(at.begin(), at.end(), 0);
              for (size_t d = 0; d < point.size(); ++d) {
                const int64_t offset = point[d] - constant(box.offsets[d]);
@@ -314,8 +316,8 @@ class Collector {
 
   const ir::Program& p_;
   const analysis::KernelOps& ops_;
-  const int value_;
-  const std::vector<plan::ValuePlan>& values_;
+  const ValueId value_;
+  const analysis::ValuePlans values_;
   const target::Target& target_;
   std::vector<int64_t> shape_;
   ir::BufferId buffer_;
@@ -327,11 +329,10 @@ class Collector {
 
 }  // namespace
 
-TileAccesses accesses_of_tile(const ir::Program& p, const analysis::KernelOps& ops, int value,
-                              const std::vector<plan::ValuePlan>& values, std::span<const plan::OpPlan> plans,
-                              const target::Target& t) {
+TileAccesses accesses_of_tile(const ir::Program& p, const analysis::KernelOps& ops, ValueId value,
+                              analysis::ValuePlans values, analysis::OpPlans plans, const target::Target& t) {
   Collector c(p, ops, value, values, t);
-  for (size_t i = 0; i < ops.ops.size(); ++i) c.add(ops.ops[i], plans[i]);
+  for (OpId i : ops.ops.ids()) c.add(ops.ops[i], plans[i]);
   return c.take();
 }
 

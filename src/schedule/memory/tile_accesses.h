@@ -32,8 +32,7 @@ struct TileAccesses {
   int64_t widest = 1;  // elements that one access moves: they stay together, at multiples of as many
 };
 
-TileAccesses accesses_of_tile(const ir::Program& p, const analysis::KernelOps& ops, int value,
-                              const std::vector<plan::ValuePlan>& values, std::span<const plan::OpPlan> plans,
-                              const target::Target& t);
+TileAccesses accesses_of_tile(const ir::Program& p, const analysis::KernelOps& ops, analysis::ValueId value,
+                              analysis::ValuePlans values, analysis::OpPlans plans, const target::Target& t);
 
 }  // namespace tilegen::schedule

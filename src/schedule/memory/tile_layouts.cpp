@@ -24,6 +24,8 @@
 namespace tilegen::schedule {
 
 using analysis::KernelOp;
+using analysis::OpId;
+using analysis::ValueId;
 using layout::Layout;
 
 std::vector<Layout> tile_layout_candidates(const std::vector<int64_t>& shape, int element_bytes,
@@ -92,8 +94,8 @@ class Counter {
 };
 
 // No product reads the tile where it lies.
-bool is_of_threads(const analysis::KernelOps& ops, int value, const infer::InferResult& r) {
-  const plan::ValuePlan& v = r.values[static_cast<size_t>(value)];
+bool is_of_threads(const analysis::KernelOps& ops, ValueId value, const infer::InferResult& r) {
+  const plan::ValuePlan& v = r.values[value];
   if (!v.memory || v.origin != plan::Origin::free) return false;
   return std::none_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
     return op.form == analysis::OpForm::contraction &&
@@ -104,9 +106,9 @@ bool is_of_threads(const analysis::KernelOps& ops, int value, const infer::Infer
 
 // Copies between a tensor and the tile that the copy engine makes.
 std::vector<analysis::TensorCopyDims> engine_copies(const ir::Program& p, const analysis::KernelOps& ops,
-                                                    int value, const infer::InferResult& r) {
+                                                    ValueId value, const infer::InferResult& r) {
   std::vector<analysis::TensorCopyDims> list;
-  for (size_t o = 0; o < ops.ops.size(); ++o) {
+  for (OpId o : ops.ops.ids()) {
     const auto* op = p.as<ir::TileOp>(ops.ops[o].stmt);
     if (!op || r.ops[o].engine != plan::Engine::tensor_copy) continue;
     for (const analysis::OpAccess& a : ops.ops[o].accesses)
@@ -147,22 +149,21 @@ std::string reason_of(const Count& chosen, const Count& before, const Layout& la
 }  // namespace
 
 void plan_tile_layouts(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
-                       const std::set<int>& engine_values, const TileFits& fits, infer::InferResult& r) {
+                       const std::set<ValueId>& engine_values, const TileFits& fits, infer::InferResult& r) {
   if (!t.has_block_threads()) return;
-  for (size_t i = 0; i < r.values.size(); ++i) {
-    const int value = static_cast<int>(i);
+  for (ValueId value : r.values.ids()) {
     if (!is_of_threads(ops, value, r)) continue;
     const auto boxes = engine_copies(p, ops, value, r);
     if (boxes.empty() && engine_values.count(value)) continue;
-    plan::ValuePlan& tile = r.values[i];
+    plan::ValuePlan& tile = r.values[value];
     const std::vector<int64_t> shape = tile.memory->shape();
-    const int bytes = ir::dtype_bytes(p.buffer(ops.values[i].buffer).type);
+    const int bytes = ir::dtype_bytes(p.buffer(ops.values[value].buffer).type);
     TileAccesses accesses = accesses_of_tile(p, ops, value, r.values, r.ops, t);
     const Counter counter(accesses, shape.size(), bytes, t.banks);
     const Count plain = counter.count(*tile.memory, INFINITY);
     if (!plain.conflicts) continue;
-    for (size_t o = 0; o < ops.ops.size(); ++o)
-      if (ops.value_of(ops.ops[o], ops.values[i].buffer) == value &&
+    for (OpId o : ops.ops.ids())
+      if (ops.value_of(ops.ops[o], ops.values[value].buffer) == value &&
           can_store_matrices(p, ops, ops.ops[o], t, r.values, r.conversions, r.ops[o]))
         accesses.widest = std::max<int64_t>(accesses.widest, target::kMatrixRowBytes / bytes);
     Count best = plain;
@@ -176,7 +177,8 @@ void plan_tile_layouts(const ir::Program& p, const analysis::KernelOps& ops, con
       if (!c.conflicts) break;
     }
     if (best.weighed == plain.weighed) continue;
-    const bool declared = ops.values[i].scope == ir::MemScope::shared;  // others say why they are in memory
+    const bool declared =
+        ops.values[value].scope == ir::MemScope::shared;  // others say why they are in memory
     tile.reason = (declared ? "" : tile.reason + "; ") + reason_of(best, plain, before);
   }
 }

@@ -25,8 +25,9 @@ namespace tilegen::schedule {
 std::vector<layout::Layout> tile_layout_candidates(const std::vector<int64_t>& shape, int element_bytes,
                                                    int64_t widest);
 
-using TileFits = std::function<bool(int value, const layout::Layout& l)>;
+using TileFits = std::function<bool(analysis::ValueId value, const layout::Layout& l)>;
 void plan_tile_layouts(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
-                       const std::set<int>& engine_values, const TileFits& fits, infer::InferResult& layouts);
+                       const std::set<analysis::ValueId>& engine_values, const TileFits& fits,
+                       infer::InferResult& layouts);
 
 }  // namespace tilegen::schedule

@@ -7,6 +7,8 @@
 namespace tilegen::schedule {
 
 using analysis::KernelOp;
+using analysis::OpId;
+using analysis::ValueId;
 
 namespace {
 
@@ -15,8 +17,8 @@ struct BodyUnit {
   size_t place = 0;  // in the order
   int64_t lag = 0;   // iterations behind the newest
   bool product = false;
-  bool awaits_all = false;      // a branch or loop with products of its own
-  std::set<int> reads, writes;  // values in registers
+  bool awaits_all = false;          // a branch or loop with products of its own
+  std::set<ValueId> reads, writes;  // values in registers
 };
 
 std::vector<BodyUnit> units_of(const ir::Program& p, const analysis::KernelOps& ops, const ir::Loop& loop,
@@ -28,7 +30,7 @@ std::vector<BodyUnit> units_of(const ir::Program& p, const analysis::KernelOps& 
     bool first = true;
     const ir::Block one = {s};
     ir::for_each_statement(p, one, [&](ir::StmtId inside, int) {
-      for (size_t i = 0; i < ops.ops.size(); ++i) {
+      for (OpId i : ops.ops.ids()) {
         const KernelOp& op = ops.ops[i];
         if (op.stmt != inside || facts.copies.count(i)) continue;
         for (const analysis::OpAccess& a : op.accesses) {
@@ -52,8 +54,8 @@ std::vector<BodyUnit> units_of(const ir::Program& p, const analysis::KernelOps& 
   return units;
 }
 
-bool meet(const std::set<int>& a, const std::set<int>& b) {
-  return std::any_of(a.begin(), a.end(), [&](int v) { return b.count(v) > 0; });
+bool meet(const std::set<ValueId>& a, const std::set<ValueId>& b) {
+  return std::any_of(a.begin(), a.end(), [&](ValueId v) { return b.count(v) > 0; });
 }
 
 // The unit works on the product's sums, or writes its operand.

@@ -19,10 +19,10 @@
 namespace tilegen::schedule {
 
 struct InFlightFacts {
-  std::set<size_t> products;       // of warpgroups, among ops
-  std::set<size_t> copies;         // that the producer makes
-  std::set<int> registers;         // values that threads hold
-  bool registers_in_turn = false;  // iterations of the loop have values in other registers, in turn
+  std::set<analysis::OpId> products;      // of warpgroups, among ops
+  std::set<analysis::OpId> copies;        // that the producer makes
+  std::set<analysis::ValueId> registers;  // values that threads hold
+  bool registers_in_turn = false;         // iterations of the loop have values in other registers, in turn
 };
 
 Checked plan_in_flight(const ir::Program& p, const analysis::KernelOps& ops, ir::StmtId loop,

@@ -8,6 +8,7 @@ namespace tilegen::schedule {
 
 using analysis::KernelOp;
 using analysis::KernelOps;
+using analysis::ValueId;
 
 namespace {
 
@@ -15,7 +16,7 @@ namespace {
 class Overlap {
  public:
   Overlap(const ir::Program& p, const KernelOps& ops, const analysis::DependenceGraph& dependences,
-          const ir::Loop& loop, const OverlapFacts& facts, const std::map<int, int64_t>& slots)
+          const ir::Loop& loop, const OverlapFacts& facts, const std::map<ValueId, int64_t>& slots)
       : ops_(ops) {
     std::map<ir::StmtId, const KernelOp*> op_of;
     for (const KernelOp& op : ops.ops) op_of[op.stmt] = &op;
@@ -48,9 +49,9 @@ class Overlap {
     find_places(dependences, unit_of, facts);
     add_edges(dependences, unit_of, facts);
     order_nested_tiles(p, loop, facts);
-    for (const std::set<int>& values : facts.handed_over) {
+    for (const std::set<ValueId>& values : facts.handed_over) {
       LoopTiles tiles;
-      for (int v : values)
+      for (ValueId v : values)
         if (const auto count = slots.find(v); count != slots.end()) tiles.slots = count->second;
       tiles.users = users_of(values);
       graph_.tiles.push_back(std::move(tiles));
@@ -59,8 +60,8 @@ class Overlap {
 
   const LoopGraph& graph() const { return graph_; }
   const std::vector<std::vector<const KernelOp*>>& units() const { return units_; }
-  int value_of(int64_t place) const { return places_[static_cast<size_t>(place)]; }
-  const std::vector<int>& places() const { return places_; }
+  ValueId value_of(int64_t place) const { return places_[static_cast<size_t>(place)]; }
+  const std::vector<ValueId>& places() const { return places_; }
 
  private:
   using UnitOf = std::map<analysis::OpId, size_t>;
@@ -68,7 +69,7 @@ class Overlap {
   // Values in registers that live within one iteration: a product and the threads share them.
   void find_places(const analysis::DependenceGraph& dependences, const UnitOf& unit_of,
                    const OverlapFacts& facts) {
-    for (int v : facts.registers) {
+    for (ValueId v : facts.registers) {
       bool product = false, threads = false, here = true;
       for (const KernelOp& op : ops_.ops) {
         if (std::none_of(op.accesses.begin(), op.accesses.end(), [&](const auto& a) { return a.value == v; }))
@@ -80,8 +81,7 @@ class Overlap {
       }
       for (const auto& [where, value] : ops_.scalar_reads) here = here && value != v;
       for (const analysis::Dependence& d : dependences.edges())
-        here = here && !(d.kind == analysis::DependenceKind::flow && d.distance > 0 && d.place.value &&
-                         static_cast<int>(d.place.value.value) == v);
+        here = here && !(d.kind == analysis::DependenceKind::flow && d.distance > 0 && d.place.value == v);
       if (product && threads && here) places_.push_back(v);
     }
     graph_.places = static_cast<int64_t>(places_.size());
@@ -89,15 +89,15 @@ class Overlap {
 
   void add_edges(const analysis::DependenceGraph& dependences, const UnitOf& unit_of,
                  const OverlapFacts& facts) {
-    std::set<int> slotted;  // a slot for each iteration: conflicts with nothing
+    std::set<ValueId> slotted;  // a slot for each iteration: conflicts with nothing
     for (const KernelOp* copy : facts.turns.copies)
       for (const analysis::OpAccess& a : copy->accesses)
         if (a.write) slotted.insert(a.value);
     for (const analysis::Dependence& d : dependences.edges()) {
       const auto from = unit_of.find(d.from), to = unit_of.find(d.to);
       if (from == unit_of.end() || to == unit_of.end()) continue;
-      const int value = d.place.value ? static_cast<int>(d.place.value.value) : -1;
-      if (value >= 0 && slotted.count(value)) continue;
+      const ValueId value = d.place.value;
+      if (value.valid() && slotted.count(value)) continue;
       if (from->second == to->second && d.distance == 0) continue;
       LoopEdge e{from->second, to->second, d.distance, d.kind == analysis::DependenceKind::flow};
       const auto place = std::find(places_.begin(), places_.end(), value);
@@ -106,12 +106,12 @@ class Overlap {
         return std::any_of(op.accesses.begin(), op.accesses.end(),
                            [&](const auto& a) { return a.write && a.value == value; });
       };
-      e.queued = value >= 0 && writes(ops_.ops[d.from.value]) && writes(ops_.ops[d.to.value]);
+      e.queued = value.valid() && writes(ops_.ops[d.from]) && writes(ops_.ops[d.to]);
       graph_.edges.push_back(e);
     }
   }
 
-  std::vector<size_t> users_of(const std::set<int>& values) const {
+  std::vector<size_t> users_of(const std::set<ValueId>& values) const {
     std::vector<size_t> users;
     for (size_t u = 0; u < units_.size(); ++u)
       if (std::any_of(units_[u].begin(), units_[u].end(), [&](const KernelOp* op) {
@@ -130,13 +130,13 @@ class Overlap {
       if (const auto* l = p.as<ir::Loop>(s); l && l->kind != ir::LoopKind::parallel)
         ir::for_each_statement(p, l->body, [&](ir::StmtId id, int) { inside.insert(id); });
     });
-    for (const std::set<int>& inner : facts.handed_over) {
+    for (const std::set<ValueId>& inner : facts.handed_over) {
       const bool nested = std::any_of(ops_.ops.begin(), ops_.ops.end(), [&](const KernelOp& op) {
         return facts.turns.copies.count(&op) && inner.count(op.accesses.back().value) &&
                inside.count(op.stmt);
       });
       if (!nested) continue;
-      for (const std::set<int>& other : facts.handed_over)
+      for (const std::set<ValueId>& other : facts.handed_over)
         for (size_t from : users_of(inner))
           for (size_t to : users_of(other))
             if (from != to) graph_.edges.push_back({from, to, 1, false});
@@ -147,12 +147,12 @@ class Overlap {
   LoopGraph graph_;
   std::vector<std::vector<const KernelOp*>> units_;
   std::set<size_t> nested_;  // branches and loops
-  std::vector<int> places_;
+  std::vector<ValueId> places_;
 };
 
 // The given stages as an order; `why` they are none.
 LoopOrder given_order(const Overlap& overlap, const plan::LoopPlan& plan, const OverlapFacts& facts,
-                      const std::map<int, int64_t>& slots, std::string& why) {
+                      const std::map<ValueId, int64_t>& slots, std::string& why) {
   const auto& units = overlap.units();
   const int64_t newest = plan.num_stages - 1;
   LoopOrder o = program_order(overlap.graph());
@@ -200,14 +200,14 @@ LoopOrder given_order(const Overlap& overlap, const plan::LoopPlan& plan, const 
 }
 
 std::string order_refusal(const KernelOps& ops, const Overlap& overlap, const plan::LoopPlan& plan,
-                          const OverlapFacts& facts, const std::map<int, int64_t>& slots) {
+                          const OverlapFacts& facts, const std::map<ValueId, int64_t>& slots) {
   std::string why;
   const LoopOrder o = given_order(overlap, plan, facts, slots, why);
   if (!why.empty()) return why;
   for (const auto& [value, count] : slots)
     if (count > 1 && facts.registers.count(value) &&
         std::find(overlap.places().begin(), overlap.places().end(), value) == overlap.places().end())
-      return "'" + ops.values[static_cast<size_t>(value)].name +
+      return "'" + ops.values[value].name +
              "' has slots in registers, and is no value of one iteration that a product and threads share";
   if (!slots_suffice(overlap.graph(), o))
     return "more iterations are under way between the first and the last use of a tile than it has slots";
@@ -242,7 +242,7 @@ std::string serial_note(const LoopGraph& g, const LoopOrder& o) {
 
 Checked order_loop(const ir::Program& p, const KernelOps& ops, analysis::LoopDependences& dependences,
                    ir::StmtId loop, const OverlapFacts& facts, bool given, plan::LoopPlan& plan,
-                   std::map<int, int64_t>& slots, std::string& note) {
+                   std::map<ValueId, int64_t>& slots, std::string& note) {
   const auto& statement = *p.as<ir::Loop>(loop);
   const int64_t newest = plan.num_stages - 1;
   const Overlap overlap(p, ops, dependences.of(loop), statement, facts, slots);
@@ -254,7 +254,7 @@ Checked order_loop(const ir::Program& p, const KernelOps& ops, analysis::LoopDep
     return Unit{};
   }
   const auto by_value = [&](const std::vector<int64_t>& counts) {
-    std::map<int, int64_t> of;
+    std::map<ValueId, int64_t> of;
     for (size_t i = 0; i < counts.size(); ++i)
       if (counts[i] > 1) of[overlap.value_of(static_cast<int64_t>(i))] = counts[i];
     return of;

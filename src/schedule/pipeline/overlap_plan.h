@@ -30,9 +30,9 @@ namespace tilegen::schedule {
 struct OverlapFacts {
   const PingPongFacts& turns;
   // Values in registers, and whether threads have enough of them where these have so many slots.
-  std::set<int> registers;
-  std::function<bool(const std::map<int, int64_t>& slots)> fit;
-  std::vector<std::set<int>> handed_over;  // tiles of the producer, those that come together
+  std::set<analysis::ValueId> registers;
+  std::function<bool(const std::map<analysis::ValueId, int64_t>& slots)> fit;
+  std::vector<std::set<analysis::ValueId>> handed_over;  // tiles of the producer, those that come together
 };
 
 // Stages of a loop's ops in the order of issue, after those of the producer's copies, which fill tiles that
@@ -41,6 +41,7 @@ struct OverlapFacts {
 // beside the threads' work.
 Checked order_loop(const ir::Program& p, const analysis::KernelOps& ops,
                    analysis::LoopDependences& dependences, ir::StmtId loop, const OverlapFacts& facts,
-                   bool given, plan::LoopPlan& plan, std::map<int, int64_t>& slots, std::string& note);
+                   bool given, plan::LoopPlan& plan, std::map<analysis::ValueId, int64_t>& slots,
+                   std::string& note);
 
 }  // namespace tilegen::schedule

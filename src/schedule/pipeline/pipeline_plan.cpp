@@ -8,6 +8,9 @@
 
 namespace tilegen::schedule {
 
+using analysis::OpId;
+using analysis::ValueId;
+
 namespace {
 
 constexpr int64_t kDefaultStages = 3, kProducedStages = 4;
@@ -16,8 +19,8 @@ class LoopPlanner {
  public:
   LoopPlanner(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
               analysis::LoopDependences& dependences, const target::Target& t,
-              const std::vector<int64_t>& bytes, const ArenaBytes& arena, const std::set<size_t>& produced,
-              const plan::KernelSchedule* given, PipelineResult& out)
+              const IdVector<ValueId, int64_t>& bytes, const ArenaBytes& arena,
+              const std::set<OpId>& produced, const plan::KernelSchedule* given, PipelineResult& out)
       : p_(p),
         ops_(ops),
         dependences_(dependences),
@@ -28,7 +31,7 @@ class LoopPlanner {
         out_(out),
         paths_(p, kernel),
         tree_(p, p.kernels[static_cast<size_t>(kernel)]) {
-    for (size_t op : produced) produced_.insert(&ops.ops[op]);
+    for (OpId op : produced) produced_.insert(&ops.ops[op]);
   }
 
   void loop(ir::StmtId id, const ir::Loop& loop) {
@@ -58,7 +61,8 @@ class LoopPlanner {
     if (plan.num_stages > 1)
       for (const auto* op : ahead)
         for (const auto& a : op->accesses)
-          if (a.write && a.value >= 0) out_.slots[a.value] = std::max(out_.slots[a.value], plan.num_stages);
+          if (a.write && a.value.valid())
+            out_.slots[a.value] = std::max(out_.slots[a.value], plan.num_stages);
     out_.loops.push_back(std::move(plan));
   }
 
@@ -125,15 +129,15 @@ class LoopPlanner {
     int64_t wanted = loop.num_stages > 0 ? loop.num_stages : otherwise;
     int64_t ring = 0;
     auto arena = [&](int64_t stages) {
-      std::map<int, int64_t> slots = out_.slots;
+      std::map<ValueId, int64_t> slots = out_.slots;
       for (const auto* op : ahead)
         for (const auto& a : op->accesses)
-          if (a.write && a.value >= 0) slots[a.value] = std::max(slots[a.value], stages);
+          if (a.write && a.value.valid()) slots[a.value] = std::max(slots[a.value], stages);
       return arena_(slots);
     };
     for (const auto* op : ahead)
       for (const auto& a : op->accesses)
-        if (a.write && a.value >= 0) ring += bytes_[static_cast<size_t>(a.value)];
+        if (a.write && a.value.valid()) ring += bytes_[a.value];
     int64_t stages = wanted;
     while (stages > 1 && arena(stages) > target_.shared_bytes) --stages;
     const int64_t total = arena(1);
@@ -153,7 +157,7 @@ class LoopPlanner {
   const analysis::KernelOps& ops_;
   analysis::LoopDependences& dependences_;
   const target::Target& target_;
-  const std::vector<int64_t>& bytes_;
+  const IdVector<ValueId, int64_t>& bytes_;
   const ArenaBytes& arena_;
   const plan::KernelSchedule* given_;
   PipelineResult& out_;
@@ -166,8 +170,8 @@ class LoopPlanner {
 
 PipelineResult plan_pipelines(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                               analysis::LoopDependences& dependences, const target::Target& target,
-                              const std::vector<int64_t>& bytes, const ArenaBytes& arena,
-                              const std::set<size_t>& produced, const plan::KernelSchedule* given) {
+                              const IdVector<ValueId, int64_t>& bytes, const ArenaBytes& arena,
+                              const std::set<OpId>& produced, const plan::KernelSchedule* given) {
   PipelineResult out;
   LoopPlanner planner(p, kernel, ops, dependences, target, bytes, arena, produced, given, out);
   ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId id, int) {

@@ -24,19 +24,19 @@ namespace tilegen::schedule {
 
 struct PipelineResult {
   std::vector<plan::LoopPlan> loops;
-  std::map<int, int64_t> slots;  // by value index; absent = 1
+  std::map<analysis::ValueId, int64_t> slots;  // absent = 1
   std::vector<plan::Note> notes;
   std::optional<Error> refused;  // given stages that ops cannot run in
 };
 
 // Bytes of the block's arena when values have these slots.
-using ArenaBytes = std::function<int64_t(const std::map<int, int64_t>& slots)>;
+using ArenaBytes = std::function<int64_t(const std::map<analysis::ValueId, int64_t>& slots)>;
 
 // `bytes` of one slot of every value, by value index (0 for values in registers). `produced`: ops that a
 // producer does, where there is one: nothing else of their loops runs ahead.
 PipelineResult plan_pipelines(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                               analysis::LoopDependences& dependences, const target::Target& target,
-                              const std::vector<int64_t>& bytes, const ArenaBytes& arena,
-                              const std::set<size_t>& produced, const plan::KernelSchedule* given);
+                              const IdVector<analysis::ValueId, int64_t>& bytes, const ArenaBytes& arena,
+                              const std::set<analysis::OpId>& produced, const plan::KernelSchedule* given);
 
 }  // namespace tilegen::schedule

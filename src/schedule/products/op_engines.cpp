@@ -8,12 +8,13 @@ namespace tilegen::schedule {
 
 using analysis::KernelOp;
 using analysis::KernelOps;
+using analysis::OpId;
 using plan::KernelSchedule;
 
 Expected<GemmPlans> plan_gemms(const ir::Program& p, const KernelOps& ops, const target::Target& t,
                                int64_t threads, const KernelSchedule* given, const Refusals& refused) {
   GemmPlans plans;
-  for (size_t i = 0; i < ops.ops.size(); ++i) {
+  for (OpId i : ops.ops.ids()) {
     const KernelOp& op = ops.ops[i];
     if (op.form != analysis::OpForm::contraction) continue;
     const plan::OpPlan* g = given ? plan::find_op(*given, op.path) : nullptr;
@@ -96,7 +97,7 @@ std::string choices_text(const std::vector<int>& numbers) {
 
 void plan_copy_engines(const ir::Program& p, const KernelOps& ops, const target::Target& t,
                        const KernelSchedule* given, infer::InferResult& r) {
-  for (size_t i = 0; i < ops.ops.size(); ++i) {
+  for (OpId i : ops.ops.ids()) {
     const KernelOp& op = ops.ops[i];
     const auto* tile_op = p.as<ir::TileOp>(op.stmt);
     if (!tile_op || !ops::is_copy(*tile_op)) continue;
@@ -123,10 +124,10 @@ void plan_copy_engines(const ir::Program& p, const KernelOps& ops, const target:
 void plan_streaming(const std::set<ir::BufferId>& read, const KernelOps& ops, const target::Target& t,
                     const KernelSchedule* given, infer::InferResult& r) {
   if (t.streaming_bytes == 0) return;
-  for (size_t i = 0; i < ops.ops.size(); ++i) {
+  for (OpId i : ops.ops.ids()) {
     const plan::OpPlan* g = given ? plan::find_op(*given, ops.ops[i].path) : nullptr;
     for (const analysis::OpAccess& a : ops.ops[i].accesses)
-      if (a.write && a.value < 0)
+      if (a.write && !a.value.valid())
         r.ops[i].streaming = g && g->streaming ? *g->streaming : !read.count(a.buffer);
   }
 }

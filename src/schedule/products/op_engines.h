@@ -10,7 +10,7 @@
 
 namespace tilegen::schedule {
 
-using GemmPlans = std::map<size_t, plan::GemmPlan>;  // by index into KernelOps::ops
+using GemmPlans = std::map<analysis::OpId, plan::GemmPlan>;
 
 Expected<GemmPlans> plan_gemms(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                                int64_t threads, const plan::KernelSchedule* given, const Refusals& refused);

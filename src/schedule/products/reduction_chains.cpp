@@ -18,9 +18,9 @@ void plan_reduction_chains(const ir::Program& p, const analysis::KernelOps& ops,
   const bool producer = s.has_producer();
   for (const analysis::KernelOp& op : ops.ops) {
     const auto* tile_op = p.as<ir::TileOp>(op.stmt);
-    if (op.form != analysis::OpForm::reduction || !tile_op || op.accesses[0].value < 0) continue;
-    plan::OpPlan& plan = s.ops[static_cast<size_t>(&op - ops.ops.data())];
-    const plan::ValuePlan& source = s.values[static_cast<size_t>(op.accesses[0].value)];
+    if (op.form != analysis::OpForm::reduction || !tile_op || !op.accesses[0].value.valid()) continue;
+    plan::OpPlan& plan = s.ops[ops.id_of(op).index()];
+    const plan::ValuePlan& source = s.values[op.accesses[0].value.index()];
     const bool in_memory = std::count(plan.through_memory.begin(), plan.through_memory.end(), source.value);
     if (!source.fragment || in_memory || !plan.iteration) continue;
     const ops::Reduction reduction = *ops::layout_rule(*tile_op).reduction;

@@ -11,6 +11,7 @@
 namespace tilegen::schedule {
 
 using analysis::KernelOp;
+using analysis::ValueId;
 
 namespace {
 
@@ -25,7 +26,7 @@ class RegisterPrefetch {
   bool fits(const ir::Loop& loop, const plan::LoopPlan& plan) const {
     if (plan.num_stages < 2) return false;
     std::set<int64_t> distances;
-    std::set<int> tiles;
+    std::set<ValueId> tiles;
     const KernelOp* rest = nullptr;
     for (ir::StmtId id : loop.body) {
       const auto op = op_of_.find(id);
@@ -51,18 +52,18 @@ class RegisterPrefetch {
     if (stage == plan.stages.end()) return 0;
     const int64_t distance = std::max<int64_t>(plan.num_stages - 1 - stage->second, 0);
     for (const analysis::OpAccess& a : op.accesses)
-      if (a.write && (a.value < 0 || s_.values[static_cast<size_t>(a.value)].slots <= distance)) return 0;
+      if (a.write && (!a.value.valid() || s_.values[a.value.index()].slots <= distance)) return 0;
     return distance;
   }
 
-  bool in_steps(const KernelOp& op, const std::set<int>& tiles) const {
+  bool in_steps(const KernelOp& op, const std::set<ValueId>& tiles) const {
     const auto* product = p_.as<ir::TileOp>(op.stmt);
     const plan::OpPlan* plan = plan::find_op(s_, op.path);
     if (op.form != analysis::OpForm::contraction || !product || !plan || plan->engine != plan::Engine::mma)
       return false;
     for (size_t side : {0, 1}) {
-      const int value = op.accesses[side].value;
-      if (!tiles.count(value) || !s_.values[static_cast<size_t>(value)].memory) return false;
+      const ValueId value = op.accesses[side].value;
+      if (!tiles.count(value) || !s_.values[value.index()].memory) return false;
     }
     for (const plan::ConversionPlan& c : s_.conversions)
       if (c.producer == op.path || c.consumer == op.path) return false;

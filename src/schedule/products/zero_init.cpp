@@ -9,6 +9,7 @@
 namespace tilegen::schedule {
 
 using analysis::KernelOp;
+using analysis::ValueId;
 
 namespace {
 
@@ -58,9 +59,9 @@ class ZeroInit {
     }
     if (!product) return false;
     const ir::Region &cleared = clear->operands[0], &sum = product->operands[2];
-    const int value = op_of_.at(fill)->accesses[0].value;
-    return value >= 0 && cleared.buffer == sum.buffer && cleared.extents == sum.extents &&
-           cleared.extents == shapes_[static_cast<size_t>(value)];
+    const ValueId value = op_of_.at(fill)->accesses[0].value;
+    return value.valid() && cleared.buffer == sum.buffer && cleared.extents == sum.extents &&
+           cleared.extents == shapes_[value];
   }
 
   bool is_product(ir::StmtId id) const {
@@ -84,7 +85,7 @@ class ZeroInit {
   const ir::KernelPaths paths_;
   const plan::KernelSchedule& s_;
   std::map<ir::StmtId, const KernelOp*> op_of_;
-  std::vector<std::vector<int64_t>> shapes_;  // by value
+  IdVector<ValueId, std::vector<int64_t>> shapes_;
   std::set<std::string> fills_;
 };
 

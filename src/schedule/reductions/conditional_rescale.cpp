@@ -10,6 +10,8 @@ namespace tilegen::schedule {
 
 using analysis::KernelOp;
 using analysis::KernelOps;
+using analysis::OpId;
+using analysis::ValueId;
 using ir::BufferId;
 using ir::ExprId;
 using ir::ExprOp;
@@ -56,13 +58,13 @@ bool changes_nothing(const ir::Program& p, const std::vector<const ir::Store*>& 
 }
 
 // Values of which the op changes nothing where they are 1.
-std::vector<int> factors_of(const ir::Program& p, const KernelOps& ops, const KernelOp& op) {
-  std::vector<int> factors;
+std::vector<ValueId> factors_of(const ir::Program& p, const KernelOps& ops, const KernelOp& op) {
+  std::vector<ValueId> factors;
   const std::vector<const ir::Store*> stores = stores_of(p, op);
   if (stores.empty()) return factors;
   std::set<BufferId> read;
   analysis::any_load(p.exprs, stores.front()->value, [&](ExprId, const ir::ExprNode& n) {
-    if (ops.value_of(op, n.object) >= 0) read.insert(n.object);
+    if (ops.value_of(op, n.object).valid()) read.insert(n.object);
     return false;
   });
   for (BufferId factor : read)
@@ -77,14 +79,14 @@ class RowFactors {
       : p_(p), ops_(ops), target_(t), given_(given), layouts_(layouts) {}
 
   Checked run() {
-    for (size_t i = 0; i < ops_.ops.size(); ++i) {
+    for (OpId i : ops_.ops.ids()) {
       const KernelOp& op = ops_.ops[i];
       layouts_.ops[i].skip_if_identity.reset();
-      const std::vector<int> factors =
-          target_.has_block_threads() ? factors_of(p_, ops_, op) : std::vector<int>();
+      const std::vector<ValueId> factors =
+          target_.has_block_threads() ? factors_of(p_, ops_, op) : std::vector<ValueId>();
       const plan::OpPlan* g = given_ ? plan::find_op(*given_, op.path) : nullptr;
       if (g && g->skip_if_identity) {
-        const bool possible = std::any_of(factors.begin(), factors.end(), [&](int factor) {
+        const bool possible = std::any_of(factors.begin(), factors.end(), [&](ValueId factor) {
           return name(factor) == *g->skip_if_identity && in_registers(op, factor);
         });
         if (!g->skip_if_identity->empty() && !possible)
@@ -101,29 +103,29 @@ class RowFactors {
   }
 
  private:
-  std::string name(int value) const { return ops_.values[static_cast<size_t>(value)].name; }
-  const plan::ValuePlan& plan_of(int value) const { return layouts_.values[static_cast<size_t>(value)]; }
-  bool in_registers(int value) const { return plan_of(value).fragment && !plan_of(value).memory; }
-  bool in_registers(const KernelOp& op, int factor) const {
+  std::string name(ValueId value) const { return ops_.values[value].name; }
+  const plan::ValuePlan& plan_of(ValueId value) const { return layouts_.values[value]; }
+  bool in_registers(ValueId value) const { return plan_of(value).fragment && !plan_of(value).memory; }
+  bool in_registers(const KernelOp& op, ValueId factor) const {
     return in_registers(factor) &&
            std::all_of(op.accesses.begin(), op.accesses.end(), [&](const analysis::OpAccess& a) {
-             return !a.write || (a.value >= 0 && in_registers(a.value));
+             return !a.write || (a.value.valid() && in_registers(a.value));
            });
   }
 
   // The factor that is asked for; empty where none is worth it.
-  std::string chosen(const KernelOp& op, const std::vector<int>& factors) {
-    for (int factor : factors) {
+  std::string chosen(const KernelOp& op, const std::vector<ValueId>& factors) {
+    for (ValueId factor : factors) {
       if (!mostly_one(op, factor)) continue;
       if (!in_registers(op, factor)) {
         note(op, "'" + name(factor) + "' or what it scales is not held in registers");
         continue;
       }
-      std::set<int> scaled;
+      std::set<ValueId> scaled;
       for (const analysis::OpAccess& a : op.accesses)
         if (a.write) scaled.insert(a.value);
       int64_t elements = 0;
-      for (int value : scaled) elements += plan_of(value).fragment->registers();
+      for (ValueId value : scaled) elements += plan_of(value).fragment->registers();
       const int64_t each = elements / plan_of(factor).fragment->registers();
       if (each >= kWorthwhile) return name(factor);
       note(op, "a thread has " + std::to_string(each) + " elements for each of '" + name(factor) + "', and " +
@@ -137,8 +139,8 @@ class RowFactors {
   }
 
   // In some loop around the op.
-  bool mostly_one(const KernelOp& op, int factor) const {
-    const BufferId tile = ops_.values[static_cast<size_t>(factor)].buffer;
+  bool mostly_one(const KernelOp& op, ValueId factor) const {
+    const BufferId tile = ops_.values[factor].buffer;
     for (size_t s = 0; s < p_.stmts.size(); ++s) {
       const auto* loop = p_.as<ir::Loop>(ir::StmtId(s));
       if (!loop || loop->kind == ir::LoopKind::parallel) continue;

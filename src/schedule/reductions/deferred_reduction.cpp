@@ -11,7 +11,9 @@ namespace tilegen::schedule {
 
 using analysis::KernelOp;
 using analysis::KernelOps;
+using analysis::OpId;
 using analysis::ReductionExchange;
+using analysis::ValueId;
 using layout::Fragment;
 
 namespace {
@@ -43,7 +45,7 @@ class PartialSums {
   }
 
   Checked run() {
-    for (size_t i = 0; i < ops_.ops.size(); ++i) layouts_.ops[i].deferred_to.reset();
+    for (OpId i : ops_.ops.ids()) layouts_.ops[i].deferred_to.reset();
     for (bool first : {true, false})  // what is given, then the rest
       for (const KernelOp& op : ops_.ops)
         if ((given(op) && !given(op)->empty()) == first)
@@ -52,8 +54,7 @@ class PartialSums {
   }
 
  private:
-  size_t index(const KernelOp& op) const { return static_cast<size_t>(&op - ops_.ops.data()); }
-  plan::OpPlan& plan_of(const KernelOp& op) { return layouts_.ops[index(op)]; }
+  plan::OpPlan& plan_of(const KernelOp& op) { return layouts_.ops[ops_.id_of(op)]; }
   const std::string* given(const KernelOp& op) const {
     const plan::OpPlan* g = given_ ? plan::find_op(*given_, op.path) : nullptr;
     return g && g->deferred_to ? &*g->deferred_to : nullptr;
@@ -120,9 +121,9 @@ class PartialSums {
   }
 
   ReductionExchange exchange(const KernelOp& r) const {
-    const int dst = r.accesses[1].value;
-    return analysis::reduction_exchange(p_, r, *layouts_.ops[index(r)].iteration,
-                                        layouts_.values[static_cast<size_t>(dst)], target_);
+    const ValueId dst = r.accesses[1].value;
+    return analysis::reduction_exchange(p_, r, *layouts_.ops[ops_.id_of(r)].iteration, layouts_.values[dst],
+                                        target_);
   }
   static bool same_threads(const ReductionExchange& a, const ReductionExchange& b) {
     return a.butterflies == b.butterflies &&
@@ -135,28 +136,27 @@ class PartialSums {
 
   // Why the layouts do not let the values stay in parts; empty: they do.
   std::string layout_refusal(ir::StmtId loop, const KernelOp& op, const analysis::PartialSums& parts) const {
-    const int dst = op.accesses[1].value;
-    if (!layouts_.ops[index(op)].iteration) return "no thread has a part of it";
+    const ValueId dst = op.accesses[1].value;
+    if (!layouts_.ops[ops_.id_of(op)].iteration) return "no thread has a part of it";
     const std::optional<Fragment> made =
-        analysis::result_fragment(p_, op, *layouts_.ops[index(op)].iteration);
-    if (!made) return "it fills only a part of " + ops_.values[static_cast<size_t>(dst)].name;
+        analysis::result_fragment(p_, op, *layouts_.ops[ops_.id_of(op)].iteration);
+    if (!made) return "it fills only a part of " + ops_.values[dst].name;
     const ir::DType type = p_.buffer(op.accesses[1].buffer).type;
-    for (int v : parts.values) {
-      const plan::ValuePlan& value = layouts_.values[static_cast<size_t>(v)];
+    for (ValueId v : parts.values) {
+      const plan::ValuePlan& value = layouts_.values[v];
       if (!value.fragment) return value.value + " is held in memory";
       if (!value.fragment->equivalent(*made))
         return value.value + " is not held by the threads that make the parts";
-      if (p_.buffer(ops_.values[static_cast<size_t>(v)].buffer).type != type)
-        return value.value + " has another type";
+      if (p_.buffer(ops_.values[v].buffer).type != type) return value.value + " has another type";
     }
     for (const KernelOp* r : parts.reductions) {
-      const auto& iteration = layouts_.ops[index(*r)].iteration;
+      const auto& iteration = layouts_.ops[ops_.id_of(*r)].iteration;
       const auto other = iteration ? analysis::result_fragment(p_, *r, *iteration) : std::nullopt;
       if (!other || !other->equivalent(*made) || !same_threads(exchange(*r), exchange(op)))
         return r->path + " spreads rows over other threads";
     }
     for (const KernelOp* e : parts.others) {
-      const plan::OpPlan& plan = layouts_.ops[index(*e)];
+      const plan::OpPlan& plan = layouts_.ops[ops_.id_of(*e)];
       if (!plan.iteration || !plan.iteration->equivalent(*made)) return e->path + " is done by other threads";
     }
     return moved(loop, parts);
@@ -166,12 +166,12 @@ class PartialSums {
   std::string moved(ir::StmtId loop, const analysis::PartialSums& parts) const {
     auto is_part = [&](const std::string& name) {
       return std::any_of(parts.values.begin(), parts.values.end(),
-                         [&](int v) { return layouts_.values[static_cast<size_t>(v)].value == name; });
+                         [&](ValueId v) { return layouts_.values[v].value == name; });
     };
     for (const KernelOp& o : ops_.ops) {
       const std::vector<ir::StmtId>& around = loops_.at(o.stmt);
       if (std::find(around.begin(), around.end(), loop) == around.end()) continue;
-      for (const std::string& v : layouts_.ops[index(o)].through_memory)
+      for (const std::string& v : layouts_.ops[ops_.id_of(o)].through_memory)
         if (is_part(v)) return o.path + " takes " + v + " through memory";
       for (const plan::ConversionPlan& c : layouts_.conversions)
         if (is_part(c.value) && (c.producer == o.path || c.consumer == o.path))

@@ -19,6 +19,8 @@ namespace tilegen::schedule {
 using analysis::KernelOp;
 using analysis::KernelOps;
 using analysis::OpAccess;
+using analysis::OpId;
+using analysis::ValueId;
 using plan::Engine;
 
 namespace {
@@ -28,29 +30,29 @@ int inner_dim(const ir::Program& p, const KernelOp& copy) {
   return analysis::tensor_copy_dims(p, *p.as<ir::TileOp>(copy.stmt), nullptr)->tile_inner;
 }
 
-int written_value(const KernelOp& op) {
+ValueId written_value(const KernelOp& op) {
   for (const OpAccess& a : op.accesses)
     if (a.write) return a.value;
-  return -1;
+  return {};
 }
 
 }  // namespace
 
 Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target::Target& t,
-                        const TensorLoads& loads, const std::map<size_t, plan::GemmPlan>& gemms) {
+                        const TensorLoads& loads, const std::map<OpId, plan::GemmPlan>& gemms) {
   Refusals unfit;
   if (!t.tensor_copy) return unfit;
   for (const auto& [product, load] : loads.products) {
     if (gemms.at(product).engine != Engine::warpgroup_mma) continue;
     const auto refuse_beside = [&](const KernelOp& other, const char* where) {
-      const auto gemm = gemms.find(static_cast<size_t>(&other - ops.ops.data()));
+      const auto gemm = gemms.find(ops.id_of(other));
       if (gemm != gemms.end() && gemm->second.engine != Engine::warpgroup_mma)
         unfit[product] = other.path + where + " is not done by warpgroups";
     };
     if (load.loop.valid())
       for (const KernelOp* other : analysis::ops_inside(p, ops, *p.as<ir::Loop>(load.loop)))
         refuse_beside(*other, " of the same loop");
-    for (size_t copy : load.copies)
+    for (OpId copy : load.copies)
       for (const KernelOp& other : ops.ops)
         for (const OpAccess& a : other.accesses)
           if (a.read && a.value == written_value(ops.ops[copy]))
@@ -60,8 +62,8 @@ Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target
 }
 
 Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorLoads& loads,
-                       const std::map<size_t, plan::GemmPlan>& gemms, const infer::InferResult& layouts) {
-  const std::vector<plan::ValuePlan>& values = layouts.values;
+                       const std::map<OpId, plan::GemmPlan>& gemms, const infer::InferResult& layouts) {
+  const analysis::ValuePlans values = layouts.values;
   Refusals unfit;
   for (const auto& [product, load] : loads.products) {
     const plan::GemmPlan& gemm = gemms.at(product);
@@ -69,18 +71,18 @@ Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorL
     const KernelOp& op = ops.ops[product];
     const auto& tile_op = *p.as<ir::TileOp>(op.stmt);
     for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, values, layouts.conversions))
-      unfit[product] = "'" + values[static_cast<size_t>(c.value)].value + "' is held otherwise";
+      unfit[product] = "'" + values[c.value].value + "' is held otherwise";
     for (int side = 0; side < 2; ++side) {
       if (!(side == 0 ? gemm.a_memory : gemm.b_memory)) continue;
-      const plan::ValuePlan& v = values[static_cast<size_t>(op.accesses[static_cast<size_t>(side)].value)];
+      const plan::ValuePlan& v = values[op.accesses[static_cast<size_t>(side)].value];
       const auto& want = side == 0 ? gemm.a_memory : gemm.b_memory;
       if (!v.memory || !v.memory->equivalent(*want))
         unfit[product] = "tile '" + p.buffer(tile_op.operands[static_cast<size_t>(side)].buffer).name +
                          "' lies as " +
                          (v.origin == plan::Origin::given ? "the schedule says" : "another product wants it");
     }
-    for (size_t copy : load.copies) {
-      const auto& v = values[static_cast<size_t>(written_value(ops.ops[copy]))];
+    for (OpId copy : load.copies) {
+      const auto& v = values[written_value(ops.ops[copy])];
       const auto& type = p.buffer(p.as<ir::TileOp>(ops.ops[copy].stmt)->operands[1].buffer).type;
       std::string why;
       if (v.memory &&
@@ -97,16 +99,16 @@ namespace {
 struct Group {
   const ir::Block* home = nullptr;
   ir::StmtId loop;  // whose body that is; invalid: filled once, whenever the block runs
-  std::set<size_t> users;
-  std::set<int> values;
+  std::set<OpId> users;
+  std::set<ValueId> values;
 };
 
 std::vector<Group> pipeline_groups(const ir::Program& p, int kernel, const KernelOps& ops,
                                    const TensorLoads& loads) {
   const analysis::BlockTree tree(p, p.kernels[static_cast<size_t>(kernel)]);
-  std::map<int, Group> users;  // by value
+  std::map<ValueId, Group> users;
   for (const auto& [product, load] : loads.products)
-    for (size_t copy : load.copies) {
+    for (OpId copy : load.copies) {
       Group& g = users[written_value(ops.ops[copy])];
       g.home = &tree.block_of(ops.ops[copy].stmt);
       g.loop = tree.loop_of(ops.ops[copy].stmt);
@@ -142,10 +144,10 @@ Expected<std::vector<plan::PipelinePlan>> plan_copy_pipelines(const ir::Program&
     if (g.loop) c.loop = paths[g.loop.value];
     c.name = g.loop ? c.loop : p.kernels[static_cast<size_t>(kernel)].name;
     if (!g.loop || beside > 1) {
-      const std::string& value = ops.values[static_cast<size_t>(*g.values.begin())].name;
+      const std::string& value = ops.values[*g.values.begin()].name;
       c.name += value.substr(value.find(':'));
     }
-    for (int v : g.values) c.values.push_back(ops.values[static_cast<size_t>(v)].name);
+    for (ValueId v : g.values) c.values.push_back(ops.values[v].name);
     pipelines.push_back(std::move(c));
   }
   if (!given || given->pipelines.empty()) return pipelines;
@@ -191,15 +193,15 @@ std::string tile_store_refusal(const ir::Program& p, const KernelOp& op, const i
 
 }  // namespace
 
-std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const KernelOps& ops, size_t op,
-                          const std::vector<plan::ValuePlan>& values,
-                          const std::vector<plan::ConversionPlan>& conversions, const target::Target& t) {
+std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const KernelOps& ops, OpId op,
+                          analysis::ValuePlans values, const std::vector<plan::ConversionPlan>& conversions,
+                          const target::Target& t) {
   const KernelOp& store = ops.ops[op];
   const auto& copy = *p.as<ir::TileOp>(store.stmt);
   if (std::string why = analysis::order_refusal(p, kernel, ops, op); !why.empty()) return why;
   if (!analysis::conversions_of(p, ops, store, values, conversions).empty())
     return "its source is converted for it";
-  const plan::ValuePlan& source = values[static_cast<size_t>(store.accesses[0].value)];
+  const plan::ValuePlan& source = values[store.accesses[0].value];
   if (source.memory) return tile_store_refusal(p, store, copy, source);
   std::string why;
   return analysis::epilogue_tile(p, store, *source.fragment, t, &why) ? "" : why;
@@ -225,7 +227,7 @@ namespace {
 
 // Products read the tile that the copy fills.
 bool fills_operand(const KernelOps& ops, const KernelOp& copy) {
-  const int value = written_value(copy);
+  const ValueId value = written_value(copy);
   return std::any_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
     return op.form == analysis::OpForm::contraction &&
            std::any_of(op.accesses.begin(), op.accesses.end(),

@@ -13,9 +13,10 @@ namespace tilegen::schedule {
 // Products whose loop has a product that warpgroups do not do, whose tiles lie as the instruction or the
 // engine cannot have them, or whose registers are held otherwise. Empty: the products can be done as planned.
 Refusals unfit_products(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
-                        const TensorLoads& loads, const std::map<size_t, plan::GemmPlan>& gemms);
+                        const TensorLoads& loads, const std::map<analysis::OpId, plan::GemmPlan>& gemms);
 Refusals unfit_layouts(const ir::Program& p, const analysis::KernelOps& ops, const TensorLoads& loads,
-                       const std::map<size_t, plan::GemmPlan>& gemms, const infer::InferResult& layouts);
+                       const std::map<analysis::OpId, plan::GemmPlan>& gemms,
+                       const infer::InferResult& layouts);
 
 // The pipelines of what a producer loads, with one slot each. Given ones are taken where they hold what has
 // to be held.
@@ -27,7 +28,7 @@ Expected<std::vector<plan::PipelinePlan>> plan_copy_pipelines(const ir::Program&
 // Why a copy to a tensor cannot be done by the engine; empty when it can. `values`, `conversions`: as
 // planned.
 std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const analysis::KernelOps& ops,
-                          size_t op, const std::vector<plan::ValuePlan>& values,
+                          analysis::OpId op, analysis::ValuePlans values,
                           const std::vector<plan::ConversionPlan>& conversions, const target::Target& t);
 
 // How a tile that leaves by the copy should lie for the engine, and for the threads that write it from

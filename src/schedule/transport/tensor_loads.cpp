@@ -13,14 +13,16 @@ namespace tilegen::schedule {
 using analysis::KernelOp;
 using analysis::KernelOps;
 using analysis::OpAccess;
+using analysis::OpId;
+using analysis::ValueId;
 using plan::Engine;
 
 namespace {
 
-int written_value(const KernelOp& op) {
+ValueId written_value(const KernelOp& op) {
   for (const OpAccess& a : op.accesses)
     if (a.write) return a.value;
-  return -1;
+  return {};
 }
 
 // The schedule says that tiles are moved otherwise.
@@ -40,10 +42,10 @@ class LoadFinder {
         given_(given) {}
 
   // `by_threads`: copies of the product's tiles that are no engine's.
-  std::string find(size_t product, ProductLoads& load, Refusals& by_threads) const {
+  std::string find(OpId product, ProductLoads& load, Refusals& by_threads) const {
     const KernelOp& op = ops_.ops[product];
     std::string refused;
-    std::map<int, std::string> left;  // tiles that the engine does not bring
+    std::map<ValueId, std::string> left;  // tiles that the engine does not bring
     for (const OpAccess& a : op.accesses) {
       if (p_.buffer(a.buffer).scope != ir::MemScope::shared) continue;
       if (!a.write && written_by_threads(a.value)) continue;
@@ -56,7 +58,7 @@ class LoadFinder {
     }
     for (ir::StmtId at : tree_.around(op.stmt))
       if (std::any_of(load.copies.begin(), load.copies.end(),
-                      [&](size_t copy) { return tree_.loop_of(ops_.ops[copy].stmt) == at; }))
+                      [&](OpId copy) { return tree_.loop_of(ops_.ops[copy].stmt) == at; }))
         load.loop = at;
     load.direct = load.loop.valid() && tree_.loop_of(op.stmt) == load.loop;
     const plan::OpPlan* g = given_ ? plan::find_op(*given_, op.path) : nullptr;
@@ -64,17 +66,17 @@ class LoadFinder {
     for (const auto& [value, why] : left)
       if (load.copies.empty() || !(asked || filled_before(load.loop, value))) return refused;
     for (const auto& [value, why] : left)
-      for (size_t i = 0; i < ops_.ops.size(); ++i)
+      for (OpId i : ops_.ops.ids())
         if (analysis::is_tile_load(p_, ops_.ops[i]) && written_value(ops_.ops[i]) == value)
           by_threads.emplace(i, why);
     return "";
   }
 
   // The loop whose body the op stands in.
-  ir::StmtId own_loop(size_t op) const { return tree_.loop_of(ops_.ops[op].stmt); }
+  ir::StmtId own_loop(OpId op) const { return tree_.loop_of(ops_.ops[op].stmt); }
 
   // A copy whose tile threads read and nothing else does; in the loop, or outside of loops.
-  std::string find_tile_load(size_t copy, TileLoad& load) const {
+  std::string find_tile_load(OpId copy, TileLoad& load) const {
     const KernelOp& op = ops_.ops[copy];
     if (tree_.loop_of(op.stmt) != load.loop) return "it stands in a branch or loop inside";
     for (const KernelOp& other : ops_.ops)
@@ -82,10 +84,10 @@ class LoadFinder {
         if (&other != &op && a.write && a.value == written_value(op))
           return "several operations write its tile";
     if (std::string why = copy_refusal(op); !why.empty()) return why;
-    const int value = written_value(op);
+    const ValueId value = written_value(op);
     for (const auto& [where, read] : ops_.scalar_reads)
       if (read == value) return "it is read by a scalar expression";
-    for (size_t i = 0; i < ops_.ops.size(); ++i)
+    for (OpId i : ops_.ops.ids())
       for (const OpAccess& a : ops_.ops[i].accesses) {
         if (a.value != value || !a.read) continue;
         if (ops_.ops[i].form == analysis::OpForm::contraction)
@@ -99,7 +101,7 @@ class LoadFinder {
 
  private:
   // Nothing in the loop writes the tile: it costs no iteration's time that threads do.
-  bool filled_before(ir::StmtId loop, int value) const {
+  bool filled_before(ir::StmtId loop, ValueId value) const {
     return loop.valid() && std::none_of(ops_.ops.begin(), ops_.ops.end(), [&](const KernelOp& op) {
              if (written_value(op) != value) return false;
              const auto around = tree_.around(op.stmt);
@@ -127,7 +129,7 @@ class LoadFinder {
 
   // By something else than copies that only move elements of tensors: those are the engine's, or wait for
   // their elements.
-  bool written_by_threads(int value) const {
+  bool written_by_threads(ValueId value) const {
     for (const KernelOp& op : ops_.ops)
       for (const OpAccess& a : op.accesses) {
         if (a.value != value || !a.write) continue;
@@ -140,7 +142,7 @@ class LoadFinder {
   }
 
   // The copy that fills the tile. Products that read it run after it, whenever its block does.
-  std::string filler(int value, std::vector<size_t>& copies) const {
+  std::string filler(ValueId value, std::vector<OpId>& copies) const {
     const KernelOp* copy = nullptr;
     for (const KernelOp& op : ops_.ops)
       for (const OpAccess& a : op.accesses) {
@@ -158,7 +160,7 @@ class LoadFinder {
     for (const auto& [where, read] : ops_.scalar_reads)
       if (read == value) return "it is read by a scalar expression";
     if (std::string why = copy_refusal(*copy); !why.empty()) return why;
-    copies.push_back(static_cast<size_t>(copy - ops_.ops.data()));
+    copies.push_back(ops_.id_of(*copy));
     return "";
   }
 
@@ -206,13 +208,13 @@ bool asks_for_engine(const plan::KernelSchedule* given, const std::vector<const 
 void find_tile_loads(const ir::Program& p, int kernel, const KernelOps& ops, const LoadFinder& finder,
                      const plan::KernelSchedule* given, TensorLoads& loads) {
   std::set<ir::StmtId> multiply;
-  std::set<size_t> copies;
+  std::set<OpId> copies;
   for (const auto& [product, load] : loads.products) {
     if (const ir::StmtId own = finder.own_loop(product); own.valid()) multiply.insert(own);
     copies.insert(load.copies.begin(), load.copies.end());
   }
   const auto add = [&](const KernelOp& op, TileLoad load) {
-    const auto copy = static_cast<size_t>(&op - ops.ops.data());
+    const auto copy = ops.id_of(op);
     if (!analysis::is_tile_load(p, op) || copies.count(copy)) return;
     std::string why = finder.find_tile_load(copy, load);
     if (why.empty())
@@ -227,13 +229,12 @@ void find_tile_loads(const ir::Program& p, int kernel, const KernelOps& ops, con
     const bool alone = multiply.count(id) == 0;
     if (alone && !asks_for_engine(given, inside)) return;
     for (const KernelOp* op : inside) {
-      if (alone && finder.own_loop(static_cast<size_t>(op - ops.ops.data())) != id) continue;
+      if (alone && finder.own_loop(ops.id_of(*op)) != id) continue;
       add(*op, {id, {}, alone});
     }
   });
   for (const KernelOp& op : ops.ops)
-    if (!finder.own_loop(static_cast<size_t>(&op - ops.ops.data())).valid() && asks_for_engine(given, {&op}))
-      add(op, {{}, {}, true});
+    if (!finder.own_loop(ops.id_of(op)).valid() && asks_for_engine(given, {&op})) add(op, {{}, {}, true});
 }
 
 }  // namespace
@@ -245,7 +246,7 @@ TensorLoads find_tensor_loads(const ir::Program& p, int kernel, const KernelOps&
   if (!t.tensor_copy) return loads;
   const LoadFinder finder(p, kernel, ops, dependences, given);
   const bool produced = !given || !given->roles || !given->roles->empty();
-  for (size_t i = 0; i < ops.ops.size(); ++i) {
+  for (OpId i : ops.ops.ids()) {
     if (ops.ops[i].form != analysis::OpForm::contraction) continue;
     ProductLoads load;
     std::string why = allowed == TensorCopies::none ? "planned without tensor copies"
@@ -302,11 +303,11 @@ Refusals settle(const ir::Program& p, int kernel, const KernelOps& ops, TensorLo
 }
 
 Refusals fit_thread_tiles(const ir::Program& p, const KernelOps& ops, const TensorLoads& loads,
-                          std::vector<plan::ValuePlan>& values) {
+                          IdVector<ValueId, plan::ValuePlan>& values) {
   Refusals unfit;
   for (const auto& [copy, load] : loads.tiles) {
     const auto& op = *p.as<ir::TileOp>(ops.ops[copy].stmt);
-    plan::ValuePlan& tile = values[static_cast<size_t>(written_value(ops.ops[copy]))];
+    plan::ValuePlan& tile = values[written_value(ops.ops[copy])];
     const auto dims = analysis::tensor_copy_dims(p, op, nullptr);
     const int bytes = ir::dtype_bytes(p.buffer(op.operands[1].buffer).type);
     std::string why;

@@ -23,26 +23,26 @@
 namespace tilegen::schedule {
 
 // Why an op cannot be done by the copy engine or by warpgroups, by index into KernelOps::ops.
-using Refusals = std::map<size_t, std::string>;
+using Refusals = std::map<analysis::OpId, std::string>;
 
 // The loads of a product's tiles.
 struct ProductLoads {
   // The innermost loop around the product with a copy of a tile of it in its body; invalid: there is none.
   ir::StmtId loop;
-  bool direct = false;         // the product stands in the loop's body itself
-  std::vector<size_t> copies;  // ops that fill its tiles
+  bool direct = false;                 // the product stands in the loop's body itself
+  std::vector<analysis::OpId> copies;  // ops that fill its tiles
 };
 // The load of a tile that only threads read.
 struct TileLoad {
   ir::StmtId loop;
-  std::set<size_t> readers;
+  std::set<analysis::OpId> readers;
   bool alone = false;  // no product of the loop has its tiles from the producer
 };
 struct TensorLoads {
-  std::map<size_t, ProductLoads> products;  // by the product
-  std::map<size_t, TileLoad> tiles;         // by the copy
-  Refusals refused;                         // every other product of the kernel
-  Refusals by_threads;                      // every other copy of the loops concerned
+  std::map<analysis::OpId, ProductLoads> products;  // by the product
+  std::map<analysis::OpId, TileLoad> tiles;         // by the copy
+  Refusals refused;                                 // every other product of the kernel
+  Refusals by_threads;                              // every other copy of the loops concerned
 };
 // `given` may keep copies from the engine, or ask for it.
 TensorLoads find_tensor_loads(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
@@ -57,6 +57,6 @@ Refusals settle(const ir::Program& p, int kernel, const analysis::KernelOps& ops
 // Tiles that only threads read lie as the engine can have them, where nobody asked for another form; copies
 // of others are returned.
 Refusals fit_thread_tiles(const ir::Program& p, const analysis::KernelOps& ops, const TensorLoads& loads,
-                          std::vector<plan::ValuePlan>& values);
+                          IdVector<analysis::ValueId, plan::ValuePlan>& values);
 
 }  // namespace tilegen::schedule

@@ -110,9 +110,8 @@ class Generator {
 std::string text_of(const KernelOps& ops, const Key& key, int64_t distance) {
   const auto& [from, to, kind, place] = key;
   const char* const kinds[] = {"flow", "anti", "output"};
-  return std::string(kinds[static_cast<int>(kind)]) + " " + ops.ops[from.value].path + " -> " +
-         ops.ops[to.value].path + " of " +
-         (place.value ? ops.values[place.value.value].name : std::string("a tensor")) + " at " +
+  return std::string(kinds[static_cast<int>(kind)]) + " " + ops.ops[from].path + " -> " + ops.ops[to].path +
+         " of " + (place.value ? ops.values[place.value].name : std::string("a tensor")) + " at " +
          std::to_string(distance);
 }
 

@@ -24,9 +24,9 @@ kernel k grid (b: 1) threads 64 {
   alloc c: local i64[2]
 )";
 
-std::string name_of(const KernelOps& ops, int value) {
-  if (value < 0) return "-";
-  std::string name = ops.values[static_cast<size_t>(value)].name;
+std::string name_of(const KernelOps& ops, ValueId value) {
+  if (!value.valid()) return "-";
+  std::string name = ops.values[value].name;
   return name.substr(name.find(':') + 1);
 }
 
@@ -40,7 +40,7 @@ std::string webs(const std::string& body) {
   for (const KernelOp& op : ops.ops) {
     text += (text.empty() ? "" : "; ") + op.path.substr(2) + ":";
     for (const OpAccess& a : op.accesses)
-      if (a.value >= 0) text += " " + name_of(ops, a.value) + (a.write ? "=" : "");
+      if (a.value.valid()) text += " " + name_of(ops, a.value) + (a.write ? "=" : "");
   }
   return text;
 }
@@ -234,8 +234,8 @@ TEST(KernelOps, DepthCountsLoopsOnly) {
   ASSERT_TRUE(p) << p.error().to_text();
   KernelOps ops = collect_kernel_ops(*p, 0);
   ASSERT_EQ(ops.ops.size(), 2u);
-  EXPECT_EQ(ops.ops[0].depth, 0);
-  EXPECT_EQ(ops.ops[1].depth, 1);
+  EXPECT_EQ(ops.ops.front().depth, 0);
+  EXPECT_EQ(ops.ops.back().depth, 1);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ using Distances = std::map<Key, int64_t>;
 class Run {
  public:
   Run(const ir::Program& p, const KernelOps& ops) : p_(p), ops_(ops) {
-    for (size_t i = 0; i < ops.ops.size(); ++i) op_of_[ops.ops[i].stmt] = OpId(i);
+    for (OpId op : ops.ops.ids()) op_of_[ops.ops[op].stmt] = op;
     for (const ir::Kernel& k : p.kernels) block(k.body);
   }
 
@@ -88,17 +88,17 @@ class Run {
       if (operand.valid()) read(operand, readers, where);
     if (n.op != ir::ExprOp::load) return;
     for (ir::ExprId index : p_.exprs.indices(e)) read(index, readers, where);
-    int value = -1;
+    ValueId value;
     if (const auto at = ops_.scalar_reads.find({where, n.object}); at != ops_.scalar_reads.end())
       value = at->second;
     for (OpId op : readers) {
-      if (!where) value = ops_.value_of(ops_.ops[op.value], n.object);
-      if (value >= 0 || p_.buffer(n.object).scope == ir::MemScope::global)
+      if (!where) value = ops_.value_of(ops_.ops[op], n.object);
+      if (value.valid() || p_.buffer(n.object).scope == ir::MemScope::global)
         touch(op, place(value, n.object), evaluated(p_.exprs.indices(e)), false);
     }
   }
-  static Place place(int value, ir::BufferId buffer) {
-    return value >= 0 ? Place{ValueId(static_cast<size_t>(value)), {}} : Place{{}, buffer};
+  static Place place(ValueId value, ir::BufferId buffer) {
+    return value.valid() ? Place{value, {}} : Place{{}, buffer};
   }
 
   std::vector<OpId> ops_in(ir::StmtId s) const {
@@ -145,7 +145,7 @@ class Run {
   }
 
   void run_op(OpId id) {
-    const KernelOp& op = ops_.ops[id.value];
+    const KernelOp& op = ops_.ops[id];
     if (const auto* tile_op = p_.as<ir::TileOp>(op.stmt)) {
       for (const ir::Region& r : tile_op->operands)
         for (ir::ExprId offset : r.offsets) read(offset, {id}, op.stmt);
@@ -181,7 +181,7 @@ class Run {
         read(store->value, {id}, {});
         for (ir::ExprId index : store->indices) read(index, {id}, {});
         const std::vector<int64_t> at = evaluated(store->indices);
-        touch(id, place(ops_.value_of(ops_.ops[id.value], store->buffer), store->buffer), at, true);
+        touch(id, place(ops_.value_of(ops_.ops[id], store->buffer), store->buffer), at, true);
         memory_[{store->buffer, at}] = eval(store->value) % 7;
       }
     }

@@ -24,7 +24,7 @@ Fragment layout_of(int64_t n, const std::string& type, bool across) {
   EXPECT_TRUE(p) << p.error().to_text();
   const auto target = target::find_target("sm_80");
   const auto ops = analysis::collect_kernel_ops(*p, 0);
-  const std::map<size_t, plan::GemmPlan> none;
+  const std::map<OpId, plan::GemmPlan> none;
   const auto r = infer_layouts({*p, ops, *target, 128, none});
   EXPECT_TRUE(r) << r.error().to_text();
   for (const plan::ValuePlan& v : r->values)

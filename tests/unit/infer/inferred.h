@@ -27,7 +27,7 @@ class Inferred {
     auto target = target::find_target(target_name);
     ops_ = analysis::collect_kernel_ops(program_, 0);
     const int64_t threads = target->default_threads;
-    for (size_t i = 0; i < ops_.ops.size(); ++i) {
+    for (analysis::OpId i : ops_.ops.ids()) {
       if (ops_.ops[i].form != analysis::OpForm::contraction) continue;
       auto plan = schedule::plan_gemm(program_, *program_.as<ir::TileOp>(ops_.ops[i].stmt), *target, threads,
                                       nullptr, ops_.ops[i].path, {});
@@ -65,7 +65,7 @@ class Inferred {
  private:
   ir::Program program_;
   analysis::KernelOps ops_;
-  std::map<size_t, plan::GemmPlan> gemms_;
+  std::map<analysis::OpId, plan::GemmPlan> gemms_;
   InferResult result_;
   Error error_;
 };

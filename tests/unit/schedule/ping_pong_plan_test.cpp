@@ -159,9 +159,10 @@ TEST(PingPongPlan, WorkIsCountedWhereElementsDiffer) {
   const analysis::KernelOps ops = analysis::collect_kernel_ops(*p, 0);
   ASSERT_EQ(ops.ops.size(), 5u);
   // a product, a difference, an exponential; a product a row
-  EXPECT_EQ(thread_cycles(*p, ops.ops[2], *target::find_target("sm_90a")), (10 * 64 * 64 + 64) / 128.0);
+  EXPECT_EQ(thread_cycles(*p, ops.ops[analysis::OpId(2)], *target::find_target("sm_90a")),
+            (10 * 64 * 64 + 64) / 128.0);
   // the choice; its condition is of indices
-  EXPECT_EQ(thread_cycles(*p, ops.ops[3], *target::find_target("sm_90a")), 64 * 64 / 128.0);
+  EXPECT_EQ(thread_cycles(*p, ops.ops[analysis::OpId(3)], *target::find_target("sm_90a")), 64 * 64 / 128.0);
 }
 
 }  // namespace

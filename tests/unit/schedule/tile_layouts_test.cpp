@@ -7,8 +7,11 @@
 namespace tilegen::schedule {
 namespace {
 
+using analysis::ValueId;
 using layout::Layout;
 using plan::Origin;
+
+const ValueId kTile(0);  // of `transpose`
 
 // A tile that is copied along its rows and read along its columns.
 std::string transpose(int64_t rows, int64_t columns, const std::string& type = "f32") {
@@ -112,23 +115,23 @@ TEST(TileLayouts, ThoseThatDoNotFitArePassedOver) {
   auto p = program_from(transpose(64, 64));
   const target::Target t = target_named("sm_80");
   const auto ops = analysis::collect_kernel_ops(*p, 0);
-  const std::map<size_t, plan::GemmPlan> none;
+  const std::map<analysis::OpId, plan::GemmPlan> none;
   const auto inferred = infer::infer_layouts({*p, ops, t, 128, none});
   ASSERT_TRUE(inferred);
   const auto planned = [&](const TileFits& fits) {
     infer::InferResult r = *inferred;
     plan_tile_layouts(*p, ops, t, {}, fits, r);
-    return *r.values[0].memory;
+    return *r.values[kTile].memory;
   };
-  EXPECT_EQ(planned([](int, const Layout&) { return true; }), swizzled({64, 64}, {3, 4, 6}, 4));
-  EXPECT_EQ(planned([](int, const Layout&) { return false; }),
+  EXPECT_EQ(planned([](ValueId, const Layout&) { return true; }), swizzled({64, 64}, {3, 4, 6}, 4));
+  EXPECT_EQ(planned([](ValueId, const Layout&) { return false; }),
             Layout::row_major(std::vector<int64_t>{64, 64}));
-  const Layout padded = planned([](int, const Layout& l) { return l.swizzle().none(); });
+  const Layout padded = planned([](ValueId, const Layout& l) { return l.swizzle().none(); });
   EXPECT_GT(padded.output_extent(0), 64 * 64) << padded.to_text();
   infer::InferResult r = *inferred;
   plan_tile_layouts(
-      *p, ops, t, {0}, [](int, const Layout&) { return true; }, r);
-  EXPECT_EQ(*r.values[0].memory, Layout::row_major(std::vector<int64_t>{64, 64})) << "an engine's";
+      *p, ops, t, {kTile}, [](ValueId, const Layout&) { return true; }, r);
+  EXPECT_EQ(*r.values[kTile].memory, Layout::row_major(std::vector<int64_t>{64, 64})) << "an engine's";
 }
 
 // Two loops' tiles leave no room for padding where it would take a stage.
@@ -151,10 +154,10 @@ TEST(TileAccesses, OfACopyAndOfALoop) {
   auto p = program_from(transpose(64, 64));
   const target::Target t = target_named("sm_80");
   const auto ops = analysis::collect_kernel_ops(*p, 0);
-  const std::map<size_t, plan::GemmPlan> none;
+  const std::map<analysis::OpId, plan::GemmPlan> none;
   const auto r = infer::infer_layouts({*p, ops, t, 128, none});
   ASSERT_TRUE(r);
-  const TileAccesses a = accesses_of_tile(*p, ops, 0, r->values, r->ops, t);
+  const TileAccesses a = accesses_of_tile(*p, ops, kTile, r->values, r->ops, t);
   EXPECT_EQ(a.widest, 4);
   double elements = 0;
   for (const TileRequest& q : a.requests) {
