@@ -41,6 +41,9 @@ struct MmaAtom {
   std::string instruction;
   bool tf32 = false;    // for products that ask for it: f32 operands are rounded
   int isa_version = 0;  // least that has it, as Target::isa_version; 0: the target's
+  // An iteration may begin with it on the sum that the one before ended with, where a warp has no other sum.
+  // Not so: the vendor's assembler leaves out the wait, and the last product is lost.
+  bool waits_around_loops = true;
 };
 
 // A family of matrix instructions of a warpgroup: D[m x n] = A[m x k] * B[k x n] + D, asynchronous; B in

@@ -70,8 +70,16 @@ class RegisterPrefetch {
     const auto atom = std::find_if(t_.mma.begin(), t_.mma.end(),
                                    [&](const target::MmaAtom& a) { return a.name == plan->atom; });
     if (atom == t_.mma.end() || target::is_multiply_add(*atom)) return false;
+    if (!atom->waits_around_loops && has_one_sum(op, *atom)) return false;
     const int64_t steps = analysis::gemm_shape(p_, *product).k / atom->k;
     return steps >= 2 && steps % 2 == 0;
+  }
+
+  // A warp has one of the atom's parts of the result.
+  bool has_one_sum(const KernelOp& op, const target::MmaAtom& atom) const {
+    const analysis::ValueId sum = op.accesses[2].value;
+    const auto& held = sum.valid() ? s_.values[sum.index()].fragment : std::nullopt;
+    return held && held->registers() <= atom.c_layout.registers();
   }
 
   const ir::Program& p_;

@@ -3,6 +3,7 @@
 // from its "Matrix Fragments for mma" and "Asynchronous Warpgroup Level Matrix Instructions".
 #include "layout/tensor_tile.h"
 #include "target/nvidia/nvidia.h"
+#include "target/operand_matrices.h"
 #include "target/registry.h"
 
 namespace tilegen::target::nvidia {
@@ -18,6 +19,7 @@ struct Generation {
   int multiprocessors = 0;      // of the usual part
   int64_t threads_per_multiprocessor = 0, l2_mib = 0;
   double plain_lanes = 128;
+  bool f64_waits_around_loops = true;  // MmaAtom::waits_around_loops, of f64
   bool fp8_mma = false, store_matrix = false, dependent_launch = false;
   std::vector<WarpgroupAtom> (*warpgroup_mma)() = nullptr;
   bool tensor_copy = false;
@@ -66,6 +68,7 @@ constexpr Generation kGenerations[] = {
      .multiprocessors = 132,
      .threads_per_multiprocessor = 2048,
      .l2_mib = 50,
+     .f64_waits_around_loops = false,  // ptxas 13.0
      .fp8_mma = true,
      .store_matrix = true,
      .dependent_launch = true},
@@ -78,6 +81,7 @@ constexpr Generation kGenerations[] = {
      .multiprocessors = 132,
      .threads_per_multiprocessor = 2048,
      .l2_mib = 50,
+     .f64_waits_around_loops = false,  // ptxas 13.0
      .fp8_mma = true,
      .store_matrix = true,
      .dependent_launch = true,
@@ -131,6 +135,9 @@ Target make(const Generation& g) {
   t.l2_bytes = g.l2_mib << 20;
   t.plain_lanes = g.plain_lanes;
   t.mma = warp_atoms(g.fp8_mma);
+  for (MmaAtom& atom : t.mma)
+    if (atom.c == ir::DType::f64 && !is_multiply_add(atom))
+      atom.waits_around_loops = g.f64_waits_around_loops;
   if (g.warpgroup_mma) t.warpgroup_mma = g.warpgroup_mma();
   t.store_matrix = g.store_matrix;
   t.dependent_launch = g.dependent_launch;

@@ -44,6 +44,30 @@ TEST(RegisterPrefetch, OfALoopThatOnlyMultiplies) {
       << "more in the loop";
 }
 
+// A warp with one sum of doubles begins an iteration on what the one before ends with: ptxas leaves out the
+// wait on sm_90.
+TEST(RegisterPrefetch, NotOfALoneSumThatIsNotWaitedFor) {
+  const auto of_doubles = [](int rows, const char* target) {
+    const std::string n = std::to_string(rows);
+    auto p = program_from(
+        "tl 1 program p\ntensor A: f64[64, 64] readonly\ntensor C: f64[64, 64]\n"
+        "kernel g grid (b: 1) threads 32 {\n alloc As: shared f64[" +
+        n + ", 8]\n alloc Bs: shared f64[8, 8]\n alloc acc: fragment f64[" + n +
+        ", 8]\n fill acc, 0.0f64\n pipelined ko in 0 .. 8 stages 3 {\n copy A[0 :+ " + n +
+        ", ko * 8 :+ 8] -> As\n copy A[ko * 8 :+ 8, 0 :+ 8] -> Bs\n gemm As, Bs -> acc\n }\n"
+        " copy acc -> C[0 :+ " +
+        n + ", 0 :+ 8]\n}\n");
+    EXPECT_TRUE(p);
+    auto s = plan_for(*p, target, nullptr);
+    EXPECT_TRUE(s) << s.error().to_text();
+    return s && s->kernels[0].loops[0].register_prefetch.value_or(false);
+  };
+  EXPECT_TRUE(of_doubles(8, "sm_80"));
+  EXPECT_FALSE(of_doubles(8, "sm_90"));
+  EXPECT_FALSE(of_doubles(8, "sm_90a"));
+  EXPECT_TRUE(of_doubles(16, "sm_90a"));
+}
+
 TEST(RegisterPrefetch, TheGivenIsTaken) {
   plan::Schedule given;
   given.kernels = {{.kernel = "g", .loops = {{.loop = "g/ko", .register_prefetch = false}}}};
