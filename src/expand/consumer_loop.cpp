@@ -370,8 +370,10 @@ class ConsumerLoop {
 }  // namespace
 
 Block consumer_loop(Expander& x, const ir::Loop& loop, StmtId id, const std::vector<int>& around) {
+  // What is written outside of the loop has the slot of an iteration around it.
   for (const analysis::ThreadWrittenOperand& w : x.written())
-    if (x.has_slots(w.value) && x.touches(id, {w.value})) x.add_ring(w.value, id, Transport::threads);
+    if (x.has_slots(w.value) && written_inside(x.program(), x.ops(), w, loop))
+      x.add_ring(w.value, id, Transport::threads);
   for (ValueId v : x.ops().values.ids())
     if (x.register_slots(v) > 1 && x.used_in(id, v)) x.add_ring(v, id, Transport::registers);
   Block out;
