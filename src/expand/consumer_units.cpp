@@ -52,6 +52,10 @@ bool meet(const std::set<ValueId>& a, const std::set<ValueId>& b) {
   return std::any_of(a.begin(), a.end(), [&](ValueId v) { return b.count(v) > 0; });
 }
 
+bool overwrites(const ConsumerUnit& product) {
+  return product.cleared_by.valid() || !meet(product.reads, product.writes);
+}
+
 std::set<ValueId> operands(const ConsumerUnit& product) {
   std::set<ValueId> only;
   std::set_difference(product.reads.begin(), product.reads.end(), product.writes.begin(),

@@ -19,18 +19,21 @@ struct ConsumerUnit {
   std::vector<int> first, last;     // pipelines whose use begins and ends with it
 };
 
+// The product does not add to its sums.
+bool overwrites(const ConsumerUnit& product);
 // What the product reads beside its sums.
 std::set<ValueId> operands(const ConsumerUnit& product);
 bool meet(const std::set<ValueId>& a, const std::set<ValueId>& b);
 
-// The unit must not run beside the product: they share sums, or the unit changes its operand. `same` tells of
-// a value whether both mean the same slot of it.
+// The unit must not run beside the product: they share sums, or the unit changes its operand. Products that
+// add to the same sums do; one that overwrites them leaves the registers of the earlier one to others, while
+// it may still write them. `same` tells of a value whether both mean the same slot of it.
 template <class Same>
 bool disturbs(const ConsumerUnit& u, const ConsumerUnit& product, Same&& same) {
   const auto shared = [&](const std::set<ValueId>& a, const std::set<ValueId>& b) {
     return std::any_of(a.begin(), a.end(), [&](ValueId v) { return b.count(v) > 0 && same(v); });
   };
-  if (u.product && u.writes == product.writes && shared(u.writes, product.writes))
+  if (u.product && !overwrites(u) && u.writes == product.writes && shared(u.writes, product.writes))
     return shared(u.writes, operands(product));
   return shared(u.writes, product.reads) || shared(u.reads, product.writes) ||
          shared(u.writes, product.writes);
