@@ -12,7 +12,7 @@ constexpr int32_t kMany = -1;
 constexpr int32_t kWarps = -16;              // lanes of warp w: kWarps - w
 constexpr int32_t kWarpgroups = -(1 << 16);  // threads of warpgroup g: kWarpgroups - g
 
-constexpr int64_t kMostBits = 1 << 16;
+constexpr int64_t kMaxMarkedElements = 1 << 16;
 
 }  // namespace
 
@@ -54,7 +54,7 @@ void Footprint::close() {
 }
 
 void Footprint::mark() {
-  if (empty() || first() < 0 || last() >= kMostBits) return;
+  if (empty() || first() < 0 || last() >= kMaxMarkedElements) return;
   bits_.resize(static_cast<size_t>(last() / 64 + 1));
   for (const Run& r : runs_)
     for (int64_t e = r.first; e <= r.last; ++e) bits_[static_cast<size_t>(e / 64)] |= uint64_t{1} << (e % 64);

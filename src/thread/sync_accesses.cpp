@@ -238,10 +238,11 @@ std::vector<bool> handed_over_memories(const ThreadProgram& p) {
   }
   for (StmtId id : p.body) {
     const auto* roles = std::get_if<Roles>(&p.stmts[id.value].node);
+    if (!roles) continue;
     std::vector<int> roles_of(p.memories.size(), 0);
-    for (size_t r = 0; roles && r < roles->roles.size(); ++r) {
+    for (const Role& role : roles->roles) {
       std::set<MemoryId> touched;
-      note_touched(p, roles->roles[r].body, touched);
+      note_touched(p, role.body, touched);
       for (MemoryId m : touched) ++roles_of[m.value];
     }
     for (size_t m = 0; m < handed.size(); ++m) handed[m] = handed[m] || roles_of[m] > 1;

@@ -160,6 +160,7 @@ class Walk {
       history_.meet();
     } else if (wanted == warpgroup_) {
       for_warpgroups(active, [&](int64_t g) {
+        if ((g + 1) * warpgroup_ > p_.threads) return;
         const auto first = active.begin() + g * warpgroup_;
         if (std::all_of(first, first + warpgroup_, [](bool a) { return a; })) history_.meet_of(g);
       });

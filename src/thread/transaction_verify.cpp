@@ -5,6 +5,7 @@
 
 #include "thread/launch_numbers.h"
 #include "thread/role_walk.h"
+#include "thread/sync_accesses.h"
 
 namespace tilegen::thread {
 
@@ -21,10 +22,10 @@ bool has_blocks(const ThreadProgram& p, const PointValues& launch) {
 
 std::vector<std::string> verify_transactions(const ThreadProgram& p) {
   std::vector<std::string> hazards;
-  const RoleProgram program(p);
-  const std::vector<bool>& handed = program.handed_over;
+  const std::vector<bool> handed = handed_over_memories(p);
   if (p.barriers.empty() && std::none_of(handed.begin(), handed.end(), [](bool h) { return h; }))
     return hazards;
+  const RoleProgram program(p);
   RoleWalk::Seen seen;
   std::set<std::vector<int64_t>> walked;
   // Points that are claimed go through slots, which are used again for the third.

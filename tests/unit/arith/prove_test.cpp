@@ -139,6 +139,10 @@ TEST_F(Simplify, PeriodsOfRemainders) {
   EXPECT_EQ(period(i / 2 % 2), 0);          // 4, which is not looked for
   EXPECT_EQ(period(i % 65), 0);             // more than 64
   EXPECT_EQ(period((i * 6 + far) % 8), 0);  // the sum may overflow
+  EXPECT_EQ(period(i % (int64_t{1} << 62) + i % 64), 0);
+  X shared = i % 4;  // stands in itself 2^40 times
+  for (int n = 0; n < 40; ++n) shared = (shared ^ (shared & 7)) | shared;
+  EXPECT_EQ(period(shared), 4);
 }
 
 }  // namespace
