@@ -81,7 +81,7 @@ struct RoleProgram {
   std::vector<RoleTouch> touches;
   std::vector<RoleProcess> processes;
   std::vector<bool> handed_over;  // memories: what is judged
-  std::vector<bool> operands;     // memories that threads write and engines read
+  std::vector<bool> operands;     // memories that threads write and products read
   std::set<MemoryId> data;        // tensors whose elements say how often loops run, among others
   std::set<MemoryId> handed;      // whole numbers in shared memory that roles hand each other by plain stores
   size_t variables = 0;           // of the program, and registers that change

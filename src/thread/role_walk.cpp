@@ -42,6 +42,10 @@ RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<
     if (s.op == RoleOp::load) filled[node<TensorLoad>(s).dst.value] = true;
   for (size_t m = 0; m < filled.size(); ++m)
     if (!filled[m]) places_.leave_out(MemoryId(m));
+  // Of what is stored in boxes only sampled threads are looked at: others may have written between them.
+  for (const RoleStep& s : r.steps)
+    if (s.op == RoleOp::store && !r.operands[node<TensorStore>(s).src.value])
+      places_.leave_out(node<TensorStore>(s).src);
   for (size_t i = 0; i < n; ++i) places_.name_reader(static_cast<int>(n + i), "the copy engine");
   for (int g = 0; g < groups_ * static_cast<int>(p_.cluster); ++g)
     places_.name_reader(first_product_ + g, "a product");

@@ -258,7 +258,6 @@ std::vector<bool> written_operands(const ThreadProgram& p) {
     if (const auto* matrices = std::get_if<StoreMatrix>(&s.node)) written[matrices->dst.value] = true;
     if (const auto* product = std::get_if<WarpgroupMma>(&s.node))
       read[product->a.value] = read[product->b.value] = true;
-    if (const auto* box = std::get_if<TensorStore>(&s.node)) read[box->src.value] = true;
   }
   for (size_t m = 0; m < written.size(); ++m)
     written[m] = written[m] && read[m] && p.memories[m].space == Space::shared;

@@ -41,8 +41,8 @@ std::vector<OperandRange> operand_ranges(const ThreadProgram& p, const Warpgroup
 // awaits order accesses to it.
 std::vector<bool> handed_over_memories(const ThreadProgram& p);
 
-// Shared memory that threads write, and products or the copy engine read, by memory: plain accesses and those
-// of the asynchronous proxy meet there.
+// Shared memory that threads write and products read, by memory: plain accesses and those of the asynchronous
+// proxy meet there.
 std::vector<bool> written_operands(const ThreadProgram& p);
 
 // Whether elements of the two may share bytes. Tensors of one launch do not overlap.
