@@ -8,11 +8,11 @@
 //   await product                   where a statement needs its sums or changes an operand, or the block ends
 //   consumer_release tiles
 //
-// Operands that threads have written are handed over before a product: a fence, and the threads that
-// share the tile meet; before the next writing they meet again, with products awaited.
+// Operands that threads have written are handed over before a product (written_tiles.h): a fence, and the
+// threads that share the tile meet; before the next writing they meet again, with products awaited.
 #include <algorithm>
 
-#include "expand/consumer_units.h"
+#include "expand/written_tiles.h"
 
 namespace tilegen::expand {
 
@@ -127,9 +127,6 @@ class ConsumerBlock {
                        [&](StmtId s) { return !copies(s) && x_.reads_by_threads(s, values); });
   }
 
-  static Scope scope_of(const analysis::ThreadWrittenOperand& w) {
-    return w.own_rows ? Scope::warpgroup : Scope::role;
-  }
   bool writes(StmtId id, const analysis::ThreadWrittenOperand& w) const {
     const ir::Block one = {id};
     bool found = false;
@@ -142,16 +139,10 @@ class ConsumerBlock {
 
   // Tiles that threads may have written since the last meeting.
   void hand_over(const ConsumerUnit& product) {
-    bool any = false;
-    Scope scope = Scope::warpgroup;
-    for (const analysis::ThreadWrittenOperand& w : x_.written()) {
-      if (!x_.touches(product.stmt, {w.value})) continue;
-      any = true;
-      if (scope_of(w) == Scope::role) scope = Scope::role;
-    }
-    if (!any) return;
-    emit(out_, Fence{});
-    emit(out_, Barrier{scope});
+    HandOver h;
+    for (const analysis::ThreadWrittenOperand& w : x_.written())
+      if (x_.touches(product.stmt, {w.value})) h.add(x_, w);
+    emit_hand_over(h, out_);
   }
 
   // Products of all warpgroups that read the tile are done: each has awaited its own.

@@ -21,7 +21,6 @@ WrittenTiles::WrittenTiles(const Expander& x, const std::vector<ConsumerUnit>& o
 }
 
 void WrittenTiles::place(const analysis::ThreadWrittenOperand& w, const std::vector<ConsumerUnit>& order) {
-  const Scope those = w.own_rows ? Scope::warpgroup : Scope::role;
   std::vector<Use> uses;
   size_t inside = 0;  // writers
   for (size_t at = 0; at < order.size(); ++at) {
@@ -40,12 +39,12 @@ void WrittenTiles::place(const analysis::ThreadWrittenOperand& w, const std::vec
   // products are awaited before the meeting after the writes (consumer_loop.cpp).
   for (size_t i = 0; i < uses.size(); ++i) {
     if (uses[i].product) continue;
-    if (uses[(i + 1) % uses.size()].product) raise(after_[uses[i].at], those);
+    if (uses[(i + 1) % uses.size()].product) after_[uses[i].at].add(x_, w);
     if (uses[(i + uses.size() - 1) % uses.size()].product && !w.own_rows && !x_.has_slots(w.value))
       raise(before_[uses[i].at], Scope::role);
   }
   if (inside == w.writers.size()) return;
-  raise(enter_, those);
+  enter_.add(x_, w);
   const StmtId loop = x_.tree().parent(order.front().stmt);
   const bool again =
       x_.persistent() || w.writers.back() > w.products.front() || !x_.tree().around(loop).empty();
@@ -56,10 +55,22 @@ void WrittenTiles::meet(Meet m, Block& out) {
   if (m) emit(out, Barrier{*m});
 }
 
-void WrittenTiles::hand_over(Meet m, Block& out) {
-  if (!m) return;
+void HandOver::add(const Expander& x, const analysis::ThreadWrittenOperand& w) {
+  scope = std::max(scope, std::optional(w.own_rows ? Scope::warpgroup : Scope::role));
+  copied = copied || std::any_of(w.writers.begin(), w.writers.end(), [&](OpId writer) {
+             const plan::OpPlan* plan = x.plan_of(x.ops().ops[writer]);
+             return plan && plan->engine == plan::Engine::async_copy;
+           });
+}
+
+void emit_hand_over(const HandOver& h, Block& out) {
+  if (!h.scope) return;
+  if (h.copied) {
+    emit(out, CommitGroup{});
+    emit(out, WaitGroup{0});
+  }
   emit(out, Fence{});
-  meet(m, out);
+  emit(out, Barrier{*h.scope});
 }
 
 }  // namespace tilegen::expand

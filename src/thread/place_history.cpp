@@ -45,7 +45,10 @@ void PlaceHistory::check_writers(const Range& r, const PlaceAccess& by, int proc
   if (plain && !handed) return;  // threads among themselves
   for (const PlaceAccess& w : r.writes) {
     if (w.party != process && w.epoch > knows.seen[static_cast<size_t>(w.party)])
-      report_(by.stmt, w.stmt, place.text() + " is used with no barrier after the threads that write it");
+      report_(by.stmt, w.stmt,
+              place.text() + " is used with no " +
+                  (w.party < processes_ ? "barrier after the threads that write it"
+                                        : "wait for the asynchronous copies that write it"));
     else if (!plain && w.epoch > knows.fenced[static_cast<size_t>(w.party)])
       report_(by.stmt, w.stmt, place.text() + " is used with no proxy fence of the threads that write it");
   }

@@ -63,14 +63,20 @@ void RoleWalk::store(Running& x, int i, const RoleStep& s) {
   const auto& n = node<TensorStore>(s);
   const int64_t begin = byte_of(x, n.src, eval(x, s.value, 0));
   check_place(s, n.map, n.src, eval(x, s.value, 0));
-  places_.touch(PlaceHistory::Kind::engine_read, {store_party(i), ++x.copies, s.stmt}, i, x.knows, n.src,
+  places_.touch(PlaceHistory::Kind::engine_read, {store_party(i), ++x.stores, s.stmt}, i, x.knows, n.src,
                 begin, begin + box_bytes(n.map));
-  x.copies_under_way.push_back({x.copies, x.bulk_commits, s.stmt});
+  x.stores_under_way.push_back({x.stores, x.bulk_commits, s.stmt});
 }
 
 void RoleWalk::bulk_wait(Running& x, int i, const BulkWait& n) {
-  std::erase_if(x.copies_under_way, [&](const Work& w) { return w.group + n.pending < x.bulk_commits; });
+  std::erase_if(x.stores_under_way, [&](const Work& w) { return w.group + n.pending < x.bulk_commits; });
   x.knows.seen[static_cast<size_t>(store_party(i))] =
+      x.stores_under_way.empty() ? x.stores : x.stores_under_way.front().number - 1;
+}
+
+void RoleWalk::copy_wait(Running& x, int i, const AsyncWait& n) {
+  std::erase_if(x.copies_under_way, [&](const Work& w) { return w.group + n.pending < x.copy_commits; });
+  x.knows.seen[static_cast<size_t>(copy_party(i))] =
       x.copies_under_way.empty() ? x.copies : x.copies_under_way.front().number - 1;
 }
 
@@ -168,14 +174,17 @@ void RoleWalk::touch(Running& x, int i, const RoleStep& s) {
 
 void RoleWalk::touch_places(Running& x, int i, const RoleTouch& a, Places& places) {
   std::sort(places.begin(), places.end());
+  const PlaceAccess by =
+      a.async ? PlaceAccess{copy_party(i), ++x.copies, a.stmt} : PlaceAccess{i, x.epoch, a.stmt};
   for (size_t first = 0, next = 0; first < places.size(); first = next) {
     int64_t end = places[first].second;
     for (next = first + 1;
          next < places.size() && (!r_.operands[a.memory.value] || places[next].first <= end); ++next)
       end = std::max(end, places[next].second);
-    places_.touch(a.write ? PlaceHistory::Kind::write : PlaceHistory::Kind::read, {i, x.epoch, a.stmt}, i,
-                  x.knows, a.memory, byte_of(x, a.memory, places[first].first), byte_of(x, a.memory, end));
+    places_.touch(a.write ? PlaceHistory::Kind::write : PlaceHistory::Kind::read, by, i, x.knows, a.memory,
+                  byte_of(x, a.memory, places[first].first), byte_of(x, a.memory, end));
   }
+  if (a.async) x.copies_under_way.push_back({x.copies, x.copy_commits, a.stmt});
 }
 
 void RoleWalk::touch_gathered(Running& x, int i) {

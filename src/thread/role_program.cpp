@@ -157,6 +157,7 @@ class Flattener {
              std::holds_alternative<TransactionWait>(node) || std::holds_alternative<TransactionTest>(node) ||
              std::holds_alternative<TensorLoad>(node) || std::holds_alternative<TensorStore>(node) ||
              std::holds_alternative<BulkCommit>(node) || std::holds_alternative<BulkWait>(node) ||
+             std::holds_alternative<AsyncCommit>(node) || std::holds_alternative<AsyncWait>(node) ||
              std::holds_alternative<ProxyFence>(node) || std::holds_alternative<WarpgroupMma>(node) ||
              std::holds_alternative<WarpgroupCommit>(node) || std::holds_alternative<WarpgroupWait>(node);
     const auto* loop = std::get_if<Loop>(&node);
@@ -259,6 +260,8 @@ class Flattener {
   void flatten(StmtId id, const TensorStore& s) { two(RoleOp::store, id, s.src_index, ExprId()); }
   void flatten(StmtId id, const BulkCommit&) { add(RoleOp::bulk_commit, id); }
   void flatten(StmtId id, const BulkWait&) { add(RoleOp::bulk_wait, id); }
+  void flatten(StmtId id, const AsyncCommit&) { add(RoleOp::copy_commit, id); }
+  void flatten(StmtId id, const AsyncWait&) { add(RoleOp::copy_wait, id); }
   void flatten(StmtId id, const ProxyFence&) { add(RoleOp::proxy_fence, id); }
   void flatten(StmtId id, const WarpgroupMma& m) {
     const bool a_in_registers = p_.memory(m.a).in_registers;
@@ -296,7 +299,8 @@ class Flattener {
         const auto varies = [&](int v) {
           return v >= 0 && out_.values[static_cast<size_t>(v)].depends_on(a.lane);
         };
-        RoleTouch touch{id, a.memory, index, a.count, predicate, a.lane, 1, a.write, a.row_lanes, {}, 0};
+        RoleTouch touch{id, a.memory, index,   a.count,     predicate, a.lane,
+                        1,  a.write,  a.async, a.row_lanes, {},        0};
         if (a.lane.valid() && !varies(predicate) && counts_lanes(a.index, a.lane))
           touch.count += a.lanes - 1;
         else if (a.lane.valid() && (varies(index) || varies(predicate)))

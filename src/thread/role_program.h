@@ -26,6 +26,8 @@ enum class RoleOp : uint8_t {
   store,   // value: place
   bulk_commit,
   bulk_wait,
+  copy_commit,  // asynchronous copies of threads
+  copy_wait,
   proxy_fence,
   product,  // value: A; second: B; -1: in registers
   product_commit,
@@ -68,6 +70,7 @@ struct RoleTouch {
   ir::VarId lane;      // of a wide store, with the number of lanes that are looked at one by one
   int64_t lanes = 1;
   bool write = false;
+  bool async = false;     // by an asynchronous copy
   int64_t row_lanes = 0;  // lanes of a warp that address something; 0: all
   // Where its slot begins, for an index of loaded data: the sum of these.
   std::vector<int> slot_terms;  // of values

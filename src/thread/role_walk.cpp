@@ -23,7 +23,7 @@ RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<
       meetings_(named_barriers_ * static_cast<size_t>(p_.cluster) + 1),
       handed_(static_cast<size_t>(p_.cluster)) {
   const size_t n = r.processes.size() * static_cast<size_t>(p_.cluster);
-  int parties = 2 * static_cast<int>(n);
+  int parties = 3 * static_cast<int>(n);
   for (const RoleProcess& process : r.processes) groups_ = std::max(groups_, process.group + 1);
   first_product_ = parties;
   parties += groups_ * static_cast<int>(p_.cluster);
@@ -46,7 +46,7 @@ RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<
   for (const RoleStep& s : r.steps)
     if (s.op == RoleOp::store && !r.operands[node<TensorStore>(s).src.value])
       places_.leave_out(node<TensorStore>(s).src);
-  for (size_t i = 0; i < n; ++i) places_.name_reader(static_cast<int>(n + i), "the copy engine");
+  for (size_t i = 0; i < n; ++i) places_.name_reader(static_cast<int>(2 * n + i), "the copy engine");
   for (int g = 0; g < groups_ * static_cast<int>(p_.cluster); ++g)
     places_.name_reader(first_product_ + g, "a product");
   for (size_t i = 0; i < n; ++i) {
@@ -56,7 +56,7 @@ RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<
     running_.back().values.set_elements(&handed_[static_cast<size_t>(block)]);
     running_.back().reached.resize(static_cast<size_t>(p_.cluster));
     running_.back().knows.seen.resize(static_cast<size_t>(parties), 0);
-    running_.back().knows.fenced.resize(n, 0);
+    running_.back().knows.fenced.resize(2 * n, 0);
   }
 }
 
@@ -160,9 +160,17 @@ void RoleWalk::step(int i) {
       return;
     case RoleOp::bulk_wait:
       return bulk_wait(x, i, node<BulkWait>(s));
-    case RoleOp::proxy_fence:
-      x.knows.fenced[static_cast<size_t>(i)] = x.epoch++;
+    case RoleOp::copy_commit:
+      ++x.copy_commits;
       return;
+    case RoleOp::copy_wait:
+      return copy_wait(x, i, node<AsyncWait>(s));
+    case RoleOp::proxy_fence: {
+      const auto copies = static_cast<size_t>(copy_party(i));
+      x.knows.fenced[static_cast<size_t>(i)] = x.epoch++;
+      x.knows.fenced[copies] = x.knows.seen[copies];
+      return;
+    }
     case RoleOp::product:
       return product(x, i, s);
     case RoleOp::product_commit:
@@ -377,7 +385,7 @@ void RoleWalk::check_end() {
         hazard(f.load, f.load,
                "nobody waits for the copy to " + phase_text(static_cast<int>(a), static_cast<int64_t>(k)));
   for (const Running& x : running_)
-    for (const Work& w : x.copies_under_way)
+    for (const Work& w : x.stores_under_way)
       hazard(w.stmt, w.stmt, "the block ends with no wait for the copy, which may still read its stage");
   for (size_t i = 0; i < running_.size(); ++i)
     for (int64_t block = 0; block < p_.cluster; ++block) {

@@ -25,7 +25,7 @@ class RoleWalk {
  private:
   enum class State : uint8_t { ready, at_barrier, at_phase, at_product, done };
   using Places = std::vector<std::pair<int64_t, int64_t>>;  // elements of a memory, from and to
-  // A product or a copy out, and the group that it belongs to.
+  // A product, a copy out by the engine or an asynchronous copy, and the group that it belongs to.
   struct Work {
     uint32_t number = 0;
     int64_t group = 0;
@@ -49,9 +49,9 @@ class RoleWalk {
     std::vector<std::pair<int64_t, int64_t>> loops;  // iteration, extent
     std::vector<int64_t> outside;                    // threads around a OneThread
     PlaceClock knows;
-    uint32_t epoch = 1, products = 0, copies = 0;
-    int64_t product_commits = 0, bulk_commits = 0;
-    std::vector<Work> products_under_way, copies_under_way;
+    uint32_t epoch = 1, products = 0, stores = 0, copies = 0;
+    int64_t product_commits = 0, bulk_commits = 0, copy_commits = 0;
+    std::vector<Work> products_under_way, stores_under_way, copies_under_way;
     int64_t fetched = 0;
     int array = 0;  // waiting: for what
     int64_t index = 0, parity = 0;
@@ -93,7 +93,9 @@ class RoleWalk {
   int product_party(const Running& x) const {
     return first_product_ + static_cast<int>(x.block) * groups_ + x.process.group;
   }
-  int store_party(int i) const { return static_cast<int>(running_.size()) + i; }
+  // Asynchronous copies of a process, and its copies out by the engine.
+  int copy_party(int i) const { return static_cast<int>(running_.size()) + i; }
+  int store_party(int i) const { return 2 * static_cast<int>(running_.size()) + i; }
 
   // role_walk.cpp
   void hazard(StmtId id, StmtId other, const std::string& text);
@@ -120,6 +122,7 @@ class RoleWalk {
   void load(Running& x, int i, const RoleStep& s);
   void store(Running& x, int i, const RoleStep& s);
   void bulk_wait(Running& x, int i, const BulkWait& n);
+  void copy_wait(Running& x, int i, const AsyncWait& n);
   void product(Running& x, int i, const RoleStep& s);
   void issue_together(Running& x);
   void product_wait(Running& x, const WarpgroupWait& n);

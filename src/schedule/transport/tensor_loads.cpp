@@ -44,6 +44,7 @@ class LoadFinder {
   // `by_threads`: copies of the product's tiles that are no engine's.
   std::string find(OpId product, ProductLoads& load, Refusals& by_threads) const {
     const KernelOp& op = ops_.ops[product];
+    if (multiplied_by_threads(op)) return "the schedule gives another engine";
     std::string refused;
     std::map<ValueId, std::string> left;  // tiles that the engine does not bring
     for (const OpAccess& a : op.accesses) {
@@ -61,7 +62,7 @@ class LoadFinder {
                       [&](OpId copy) { return tree_.loop_of(ops_.ops[copy].stmt) == at; }))
         load.loop = at;
     load.direct = load.loop.valid() && tree_.loop_of(op.stmt) == load.loop;
-    const plan::OpPlan* g = given_ ? plan::find_op(*given_, op.path) : nullptr;
+    const plan::OpPlan* g = given_op(op);
     const bool asked = g && g->engine == Engine::warpgroup_mma;
     for (const auto& [value, why] : left)
       if (load.copies.empty() || !(asked || filled_before(load.loop, value))) return refused;
@@ -75,7 +76,8 @@ class LoadFinder {
   // The loop whose body the op stands in.
   ir::StmtId own_loop(OpId op) const { return tree_.loop_of(ops_.ops[op].stmt); }
 
-  // A copy whose tile threads read and nothing else does; in the loop, or outside of loops.
+  // A copy whose tile threads read and nothing else does, products that are given to warps among them; in the
+  // loop, or outside of loops.
   std::string find_tile_load(OpId copy, TileLoad& load) const {
     const KernelOp& op = ops_.ops[copy];
     if (tree_.loop_of(op.stmt) != load.loop) return "it stands in a branch or loop inside";
@@ -90,8 +92,9 @@ class LoadFinder {
     for (OpId i : ops_.ops.ids())
       for (const OpAccess& a : ops_.ops[i].accesses) {
         if (a.value != value || !a.read) continue;
-        if (ops_.ops[i].form == analysis::OpForm::contraction)
-          return "a product reads it, which does not take it from a producer";
+        if (ops_.ops[i].form == analysis::OpForm::contraction && !multiplied_by_threads(ops_.ops[i]))
+          return "a product reads it, which takes it from a producer where warpgroups multiply, or where the "
+                 "schedule gives it another engine";
         if (reads_elsewhere(op, ops_.ops[i]))
           return ops_.ops[i].path + " reads it outside of what stands after the copy";
         load.readers.insert(i);
@@ -100,6 +103,15 @@ class LoadFinder {
   }
 
  private:
+  const plan::OpPlan* given_op(const KernelOp& op) const {
+    return given_ ? plan::find_op(*given_, op.path) : nullptr;
+  }
+  // A product that the schedule gives an engine whose operands threads read.
+  bool multiplied_by_threads(const KernelOp& op) const {
+    const plan::OpPlan* g = given_op(op);
+    return g && g->engine && g->engine != Engine::warpgroup_mma;
+  }
+
   // Nothing in the loop writes the tile: it costs no iteration's time that threads do.
   bool filled_before(ir::StmtId loop, ValueId value) const {
     return loop.valid() && std::none_of(ops_.ops.begin(), ops_.ops.end(), [&](const KernelOp& op) {
