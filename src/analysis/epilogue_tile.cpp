@@ -56,8 +56,8 @@ std::optional<EpilogueTile> epilogue_tile(const ir::Program& p, const KernelOp& 
   if (from.scope != ir::MemScope::fragment || to.scope != ir::MemScope::global)
     return refuse("it is no copy from a fragment to a tensor");
   if (!converts(from.type, to.type))
-    return refuse(std::string("the copy takes ") + ir::dtype_name(from.type) + " to " +
-                  ir::dtype_name(to.type));
+    return refuse(std::string("epilogue tiles have no form for ") + ir::dtype_name(from.type) +
+                  " stored as " + ir::dtype_name(to.type));
   if (copy->operands[0].extents != p.tile_shape(copy->operands[0].buffer))
     return refuse("it copies a part of its fragment");
   const auto dims = tensor_copy_dims(p, *copy, reason);

@@ -52,6 +52,8 @@ class KernelPlanner {
   bool in_order() const { return options_.form >= PlanForm::in_order; }
   bool refuse(const Refusals& more);
   bool leave_to_threads(const Refusals& more);
+  void find_loads(const TensorLoads& found);
+  Refusals left_to_warps() const;
   Refusals unfit_threads(int64_t threads) const;
 
   void take_engines();
@@ -91,8 +93,9 @@ class KernelPlanner {
   analysis::LoopDependences dependences_;
   const KernelSchedule* given_ = nullptr;
 
-  Refusals refused_;     // products, by warpgroups
-  Refusals by_threads_;  // copies beside them, by the engine
+  Refusals refused_;      // products, by warpgroups
+  Refusals by_threads_;   // copies beside them, by the engine
+  Refusals left_before_;  // the same, as rounds before found them
   TensorLoads tensor_loads_;
   bool keep_in_registers_ = false;  // what would take too many: shared memory does not hold it either
   // Of one attempt.

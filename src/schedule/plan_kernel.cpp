@@ -47,17 +47,14 @@ Expected<KernelSchedule> KernelPlanner::plan(const KernelSchedule* given) {
     given_ = &kept;
   }
   const TensorLoads found =
-      find_tensor_loads(p_, index_, ops_, dependences_, target_, given_, options_.tensor_copies);
+      find_product_loads(p_, index_, ops_, dependences_, target_, given_, options_.tensor_copies);
   refused_ = found.refused;
   auto threads = plan_threads(p_, kernel_, ops_, target_, given_, refused_);
   if (!threads) return threads.error();
   if (given_)
     if (Checked ok = check_layouts(*given_, p_, ops_, target_, *threads); !ok) return ok.error();
   for (;;) {  // every round refuses a product more, or leaves a copy to threads
-    tensor_loads_ = found;
-    tensor_loads_.by_threads.insert(by_threads_.begin(), by_threads_.end());
-    for (const auto& [op, why] : refused_) tensor_loads_.products.erase(op);
-    for (const auto& [op, why] : by_threads_) tensor_loads_.tiles.erase(op);
+    find_loads(found);
     if (refuse(settle(p_, index_, ops_, tensor_loads_))) continue;
     auto schedule = attempt(*threads);
     if (!schedule && !keep_in_registers_ && schedule.error().diagnostics[0].code == DiagCode::limit_memory) {
@@ -88,11 +85,13 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   auto gemms = plan_gemms(p_, ops_, target_, threads, given_, refused_);
   if (!gemms) return gemms.error();
   gemms_ = std::move(*gemms);
+  if (refuse(left_to_warps())) return std::optional<KernelSchedule>(kAgain);
   if (refuse(unfit_products(p_, ops_, target_, tensor_loads_, gemms_)))
     return std::optional<KernelSchedule>(kAgain);
   std::erase_if(tensor_loads_.products,
                 [&](const auto& f) { return gemms_.at(f.first).engine != Engine::warpgroup_mma; });
   if (refuse(settle(p_, index_, ops_, tensor_loads_))) return std::optional<KernelSchedule>(kAgain);
+  box_operands(p_, ops_, tensor_loads_, gemms_);
 
   auto layouts = infer::infer_layouts(
       {p_, ops_, target_, threads, gemms_, given_, options_.conversions, keep_in_registers_});

@@ -85,6 +85,40 @@ void KernelPlanner::widen_pipelines(bool persistent) {
   }
 }
 
+// Of products that are not refused by now, and of tiles that threads read then.
+void KernelPlanner::find_loads(const TensorLoads& found) {
+  tensor_loads_ = found;
+  for (const auto& [op, why] : refused_) tensor_loads_.products.erase(op);
+  find_tile_loads(p_, index_, ops_, dependences_, target_, given_, options_.tensor_copies, tensor_loads_);
+  tensor_loads_.by_threads.insert(left_before_.begin(), left_before_.end());
+  for (const auto& [op, load] : tensor_loads_.tiles) tensor_loads_.by_threads.erase(op);
+  left_before_ = tensor_loads_.by_threads;
+  tensor_loads_.by_threads.insert(by_threads_.begin(), by_threads_.end());
+  for (const auto& [op, why] : by_threads_) tensor_loads_.tiles.erase(op);
+}
+
+// Products that are loaded for, but which warps do better or alone can: where the loads matter they are those
+// of tiles that threads read.
+Refusals KernelPlanner::left_to_warps() const {
+  constexpr std::string_view kPrefix = "no warpgroup instructions: ";
+  const auto by_warpgroups = [&](const auto& f) {
+    return gemms_.at(f.first).engine == Engine::warpgroup_mma;
+  };
+  const auto& products = tensor_loads_.products;
+  const bool beside = std::any_of(products.begin(), products.end(), by_warpgroups);
+  Refusals left;
+  for (const auto& f : products) {
+    const std::string& note = gemms_.at(f.first).note;
+    const bool asked = std::any_of(f.second.copies.begin(), f.second.copies.end(), [&](OpId copy) {
+      return given_op(copy) && given_op(copy)->engine == Engine::tensor_copy;
+    });
+    if (!by_warpgroups(f) && (beside || asked))
+      left.emplace(f.first, note.starts_with(kPrefix) ? note.substr(kPrefix.size())
+                                                      : "the schedule gives another instruction");
+  }
+  return left;
+}
+
 // Warpgroups tell the producer that they have read a tile.
 Refusals KernelPlanner::unfit_threads(int64_t threads) const {
   Refusals unfit;

@@ -13,8 +13,8 @@
 
 namespace tilegen::thread {
 
-// What a process knows to be over, by party; and, of writes by threads and by their asynchronous copies, to be
-// fenced.
+// What a process knows to be over, by party; and, of writes by threads and by their asynchronous copies, to
+// be fenced.
 struct PlaceClock {
   std::vector<uint32_t> seen, fenced;
   void join(const PlaceClock& from);

@@ -108,6 +108,44 @@ TEST(SpecialisedMutants, OfAnOperandThatAllWarpgroupsWrite) {
                         {"operand_in_flight", "data_race"}}});
 }
 
+// Copied by the threads asynchronously, in a loop of their own before that of the products.
+TEST(SpecialisedMutants, OfAnOperandOfAsynchronousCopies) {
+  const char* const text = R"(tl 1 program gemm
+dim m
+dim n
+dim k
+tensor A: f16[m, k] readonly
+tensor B: f16[n, k] readonly
+tensor C: f16[m, n]
+kernel gemm grid (by: ceildiv(m, 128), bx: ceildiv(n, 64)) threads 256 {
+  alloc a: shared f16[128, 64]
+  alloc b: shared f16[64, 64]
+  alloc c: fragment f32[128, 64]
+  fill c, 0.0f32
+  serial once in 0 .. 1 {
+    copy A[by * 128 :+ 128, 0 :+ 64] -> a
+  }
+  pipelined ko in 0 .. ceildiv(k, 64) stages 3 {
+    copy B[bx * 64 :+ 64, ko * 64 :+ 64] -> b
+    gemm a, b -> c {transpose_b}
+  }
+  copy c -> C[by * 128 :+ 128, bx * 64 :+ 64]
+}
+)";
+  expect_named_around(
+      text, 64,
+      {{"wait for the copies dropped",
+        [](ThreadProgram& p) {
+          return change<thread::AsyncWait>(p, [](thread::AsyncWait& w) {
+            w.pending += 2;
+            return true;
+          });
+        },
+        "verify_transactions: gemm/ko/gemm#0 after gemm/once/copy#0: gemm:a is used with no wait for the "
+        "asynchronous copies that write it",
+        {"async_not_waited"}}});
+}
+
 // Rows of bytes that the engine cannot take are the threads' to copy, and the product stays.
 TEST(SpecialisedMutants, OfAnOperandWhoseBytesTheEngineDoesNotTake) {
   const Lowered lowered(unpacking_text("parallel i, j in 64, 64 {\n b[i, j] = cast(f16, raw[i, j])\n }\n"),

@@ -42,6 +42,14 @@ Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target
                         const TensorLoads& loads, const std::map<OpId, plan::GemmPlan>& gemms) {
   Refusals unfit;
   if (!t.tensor_copy) return unfit;
+  // A producer loads all of its tiles that come from tensors.
+  const auto is_loaded_for = [&](const KernelOp& product) {
+    return std::all_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
+      return !analysis::is_tile_load(p, op) || loads.tiles.count(ops.id_of(op)) ||
+             std::none_of(product.accesses.begin(), product.accesses.end(),
+                          [&](const OpAccess& a) { return a.value == written_value(op); });
+    });
+  };
   for (const auto& [product, load] : loads.products) {
     if (gemms.at(product).engine != Engine::warpgroup_mma) continue;
     const auto refuse_beside = [&](const KernelOp& other, const char* where) {
@@ -51,7 +59,7 @@ Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target
     };
     if (load.loop.valid())
       for (const KernelOp* other : analysis::ops_inside(p, ops, *p.as<ir::Loop>(load.loop)))
-        refuse_beside(*other, " of the same loop");
+        if (!is_loaded_for(*other)) refuse_beside(*other, " of the same loop");
     for (OpId copy : load.copies)
       for (const KernelOp& other : ops.ops)
         for (const OpAccess& a : other.accesses)

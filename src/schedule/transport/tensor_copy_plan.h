@@ -10,8 +10,9 @@
 
 namespace tilegen::schedule {
 
-// Products whose loop has a product that warpgroups do not do, whose tiles lie as the instruction or the
-// engine cannot have them, or whose registers are held otherwise. Empty: the products can be done as planned.
+// Products whose loop has a product that warpgroups do not do and no producer loads for, whose tiles lie as
+// the instruction or the engine cannot have them, or whose registers are held otherwise. Empty: the products
+// can be done as planned.
 Refusals unfit_products(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                         const TensorLoads& loads, const std::map<analysis::OpId, plan::GemmPlan>& gemms);
 Refusals unfit_layouts(const ir::Program& p, const analysis::KernelOps& ops, const TensorLoads& loads,

@@ -76,9 +76,10 @@ class LoadFinder {
   // The loop whose body the op stands in.
   ir::StmtId own_loop(OpId op) const { return tree_.loop_of(ops_.ops[op].stmt); }
 
-  // A copy whose tile threads read and nothing else does, products that are given to warps among them; in the
-  // loop, or outside of loops.
-  std::string find_tile_load(OpId copy, TileLoad& load) const {
+  // A copy whose tile threads read and nothing else does, products other than `by_warpgroups` among them; in
+  // the loop, or outside of loops.
+  std::string find_tile_load(OpId copy, const std::map<OpId, ProductLoads>& by_warpgroups,
+                             TileLoad& load) const {
     const KernelOp& op = ops_.ops[copy];
     if (tree_.loop_of(op.stmt) != load.loop) return "it stands in a branch or loop inside";
     for (const KernelOp& other : ops_.ops)
@@ -92,9 +93,7 @@ class LoadFinder {
     for (OpId i : ops_.ops.ids())
       for (const OpAccess& a : ops_.ops[i].accesses) {
         if (a.value != value || !a.read) continue;
-        if (ops_.ops[i].form == analysis::OpForm::contraction && !multiplied_by_threads(ops_.ops[i]))
-          return "a product reads it, which takes it from a producer where warpgroups multiply, or where the "
-                 "schedule gives it another engine";
+        if (by_warpgroups.count(i)) return ops_.ops[i].path + " reads it, which warpgroups do";
         if (reads_elsewhere(op, ops_.ops[i]))
           return ops_.ops[i].path + " reads it outside of what stands after the copy";
         load.readers.insert(i);
@@ -215,10 +214,17 @@ bool asks_for_engine(const plan::KernelSchedule* given, const std::vector<const 
          });
 }
 
-// The other copies from tensors of loops with products that are loaded for; those of loops without any, and
-// outside of loops.
-void find_tile_loads(const ir::Program& p, int kernel, const KernelOps& ops, const LoadFinder& finder,
-                     const plan::KernelSchedule* given, TensorLoads& loads) {
+bool has_producer(const plan::KernelSchedule* given) {
+  return !given || !given->roles || !given->roles->empty();
+}
+
+}  // namespace
+
+void find_tile_loads(const ir::Program& p, int kernel, const KernelOps& ops,
+                     analysis::LoopDependences& dependences, const target::Target& t,
+                     const plan::KernelSchedule* given, TensorCopies allowed, TensorLoads& loads) {
+  if (!t.tensor_copy || allowed >= TensorCopies::product_loads || !has_producer(given)) return;
+  const LoadFinder finder(p, kernel, ops, dependences, given);
   std::set<ir::StmtId> multiply;
   std::set<OpId> copies;
   for (const auto& [product, load] : loads.products) {
@@ -228,7 +234,7 @@ void find_tile_loads(const ir::Program& p, int kernel, const KernelOps& ops, con
   const auto add = [&](const KernelOp& op, TileLoad load) {
     const auto copy = ops.id_of(op);
     if (!analysis::is_tile_load(p, op) || copies.count(copy)) return;
-    std::string why = finder.find_tile_load(copy, load);
+    std::string why = finder.find_tile_load(copy, loads.products, load);
     if (why.empty())
       loads.tiles.emplace(copy, std::move(load));
     else
@@ -249,15 +255,13 @@ void find_tile_loads(const ir::Program& p, int kernel, const KernelOps& ops, con
     if (!finder.own_loop(ops.id_of(op)).valid() && asks_for_engine(given, {&op})) add(op, {{}, {}, true});
 }
 
-}  // namespace
-
-TensorLoads find_tensor_loads(const ir::Program& p, int kernel, const KernelOps& ops,
-                              analysis::LoopDependences& dependences, const target::Target& t,
-                              const plan::KernelSchedule* given, TensorCopies allowed) {
+TensorLoads find_product_loads(const ir::Program& p, int kernel, const KernelOps& ops,
+                               analysis::LoopDependences& dependences, const target::Target& t,
+                               const plan::KernelSchedule* given, TensorCopies allowed) {
   TensorLoads loads;
   if (!t.tensor_copy) return loads;
   const LoadFinder finder(p, kernel, ops, dependences, given);
-  const bool produced = !given || !given->roles || !given->roles->empty();
+  const bool produced = has_producer(given);
   for (OpId i : ops.ops.ids()) {
     if (ops.ops[i].form != analysis::OpForm::contraction) continue;
     ProductLoads load;
@@ -269,8 +273,6 @@ TensorLoads find_tensor_loads(const ir::Program& p, int kernel, const KernelOps&
     else
       loads.refused.emplace(i, std::move(why));
   }
-  if (allowed < TensorCopies::product_loads && produced)
-    find_tile_loads(p, kernel, ops, finder, given, loads);
   return loads;
 }
 
@@ -312,6 +314,28 @@ Refusals settle(const ir::Program& p, int kernel, const KernelOps& ops, TensorLo
                                          : "no tile of it comes by a tensor copy");
   }
   return alone;
+}
+
+void box_operands(const ir::Program& p, const KernelOps& ops, const TensorLoads& loads,
+                  std::map<OpId, plan::GemmPlan>& gemms) {
+  for (const auto& [copy, load] : loads.tiles) {
+    const auto& op = *p.as<ir::TileOp>(ops.ops[copy].stmt);
+    const auto dims = analysis::tensor_copy_dims(p, op, nullptr);
+    const int bytes = ir::dtype_bytes(p.buffer(op.operands[1].buffer).type);
+    for (OpId reader : load.readers) {
+      const auto gemm = gemms.find(reader);
+      for (size_t side = 0; side < 2 && gemm != gemms.end(); ++side) {
+        auto& memory = side == 0 ? gemm->second.a_memory : gemm->second.b_memory;
+        if (ops.ops[reader].accesses[side].value != written_value(ops.ops[copy]) || !memory ||
+            layout::tensor_tile(*memory, dims->tile_inner, bytes, nullptr) || dims->tile_outer < 0)
+          continue;
+        for (int width : layout::kBoxSwizzles)
+          if (auto boxed =
+                  layout::boxed_tile(memory->shape(), dims->tile_inner, dims->tile_outer, bytes, width))
+            memory = std::move(*boxed);
+      }
+    }
+  }
 }
 
 Refusals fit_thread_tiles(const ir::Program& p, const KernelOps& ops, const TensorLoads& loads,
