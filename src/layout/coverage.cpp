@@ -112,6 +112,7 @@ bool sums_within(const Coordinate& from, const Coordinate& to) {
 }  // namespace
 
 bool same_registers(const Fragment& a, const Fragment& b) {
+  if (a == b) return true;
   for (int k = 0; k < a.rank(); ++k)
     if (table(a.map(), k, kRegister, a.shape()[k]) != table(b.map(), k, kRegister, b.shape()[k]))
       return false;
@@ -120,6 +121,9 @@ bool same_registers(const Fragment& a, const Fragment& b) {
 
 bool Fragment::covers(const Fragment& other, std::span<const int> index_map) const {
   assert(static_cast<int>(index_map.size()) == rank());
+  bool identity = true;
+  for (int k = 0; k < rank(); ++k) identity = identity && index_map[k] == k;
+  if (identity && *this == other) return true;
   const Coordinate theirs = thread_coordinate(other);
   // What this fragment adds per dimension of the iteration; dimensions read at a fixed index add nothing.
   Coordinate here;
