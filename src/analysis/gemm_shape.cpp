@@ -1,5 +1,6 @@
 #include "analysis/gemm_shape.h"
 
+#include "ir/op_kinds.h"
 #include "ops/op.h"
 
 namespace tilegen::analysis {

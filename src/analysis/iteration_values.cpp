@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/op_kinds.h"
 #include "ops/element_view.h"
 
 namespace tilegen::analysis {

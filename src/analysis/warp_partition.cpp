@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "ir/op_kinds.h"
 #include "support/checked.h"
 
 namespace tilegen::analysis {

@@ -7,6 +7,7 @@
 #include "analysis/projection.h"
 #include "analysis/run_ahead.h"
 #include "analysis/warpgroup_operand.h"
+#include "ir/op_kinds.h"
 
 namespace tilegen::analysis {
 

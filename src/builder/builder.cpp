@@ -2,6 +2,7 @@
 
 #include "ir/text.h"
 #include "ir/text_grammar.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::builder {
 

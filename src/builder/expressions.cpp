@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "builder/builder.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::builder {
 namespace {

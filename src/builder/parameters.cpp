@@ -2,6 +2,7 @@
 #include <string>
 
 #include "builder/builder.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::builder {
 

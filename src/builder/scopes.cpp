@@ -4,6 +4,7 @@
 #include "builder/builder.h"
 #include "ir/loop_limits.h"
 #include "support/checked.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::builder {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "builder/builder.h"
 #include "support/checked.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::builder {
 

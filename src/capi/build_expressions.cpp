@@ -1,8 +1,9 @@
 // Builder calls: life, parameters, expressions.
 #include <iterator>
 
-#include "check/check_program.h"
 #include "capi/handles.h"
+#include "check/check_program.h"
+#include "support/diag_codes.h"
 
 using namespace tilegen;
 using namespace tilegen::capi;

@@ -1,5 +1,7 @@
 // Builder calls: scopes and statements.
 #include "capi/handles.h"
+#include "ir/op_kinds.h"
+#include "support/diag_codes.h"
 
 using namespace tilegen;
 using namespace tilegen::capi;

@@ -8,6 +8,7 @@
 #include "driver/fallback_version.h"
 #include "ir/text.h"
 #include "plan/schedule.h"
+#include "support/diag_codes.h"
 #include "support/worker.h"
 #include "thread/thread_program.h"
 

@@ -4,6 +4,7 @@
 #include "capi/guard.h"
 #include "runtime/device_memory.h"
 #include "runtime/devices.h"
+#include "support/diag_codes.h"
 
 using namespace tilegen;
 using namespace tilegen::capi;

@@ -1,5 +1,6 @@
 // Errors and blobs: what the caller reads after a call.
 #include "capi/guard.h"
+#include "support/diag_codes.h"
 
 using namespace tilegen;
 using namespace tilegen::capi;

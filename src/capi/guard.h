@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "capi/objects.h"
+#include "support/diag_codes.h"
 #include "support/worker.h"
 
 namespace tilegen::capi {

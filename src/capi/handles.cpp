@@ -1,5 +1,7 @@
 #include "capi/handles.h"
 
+#include "support/diag_codes.h"
+
 namespace tilegen::capi {
 namespace {
 

@@ -4,6 +4,7 @@
 #include "capi/context_log.h"
 #include "capi/guard.h"
 #include "capi/launch_arguments.h"
+#include "support/diag_codes.h"
 
 using namespace tilegen;
 using namespace tilegen::capi;

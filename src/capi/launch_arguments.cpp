@@ -5,6 +5,7 @@
 #include "capi/dlpack.h"
 #include "capi/guard.h"
 #include "runtime/arguments.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::capi {
 namespace {

@@ -8,6 +8,7 @@
 #include "capi/guard.h"
 #include "runtime/arguments.h"
 #include "runtime/inline_array.h"
+#include "support/diag_codes.h"
 #include "support/diagnostic.h"
 #include "tilelang.h"
 

@@ -3,6 +3,7 @@
 
 #include "capi/guard.h"
 #include "layout/picture.h"
+#include "support/diag_codes.h"
 
 using namespace tilegen;
 using namespace tilegen::capi;

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "capi/guard.h"
+#include "support/diag_codes.h"
 
 using namespace tilegen;
 using namespace tilegen::capi;

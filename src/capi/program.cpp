@@ -5,6 +5,7 @@
 #include "interp/interpreter.h"
 #include "ir/text.h"
 #include "runtime/workspace.h"
+#include "support/diag_codes.h"
 
 using namespace tilegen;
 using namespace tilegen::capi;

@@ -5,6 +5,7 @@
 #include "check/expr_walk.h"
 #include "check/index_form.h"
 #include "support/checked.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::check {
 namespace {

@@ -4,6 +4,7 @@
 #include "check/context.h"
 #include "check/expr_walk.h"
 #include "support/checked.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::check {
 

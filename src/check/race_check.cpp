@@ -12,6 +12,7 @@
 #include "check/context.h"
 #include "check/expr_walk.h"
 #include "check/iteration_table.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::check {
 namespace {

@@ -6,6 +6,7 @@
 #include "check/expr_walk.h"
 #include "ir/loop_limits.h"
 #include "support/checked.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::check {
 namespace {

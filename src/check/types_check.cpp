@@ -3,6 +3,7 @@
 #include "check/context.h"
 #include "check/expr_walk.h"
 #include "ops/op.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::check {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "plan/compare_given.h"
 #include "schedule/plan_kernel.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::driver {
 

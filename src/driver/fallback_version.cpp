@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "driver/stages.h"
+#include "support/diag_codes.h"
 #include "support/worker.h"
 
 namespace tilegen::driver {

@@ -23,6 +23,7 @@
 #include "schedule/accesses/access_plan.h"
 #include "schedule/check/check_schedule.h"
 #include "schedule/plan_kernel.h"
+#include "support/diag_codes.h"
 #include "thread/transaction_verify.h"
 
 namespace tilegen::driver {

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "ir/op_kinds.h"
+
 namespace tilegen::expand {
 
 ConsumerUnits::ConsumerUnits(Expander& x, const ir::Loop& loop, StmtId id, bool in_order) : x_(x) {

@@ -7,6 +7,7 @@
 
 #include "analysis/carried_sums.h"
 #include "expand/expander.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::expand {
 

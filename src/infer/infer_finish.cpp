@@ -7,6 +7,7 @@
 #include "analysis/projection.h"
 #include "analysis/scan_exchange.h"
 #include "infer/inference.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::infer {
 

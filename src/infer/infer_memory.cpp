@@ -5,6 +5,7 @@
 #include "analysis/uniformity.h"
 #include "infer/inference.h"
 #include "ir/statement_paths.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::infer {
 

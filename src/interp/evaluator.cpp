@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "support/diag_codes.h"
+
 namespace tilegen::interp {
 
 using ir::ExprId;

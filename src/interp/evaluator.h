@@ -13,7 +13,7 @@ namespace tilegen::interp {
 
 // What went wrong, still without the statement it happened in.
 struct Fault {
-  DiagCode code = DiagCode::internal_error;
+  DiagCode code{};  // internal_error
   std::string message;
   std::string hint;
 };

@@ -9,6 +9,7 @@
 #include "ops/index_space.h"
 #include "ops/op.h"
 #include "support/checked.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::interp {
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "ir/op_kinds.h"
 #include "ops/op.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::interp {
 

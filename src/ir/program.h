@@ -57,7 +57,7 @@ struct Buffer {
   bool read_only = false;       // global only: the program may not write it
   // global only: memory of the launch's own, unspecified when it begins; no argument
   bool workspace = false;
-  int kernel = -1;              // on-chip: index of the kernel that owns it
+  int kernel = -1;  // on-chip: index of the kernel that owns it
   SourceLocation location;
 };
 
@@ -98,7 +98,7 @@ struct Store {
 };
 
 struct TileOp {
-  OpKind kind = OpKind::copy;
+  OpKind kind{};
   std::vector<Region> operands;            // in the row's order
   std::array<int64_t, kMaxAttrs> attrs{};  // in the row's order
   ExprId value;                            // when the row has one

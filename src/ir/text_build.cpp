@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ir/text_parser.h"
+#include "support/diag_codes.h"
 #include "support/spelling.h"
 
 namespace tilegen::ir::text {

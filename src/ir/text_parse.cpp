@@ -1,6 +1,7 @@
 // Program level of the text form: header, declarations, kernels.
 #include "ir/text.h"
 #include "ir/text_parser.h"
+#include "support/diag_codes.h"
 #include "support/hash.h"
 #include "support/spelling.h"
 

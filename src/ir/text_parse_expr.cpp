@@ -1,5 +1,6 @@
 // Expressions of the text form, by operator precedence over two explicit stacks.
 #include "ir/text_parser.h"
+#include "support/diag_codes.h"
 #include "support/spelling.h"
 
 namespace tilegen::ir::text {

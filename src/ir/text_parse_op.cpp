@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/text_parser.h"
+#include "support/diag_codes.h"
 #include "support/spelling.h"
 
 namespace tilegen::ir::text {

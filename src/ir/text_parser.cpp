@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/text.h"
+#include "support/diag_codes.h"
 #include "support/spelling.h"
 
 namespace tilegen::ir::text {

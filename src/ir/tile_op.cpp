@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "ir/op_kinds.h"
+
 namespace tilegen::ir {
 namespace {
 

@@ -9,11 +9,9 @@
 
 namespace tilegen::ir {
 
-enum class OpKind : uint8_t {
-#define TILEGEN_TILE_OP(name, text, operands, attributes, has_value) name,
-#include "ir/ops.def"
-#undef TILEGEN_TILE_OP
-};
+// The kinds and the slots of their attributes are in op_kinds.h: what names none is not compiled anew for a new
+// row.
+enum class OpKind : uint8_t;
 
 enum class Access : uint8_t { read, write, update };
 enum class AttrType : uint8_t { boolean, integer, enumeration };
@@ -46,24 +44,6 @@ std::optional<OpKind> op_from_text(std::string_view text);
 std::string_view attr_value_name(const AttrRow& row, int64_t v);
 int64_t attr_value_from_name(const AttrRow& row, std::string_view name);
 
-// Attribute slots, by op: gemm_attr::transpose_a, ... in ops.def order, and their count.
-#define TILEGEN_ATTR_BOOL(name) name,
-#define TILEGEN_ATTR_INT(name) name,
-#define TILEGEN_ATTR_ENUM(name, values) name,
-#define TILEGEN_TILE_OP(op, text, operands, attributes, has_value) \
-  namespace op##_attr {                                            \
-    enum : int { attributes count };                               \
-  }
-#include "ir/ops.def"
-#undef TILEGEN_TILE_OP
-#undef TILEGEN_ATTR_BOOL
-#undef TILEGEN_ATTR_INT
-#undef TILEGEN_ATTR_ENUM
-
-namespace gemm_attr {
-// Products whose sum an instruction may form before it is added to C, where a gemm promotes.
-constexpr int64_t kPromoted = 128;
-}  // namespace gemm_attr
 enum class WarpPolicy : int64_t { square, full_row, full_col };
 enum class ReduceKind : int64_t { sum, max, min, absmax };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "layout/layout.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::layout {
 

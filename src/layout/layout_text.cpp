@@ -4,6 +4,7 @@
 //   dim "/" weight "%" extent "*" stride replica terms name the output they add to:  "o" output "/" weight
 //   "%" extent "*" stride fragment = "threads" n ":" layout
 #include "layout/fragment.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::layout {
 

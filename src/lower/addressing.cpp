@@ -5,6 +5,7 @@
 #include "lower/accesses.h"
 #include "lower/gpu/registers.h"
 #include "lower/lowering_context.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::lower {
 

@@ -10,6 +10,7 @@
 #include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
 #include "ops/element_view.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::lower {
 

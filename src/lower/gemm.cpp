@@ -1,10 +1,12 @@
 // Gemms for a block of one thread: micro-kernels over the register tiles of C, or plain loops where no atom
 // applies.
 #include "analysis/gemm_shape.h"
+#include "ir/op_kinds.h"
 #include "lower/addressing.h"
 #include "lower/iteration.h"
 #include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
+#include "support/diag_codes.h"
 #include "target/micro_tile.h"
 
 namespace tilegen::lower {

@@ -1,7 +1,9 @@
 // copy: dst = cast(src), element by element. Any scope to any scope, any type to any type.
+#include "ir/op_kinds.h"
 #include "ops/describe.h"
 #include "ops/index_space.h"
 #include "ops/op.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::ops {
 namespace {

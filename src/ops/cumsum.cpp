@@ -1,9 +1,11 @@
 // cumsum: dst[x] = the sum of src's elements up to x along an axis, x included; with `reverse` from x to the
 // axis's end. dst may be src itself.
+#include "ir/op_kinds.h"
 #include "ops/describe.h"
 #include "ops/element_view.h"
 #include "ops/index_space.h"
 #include "ops/op.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::ops {
 namespace {

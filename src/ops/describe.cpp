@@ -1,6 +1,7 @@
 #include "ops/describe.h"
 
 #include "ir/text.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::ops {
 

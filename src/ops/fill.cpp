@@ -1,7 +1,9 @@
 // fill: every element of dst becomes one scalar of dst's type.
+#include "ir/op_kinds.h"
 #include "ops/describe.h"
 #include "ops/index_space.h"
 #include "ops/op.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::ops {
 namespace {

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ir/op_kinds.h"
 #include "ops/describe.h"
 #include "ops/op.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::ops {
 namespace {

@@ -1,9 +1,11 @@
 // reduce: dst = sum, max, min or absmax over one axis of src, accumulated in dst's type.
 #include <limits>
 
+#include "ir/op_kinds.h"
 #include "ops/describe.h"
 #include "ops/index_space.h"
 #include "ops/op.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::ops {
 

@@ -1,8 +1,10 @@
 // The table of tile operations and what every row shares: its signature and the matching of shapes.
 #include <iterator>
 
+#include "ir/op_kinds.h"
 #include "ops/describe.h"
 #include "ops/op.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::ops {
 

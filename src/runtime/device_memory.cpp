@@ -5,6 +5,7 @@
 
 #include "runtime/cuda/memory.h"
 #include "runtime/devices.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime {
 namespace {

@@ -7,6 +7,7 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/executable.h"
 #include "runtime/host/host_runtime.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime {
 namespace {

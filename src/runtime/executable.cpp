@@ -4,6 +4,7 @@
 #include "runtime/devices.h"
 #include "runtime/host/host_executable.h"
 #include "runtime/sim/sim_executable.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime {
 

@@ -5,6 +5,7 @@
 
 #include "layout/tensor_tile.h"
 #include "support/checked.h"
+#include "support/diag_codes.h"
 #include "thread/reciprocal.h"
 #include "thread/tensor_coordinates.h"
 

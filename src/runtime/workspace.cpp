@@ -4,6 +4,7 @@
 
 #include "runtime/dim_solver.h"
 #include "support/checked.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime {
 

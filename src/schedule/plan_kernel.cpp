@@ -19,6 +19,7 @@
 #include "schedule/products/zero_init.h"
 #include "schedule/reductions/conditional_rescale.h"
 #include "schedule/reductions/deferred_reduction.h"
+#include "support/diag_codes.h"
 #include "target/operand_matrices.h"
 
 namespace tilegen::schedule {

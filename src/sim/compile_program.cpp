@@ -2,6 +2,7 @@
 
 #include "sim/atom_tables.h"
 #include "sim/expr_compiler.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::sim {
 

@@ -11,6 +11,7 @@
 #include "sim/block_executor.h"
 #include "sim/compile_program.h"
 #include "support/checked.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::sim {
 

@@ -1,5 +1,7 @@
 #include "support/cancellation.h"
 
+#include "support/diag_codes.h"
+
 namespace tilegen {
 namespace {
 

@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "support/diag_codes.h"
+
 namespace tilegen {
 namespace {
 

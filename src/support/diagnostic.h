@@ -22,25 +22,22 @@ struct SourceLocation {
 
 enum class Severity : uint8_t { note, warning, error };
 
-enum class DiagCode : uint16_t {
-#define TILEGEN_DIAGNOSTIC(name, status, summary) name,
-#include "support/diagnostics.def"
-#undef TILEGEN_DIAGNOSTIC
-};
+// The codes are in diag_codes.h: what names none is not compiled anew for a new one.
+enum class DiagCode : uint16_t;
 
-const char* diag_name(DiagCode code);      // "shape_mismatch"
-const char* diag_summary(DiagCode code);   // one line for the reference docs
-StatusCode diag_status(DiagCode code);     // status a call returns when this is its first error
+const char* diag_name(DiagCode code);     // "shape_mismatch"
+const char* diag_summary(DiagCode code);  // one line for the reference docs
+StatusCode diag_status(DiagCode code);    // status a call returns when this is its first error
 size_t diag_count();
 
 struct Diagnostic {
-  DiagCode code = DiagCode::internal_error;
+  DiagCode code{};  // internal_error
   Severity severity = Severity::error;
-  std::string op;        // path or name of the user's operation, e.g. "main/ko/copy#0" or "tl_gemm"
-  std::string message;   // expected and got, in the user's words
-  std::string hint;      // a way out; never empty for errors a user can cause
+  std::string op;       // path or name of the user's operation, e.g. "main/ko/copy#0" or "tl_gemm"
+  std::string message;  // expected and got, in the user's words
+  std::string hint;     // a way out; never empty for errors a user can cause
   SourceLocation location;
-  std::string stage;     // compiler stage or API area that noticed
+  std::string stage;         // compiler stage or API area that noticed
   bool consequence = false;  // follows from an earlier error of the same object
 
   // "file:line:col: error [shape_mismatch] main/ko/copy#0: message (hint)"

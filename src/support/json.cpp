@@ -1,6 +1,7 @@
 // Cursors and writing. Parsing itself is in json_parse.cpp.
 #include "support/json.h"
 
+#include "support/diag_codes.h"
 #include "support/spelling.h"
 
 namespace tilegen {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "support/diag_codes.h"
 #include "support/json.h"
 
 namespace tilegen {

@@ -15,6 +15,8 @@
 #include <mutex>
 #include <thread>
 
+#include "support/diag_codes.h"
+
 namespace tilegen {
 namespace {
 

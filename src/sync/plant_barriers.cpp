@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/diag_codes.h"
 #include "sync/hazard_walk.h"
 
 namespace tilegen::sync {

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "support/diag_codes.h"
+
 namespace tilegen::target {
 
 namespace {

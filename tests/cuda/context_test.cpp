@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "fake_machine.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime::cuda {
 namespace {

@@ -1,5 +1,6 @@
 // Finding the driver and its devices: everything that may be missing is an error with a way out.
 #include "fake_machine.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime::cuda {
 namespace {

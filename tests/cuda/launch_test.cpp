@@ -1,5 +1,6 @@
 // What a launch hands to the driver: the version chosen, the grid, the parameters; and what it refuses.
 #include "fake_machine.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime::cuda {
 namespace {

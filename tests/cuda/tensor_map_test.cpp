@@ -3,6 +3,7 @@
 
 #include "fake_machine.h"
 #include "runtime/kernel_version.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime::cuda {
 namespace {

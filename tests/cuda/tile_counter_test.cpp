@@ -5,6 +5,7 @@
 
 #include "fake_machine.h"
 #include "runtime/cuda/tile_counters.h"
+#include "support/diag_codes.h"
 #include "thread/tile_counter_table.h"
 
 namespace tilegen::runtime::cuda {

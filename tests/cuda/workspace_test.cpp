@@ -1,6 +1,7 @@
 // Memory that launches have of their own: from the device's pool, in the order of the stream.
 #include "fake_machine.h"
 #include "runtime/cuda/workspace_pools.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime::cuda {
 namespace {

@@ -7,6 +7,7 @@
 #include "driver/fallback_version.h"
 #include "ir/text.h"
 #include "random_program.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::differential {
 namespace {

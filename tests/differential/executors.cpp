@@ -13,6 +13,7 @@
 #include "runtime/host/host_runtime.h"
 #include "runtime/sim/sim_executable.h"
 #include "sim/simulator.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::differential {
 

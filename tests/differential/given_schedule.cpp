@@ -10,6 +10,7 @@
 #include "interp/interpreter.h"
 #include "runtime/host/host_runtime.h"
 #include "runtime/sim/sim_executable.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::differential {
 

@@ -10,6 +10,7 @@
 #include "random_program.h"
 #include "schedule/plan_program.h"
 #include "shrink.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::differential {
 namespace {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "ir/op_kinds.h"
 #include "open_rounding.h"
 #include "ops/index_space.h"
 #include "ops/op.h"

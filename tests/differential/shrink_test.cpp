@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/op_kinds.h"
 #include "ir/text.h"
 #include "random_program.h"
 

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "support/diag_codes.h"
+
 namespace tilegen::fuzz {
 
 void require(bool promise, const std::string& what) {

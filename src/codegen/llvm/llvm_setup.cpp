@@ -14,6 +14,7 @@
 
 #include "codegen/host_code.h"
 #include "codegen/llvm/guarded_memory.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::codegen {
 namespace {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "lower/lowering_context.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::lower {
 

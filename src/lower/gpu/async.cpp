@@ -14,6 +14,7 @@
 #include "lower/iteration.h"
 #include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::lower {
 

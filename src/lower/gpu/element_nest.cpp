@@ -11,6 +11,7 @@
 #include "lower/gpu/masks.h"
 #include "lower/iteration.h"
 #include "lower/lowering_context.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::lower {
 

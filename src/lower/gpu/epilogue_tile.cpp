@@ -15,6 +15,7 @@
 #include "lower/gpu/warpgroups.h"
 #include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::lower {
 

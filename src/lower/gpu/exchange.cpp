@@ -9,6 +9,7 @@
 #include "lower/gpu/iteration.h"
 #include "lower/gpu/registers.h"
 #include "lower/lowering_context.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::lower {
 

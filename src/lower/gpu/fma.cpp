@@ -2,6 +2,7 @@
 // thread holds a small block of C and reads strips of both operands, vectors where they are aligned.
 #include <algorithm>
 
+#include "ir/op_kinds.h"
 #include "lower/gpu/gemm_state.h"
 #include "lower/gpu/registers.h"
 #include "lower/lowering_context.h"

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 
+#include "ir/op_kinds.h"
 #include "lower/gpu/gemm_state.h"
 #include "lower/gpu/registers.h"
 #include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
+#include "support/diag_codes.h"
 #include "target/operand_matrices.h"
 
 namespace tilegen::lower {

@@ -4,10 +4,12 @@
 
 #include "analysis/gemm_shape.h"
 #include "analysis/warp_partition.h"
+#include "ir/op_kinds.h"
 #include "lower/addressing.h"
 #include "lower/gpu/registers.h"
 #include "lower/lowering_context.h"
 #include "support/checked.h"
+#include "support/diag_codes.h"
 #include "target/operand_matrices.h"
 
 namespace tilegen::lower {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analysis/gemm_shape.h"
+#include "ir/op_kinds.h"
 #include "lower/gpu/gemm.h"
 #include "lower/lowering_context.h"
 

@@ -14,6 +14,7 @@
 #include "lower/loop_bounds.h"
 #include "lower/lowering_context.h"
 #include "lower/statement_exprs.h"
+#include "support/diag_codes.h"
 #include "thread/perfect_nest.h"
 
 namespace tilegen::lower {

@@ -8,6 +8,7 @@
 #include "lower/lowering_context.h"
 #include "lower/statement_exprs.h"
 #include "support/checked.h"
+#include "support/diag_codes.h"
 #include "thread/perfect_nest.h"
 
 namespace tilegen::lower {

@@ -11,10 +11,12 @@
 
 #include "analysis/gemm_shape.h"
 #include "analysis/warpgroup_operand.h"
+#include "ir/op_kinds.h"
 #include "lower/addressing.h"
 #include "lower/gpu/exchange.h"
 #include "lower/gpu/registers.h"
 #include "lower/lowering_context.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::lower {
 

@@ -17,6 +17,7 @@
 #include "lower/gpu/warpgroups.h"
 #include "lower/lowering_context.h"
 #include "lower/scheduled_lowering.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::lower {
 

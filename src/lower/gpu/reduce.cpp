@@ -14,6 +14,7 @@
 #include "lower/op_lowering.h"
 #include "lower/reduction_math.h"
 #include "ops/op.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::lower {
 

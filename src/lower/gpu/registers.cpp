@@ -11,6 +11,7 @@
 #include "lower/gpu/iteration.h"
 #include "lower/lowering_context.h"
 #include "plan/register_choices.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::lower {
 

@@ -9,6 +9,7 @@
 #include "lower/lowering_context.h"
 #include "lower/operation.h"
 #include "lower/scheduled_lowering.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::lower {
 

@@ -10,6 +10,7 @@
 #include "lower/gpu/grid.h"
 #include "lower/gpu/warpgroups.h"
 #include "lower/lowering_context.h"
+#include "support/diag_codes.h"
 #include "thread/tensor_coordinates.h"
 
 namespace tilegen::lower {

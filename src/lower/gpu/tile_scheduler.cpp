@@ -32,6 +32,7 @@
 #include "lower/gpu/registers.h"
 #include "lower/gpu/warpgroups.h"
 #include "lower/lowering_context.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::lower {
 

@@ -5,12 +5,14 @@
 
 #include "analysis/gemm_shape.h"
 #include "analysis/warpgroup_operand.h"
+#include "ir/op_kinds.h"
 #include "lower/addressing.h"
 #include "lower/gpu/operand_transpose.h"
 #include "lower/gpu/registers.h"
 #include "lower/gpu/warpgroups.h"
 #include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::lower {
 

@@ -1,5 +1,7 @@
 #include "runtime/cuda/contexts.h"
 
+#include "support/diag_codes.h"
+
 namespace tilegen::runtime::cuda {
 
 Contexts::Contexts(const Driver& driver)

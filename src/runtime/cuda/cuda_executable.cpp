@@ -8,6 +8,7 @@
 #include "runtime/cuda/routes.h"
 #include "runtime/cuda/version_rows.h"
 #include "runtime/cuda/workspace_pools.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime::cuda {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "runtime/cuda/contexts.h"
 #include "runtime/cuda/workspace_pools.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime::cuda {
 namespace {
@@ -38,7 +39,7 @@ std::string Driver::describe(CuResult result) const {
 
 Checked Driver::find_entries(void* library, const std::string& path) {
   std::string missing;
-#define TILEGEN_CUDA_ENTRY(member, symbol, need, parameters)                            \
+#define TILEGEN_CUDA_ENTRY(member, symbol, need, parameters)                     \
   api_.member = reinterpret_cast<decltype(api_.member)>(dlsym(library, symbol)); \
   if (need && !api_.member && missing.empty()) missing = symbol;
 #include "runtime/cuda/driver_entries.def"

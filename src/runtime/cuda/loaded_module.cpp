@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "runtime/cuda/tensor_maps.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime::cuda {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "support/diag_codes.h"
 #include "support/worker.h"
 
 namespace tilegen::runtime::cuda {

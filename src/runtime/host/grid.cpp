@@ -1,6 +1,7 @@
 #include "runtime/host/grid.h"
 
 #include "support/checked.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime {
 namespace {

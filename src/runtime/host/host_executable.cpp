@@ -4,6 +4,7 @@
 
 #include "runtime/host/host_runtime.h"
 #include "runtime/kernel_version.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime {
 namespace {

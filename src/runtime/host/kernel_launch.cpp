@@ -9,6 +9,7 @@
 #include "runtime/host/arena_cache.h"
 #include "runtime/host/grid.h"
 #include "runtime/host/thread_pool.h"
+#include "support/diag_codes.h"
 #include "support/worker.h"
 
 namespace tilegen::runtime {
@@ -63,8 +64,7 @@ class Watch {
 }  // namespace
 
 Checked launch_kernel(const thread::ThreadProgram& kernel, codegen::HostEntry entry,
-                      std::span<const uint64_t> params, int max_threads,
-                      const Cancellation* cancellation) {
+                      std::span<const uint64_t> params, int max_threads, const Cancellation* cancellation) {
   if (params.size() != kernel.params.size())
     return Error(DiagCode::internal_error, kernel.name,
                  "the kernel takes " + std::to_string(kernel.params.size()) +

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "analysis/gemm_shape.h"
+#include "ir/op_kinds.h"
 #include "ops/op.h"
 #include "runtime/dim_solver.h"
 

@@ -8,6 +8,7 @@
 #include "runtime/kernel_version.h"
 #include "runtime/sim/element_places.h"
 #include "sim/report.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/diag_codes.h"
+
 namespace tilegen::schedule {
 
 using analysis::KernelOp;

@@ -11,6 +11,7 @@
 #include "arith/prove.h"
 #include "arith/simplify.h"
 #include "layout/tensor_tile.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 

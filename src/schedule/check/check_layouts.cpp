@@ -4,6 +4,7 @@
 #include "infer/infer_layouts.h"
 #include "layout/collision.h"
 #include "schedule/check/check_schedule.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 

@@ -3,6 +3,7 @@
 
 #include "plan/compare_given.h"
 #include "schedule/check/check_schedule.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 

@@ -5,6 +5,7 @@
 
 #include "ir/statement_paths.h"
 #include "ir/text.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 

@@ -10,6 +10,7 @@
 #include "analysis/shared_rows.h"
 #include "analysis/tensor_copy.h"
 #include "support/checked.h"
+#include "support/diag_codes.h"
 #include "thread/thread_program.h"
 
 namespace tilegen::schedule {

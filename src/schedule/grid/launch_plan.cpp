@@ -1,5 +1,7 @@
 #include "schedule/grid/launch_plan.h"
 
+#include "support/diag_codes.h"
+
 namespace tilegen::schedule {
 
 Expected<std::optional<plan::LaunchPlan>> plan_launch(const ir::Kernel& kernel, const target::Target& target,

@@ -7,6 +7,7 @@
 #include "analysis/block_work.h"
 #include "arith/prove.h"
 #include "ops/op.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 

@@ -6,6 +6,7 @@
 #include "analysis/block_work.h"
 #include "analysis/empty_tiles.h"
 #include "support/checked.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 

@@ -6,6 +6,7 @@
 #include "analysis/liveness.h"
 #include "plan/slots.h"
 #include "support/checked.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 

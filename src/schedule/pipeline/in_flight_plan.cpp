@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/diag_codes.h"
+
 namespace tilegen::schedule {
 
 using analysis::KernelOp;

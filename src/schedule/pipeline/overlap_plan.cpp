@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/pipeline/modulo_schedule.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/run_ahead.h"
+#include "support/diag_codes.h"
 #include "thread/named_barriers.h"
 
 namespace tilegen::schedule {

@@ -5,6 +5,7 @@
 #include "analysis/block_tree.h"
 #include "analysis/run_ahead.h"
 #include "ir/statement_paths.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "ir/op_kinds.h"
+#include "support/diag_codes.h"
 #include "target/micro_tile.h"
 
 namespace tilegen::schedule {

@@ -5,9 +5,11 @@
 #include <set>
 
 #include "analysis/warp_partition.h"
+#include "ir/op_kinds.h"
 #include "schedule/products/gemm_plan.h"
 #include "schedule/products/gemm_shared_layout.h"
 #include "support/checked.h"
+#include "support/diag_codes.h"
 #include "target/operand_matrices.h"
 
 namespace tilegen::schedule {

@@ -5,6 +5,7 @@
 
 #include "analysis/warp_partition.h"
 #include "analysis/warpgroup_operand.h"
+#include "ir/op_kinds.h"
 #include "schedule/products/gemm_plan.h"
 #include "support/checked.h"
 

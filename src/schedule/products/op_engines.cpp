@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/products/gemm_plan.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 

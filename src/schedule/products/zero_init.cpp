@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "ir/op_kinds.h"
 #include "ir/statement_paths.h"
 
 namespace tilegen::schedule {

@@ -5,6 +5,7 @@
 
 #include "analysis/iteration_values.h"
 #include "analysis/loads.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 

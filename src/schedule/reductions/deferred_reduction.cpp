@@ -6,6 +6,7 @@
 #include "analysis/exchange.h"
 #include "analysis/linear_sums.h"
 #include "ir/statement_paths.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 

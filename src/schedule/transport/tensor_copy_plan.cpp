@@ -13,6 +13,7 @@
 #include "analysis/tensor_copy.h"
 #include "ir/statement_paths.h"
 #include "layout/tensor_tile.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 

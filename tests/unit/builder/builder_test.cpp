@@ -1,11 +1,13 @@
-#include "check/check_program.h"
 #include "builder/builder.h"
+#include "check/check_program.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "ir/op_kinds.h"
 #include "ir/text.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::builder {
 namespace {

@@ -1,5 +1,6 @@
 // Types, ranks, loop forms, ownership: programs the parser would not make, by changing ones it made.
 #include "diagnose.h"
+#include "ir/op_kinds.h"
 
 namespace tilegen::check {
 namespace {

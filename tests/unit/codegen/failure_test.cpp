@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "kernel_builder.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::codegen::test {
 namespace {

@@ -1,5 +1,6 @@
 // Loads, stores, predicates and index arithmetic of GPU kernels.
 #include "gpu_kernel_builder.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::codegen::test {
 namespace {

@@ -1,5 +1,6 @@
 // HostMma against a naive loop, over shapes, element types and packs, on every target this machine runs.
 #include "kernel_builder.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::codegen::test {
 namespace {

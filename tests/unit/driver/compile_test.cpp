@@ -8,6 +8,7 @@
 #include "driver/fallback_version.h"
 #include "ir/text.h"
 #include "runtime/host/host_runtime.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::driver {
 namespace {

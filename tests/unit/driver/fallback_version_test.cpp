@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "ir/text.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::driver {
 namespace {

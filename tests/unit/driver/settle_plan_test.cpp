@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::driver {
 namespace {

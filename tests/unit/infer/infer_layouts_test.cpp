@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "inferred.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::infer {
 namespace {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
+#include "support/diag_codes.h"
 #include "text_samples.h"
 
 namespace tilegen::ir {

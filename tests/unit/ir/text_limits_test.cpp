@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "ir/text.h"
+#include "support/diag_codes.h"
 #include "text_samples.h"
 
 namespace tilegen::ir {

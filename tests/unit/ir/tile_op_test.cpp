@@ -1,4 +1,5 @@
 #include "ir/tile_op.h"
+#include "ir/op_kinds.h"
 
 #include <gtest/gtest.h>
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "naive.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::layout {
 namespace {

@@ -5,6 +5,7 @@
 #include "check/check_program.h"
 #include "ir/text.h"
 #include "schedule/plan_program.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::lower {
 namespace {

@@ -1,6 +1,7 @@
 // The table of ops, accesses, and the matching of shapes.
 #include <gtest/gtest.h>
 
+#include "ir/op_kinds.h"
 #include "ops/op.h"
 
 namespace tilegen::ops {

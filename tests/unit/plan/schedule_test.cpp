@@ -4,6 +4,7 @@
 #include <random>
 
 #include "full_schedule.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::plan {
 namespace {

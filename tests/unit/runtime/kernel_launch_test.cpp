@@ -7,6 +7,7 @@
 
 #include "runtime/host/arena_cache.h"
 #include "runtime/host/grid.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime {
 namespace {

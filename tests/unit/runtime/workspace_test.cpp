@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ir/text.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime {
 namespace {

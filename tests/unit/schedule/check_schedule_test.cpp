@@ -1,6 +1,7 @@
 // Given schedules, field by field: what is illegal is refused by its name, what is left out is planned again,
 // what is accepted stands in the result.
 #include "hopper_plans.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 namespace {

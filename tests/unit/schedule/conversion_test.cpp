@@ -1,6 +1,7 @@
 // Each kind of layout conversion is forced by a program, recorded in the plan, and refused by name when
 // switched off.
 #include "plan_support.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 namespace {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "plan_support.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 namespace {

@@ -10,6 +10,7 @@
 #include "analysis/warp_partition.h"
 #include "ir/text.h"
 #include "support/checked.h"
+#include "support/diag_codes.h"
 #include "target/host/host.h"
 #include "target/micro_tile.h"
 

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "analysis/warpgroup_operand.h"
+#include "ir/op_kinds.h"
 #include "ir/text.h"
 #include "layout/tensor_tile.h"
 #include "schedule/products/gemm_plan.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 namespace {

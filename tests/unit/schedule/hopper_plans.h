@@ -5,6 +5,7 @@
 #include <string>
 
 #include "plan_support.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 

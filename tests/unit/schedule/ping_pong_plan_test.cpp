@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "plan_support.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 namespace {

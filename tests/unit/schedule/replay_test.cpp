@@ -4,6 +4,7 @@
 #include "infer/infer_layouts.h"
 #include "lower/lower_kernel.h"
 #include "plan_support.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 namespace {

@@ -1,5 +1,6 @@
 // Roles of a block: what is planned, what may be given, and what is refused.
 #include "schedule/grid/role_plan.h"
+#include "support/diag_codes.h"
 
 #include <gtest/gtest.h>
 

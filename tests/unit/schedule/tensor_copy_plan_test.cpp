@@ -7,6 +7,7 @@
 #include "hopper_plans.h"
 #include "infer/infer_layouts.h"
 #include "layout/tensor_tile.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 namespace {

@@ -1,6 +1,7 @@
 // Who does what in a block, which points of the grid it walks over and with which others: roles, persistence,
 // clusters.
 #include "hopper_plans.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 namespace {

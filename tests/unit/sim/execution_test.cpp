@@ -4,6 +4,7 @@
 
 #include "gpu_program.h"
 #include "sim/lanes.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::sim::test {
 namespace {

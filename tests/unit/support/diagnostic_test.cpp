@@ -1,4 +1,5 @@
 #include "support/diagnostic.h"
+#include "support/diag_codes.h"
 
 #include <gtest/gtest.h>
 

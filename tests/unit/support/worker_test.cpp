@@ -1,4 +1,5 @@
 #include "support/worker.h"
+#include "support/diag_codes.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

@@ -1,10 +1,10 @@
 // Targets by name, and what the tables of vendors must agree in.
 #include "target/registry.h"
+#include "support/diag_codes.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
-
 
 namespace tilegen::target {
 namespace {
