@@ -8,6 +8,7 @@
 #include "arith/prove.h"
 #include "support/checked.h"
 #include "thread/sync_accesses.h"
+#include "thread/walk_loads.h"
 
 namespace tilegen::thread {
 
@@ -18,12 +19,17 @@ namespace {
 class Flattener {
  public:
   Flattener(const ThreadProgram& p, RoleProgram& out)
-      : p_(p), out_(out), kept_(p.stmts.size()), orders_(p.stmts.size()), writes_(p.stmts.size()) {}
+      : p_(p),
+        out_(out),
+        loads_(p, out.handed_over),
+        kept_(p.stmts.size()),
+        orders_(p.stmts.size()),
+        writes_(p.stmts.size()) {}
 
   void run() {
-    find_handed();
-    find_registers();
-    find_data();
+    out_.variables = loads_.variables();
+    out_.data = loads_.tensors();
+    out_.handed = loads_.handed();
     for (StmtId id : p_.body) note(id);
     std::vector<Role> roles;
     Block before;
@@ -45,101 +51,6 @@ class Flattener {
   }
 
  private:
-  // Whole numbers in shared memory that one role's threads write for another's, and no engine touches.
-  void find_handed() {
-    std::set<MemoryId> engines;
-    for (const Stmt& s : p_.stmts) {
-      if (const auto* store = std::get_if<Store>(&s.node)) out_.handed.insert(store->memory);
-      if (const auto* load = std::get_if<TensorLoad>(&s.node)) engines.insert(load->dst);
-      if (const auto* box = std::get_if<TensorStore>(&s.node)) engines.insert(box->src);
-      if (const auto* product = std::get_if<WarpgroupMma>(&s.node)) engines.insert({product->a, product->b});
-    }
-    std::erase_if(out_.handed, [&](MemoryId m) {
-      const Memory& memory = p_.memory(m);
-      return memory.space != Space::shared || !out_.handed_over[m.value] || !ir::is_integer(memory.type) ||
-             engines.count(m) > 0;
-    });
-  }
-  // What the first lane has of a number that was handed over.
-  bool takes_handed(const Shuffle& shuffle) const {
-    int64_t lane = -1;
-    const ir::ExprNode& n = p_.exprs[shuffle.value];
-    return shuffle.mode == Shuffle::Mode::indexed && p_.exprs.is_const_int(shuffle.lane, &lane) &&
-           lane == 0 && n.op == ir::ExprOp::load && out_.handed.count(n.object) > 0;
-  }
-
-  // Registers that hold indices of the block, or count: loops' bounds, slots and phases are told by them.
-  void find_registers() {
-    std::set<uint32_t> unknown;
-    std::map<std::pair<MemoryId, int64_t>, int> sets;
-    for (const Stmt& s : p_.stmts) {
-      if (const auto* load = std::get_if<LoadMatrix>(&s.node)) unknown.insert(load->dst.value);
-      int64_t element = 0;
-      if (const auto* shuffle = std::get_if<Shuffle>(&s.node)) {
-        if (takes_handed(*shuffle) && p_.exprs.is_const_int(shuffle->dst_index, &element))
-          sets[{shuffle->dst, element}] += 2;
-        else
-          unknown.insert(shuffle->dst.value);
-      }
-      if (const auto* fetch = std::get_if<FetchTile>(&s.node)) {
-        if (p_.exprs.is_const_int(fetch->dst_index, &element))
-          sets[{fetch->dst, element}] += 2;
-        else
-          unknown.insert(fetch->dst.value);
-      }
-      if (const auto* test = std::get_if<TransactionTest>(&s.node)) unknown.insert(test->dst.value);
-      if (const auto* reduce = std::get_if<LaneReduce>(&s.node)) unknown.insert(reduce->dst.value);
-      const auto* store = std::get_if<Store>(&s.node);
-      if (!store || !p_.memory(store->memory).in_registers) continue;
-      const ir::DType type = p_.memory(store->memory).type;
-      const bool counts = type == ir::DType::i64 || type == ir::DType::i32;
-      if (!counts || store->predicate.valid() || !p_.exprs.is_const_int(store->index, &element)) {
-        unknown.insert(store->memory.value);
-      } else if (const std::pair at(store->memory, element); ++sets[at] == 1) {
-        loads_.named.emplace(at, store->value);
-      }
-    }
-    std::erase_if(loads_.named, [&](const auto& r) { return unknown.count(r.first.first.value) > 0; });
-    for (const auto& [at, count] : sets)
-      if (count > 1 && unknown.count(at.first.value) == 0 && (loads_.named.erase(at), true))
-        loads_.changing.emplace(at, ir::VarId(p_.vars.size() + loads_.changing.size()));
-    out_.variables = p_.vars.size() + loads_.changing.size();
-  }
-  // Tensors that the program only reads, which loops' bounds use: all threads read the same.
-  void find_data() {
-    std::set<MemoryId> written;
-    for (const Stmt& s : p_.stmts) {
-      if (const auto* store = std::get_if<Store>(&s.node)) written.insert(store->memory);
-      if (const auto* store = std::get_if<TensorStore>(&s.node))
-        written.insert(p_.tensor_maps[static_cast<size_t>(store->map)].tensor);
-    }
-    for (size_t m = 0; m < p_.memories.size(); ++m) {
-      const Memory& memory = p_.memories[m];
-      if (memory.space == Space::global && !written.count(MemoryId(m))) loads_.data.insert(MemoryId(m));
-    }
-    out_.data = loads_.data;
-    loads_.data.insert(out_.handed.begin(), out_.handed.end());
-    places_ = loads_;
-    std::erase_if(places_.data, [&](ir::ObjectId m) { return ir::is_float(p_.memory(m).type); });
-  }
-
-  std::optional<ir::VarId> changing(const StmtNode& node) const {
-    const auto* store = std::get_if<Store>(&node);
-    const auto* fetch = std::get_if<FetchTile>(&node);
-    const auto* shuffle = std::get_if<Shuffle>(&node);
-    const ExprId index = store     ? store->index
-                         : fetch   ? fetch->dst_index
-                         : shuffle ? shuffle->dst_index
-                                   : ExprId();
-    int64_t element = 0;
-    if (!index.valid() || !p_.exprs.is_const_int(index, &element)) return std::nullopt;
-    const auto it = loads_.changing.find({store   ? store->memory
-                                          : fetch ? fetch->dst
-                                                  : shuffle->dst,
-                                          element});
-    return it == loads_.changing.end() ? std::nullopt : std::optional(it->second);
-  }
-
   // Whether a statement orders others, or touches what is judged: it, or one inside.
   void note(StmtId id) {
     const StmtNode& node = p_.stmts[id.value].node;
@@ -168,7 +79,7 @@ class Flattener {
       }
     writes_[id.value] = writes;
     orders_[id.value] = orders;
-    kept_[id.value] = kept || orders || changing(node).has_value();
+    kept_[id.value] = kept || orders || loads_.changing(node).has_value();
   }
 
   RoleStep& add(RoleOp op, StmtId id) {
@@ -179,8 +90,8 @@ class Flattener {
     return out_.steps.back();
   }
   uint32_t here() const { return static_cast<uint32_t>(out_.steps.size()); }
-  int value(ExprId e) { return value(e, numbers_, loads_); }
-  int place(ExprId e) { return value(e, place_numbers_, places_); }
+  int value(ExprId e) { return value(e, numbers_, loads_.of_numbers()); }
+  int place(ExprId e) { return value(e, place_numbers_, loads_.of_places()); }
   int value(ExprId e, std::map<ExprId, int>& known, const KnownLoads& loads) {
     if (!e.valid()) return -1;
     const auto [at, fresh] = known.try_emplace(e, static_cast<int>(out_.values.size()));
@@ -270,17 +181,17 @@ class Flattener {
   void flatten(StmtId id, const WarpgroupCommit&) { add(RoleOp::product_commit, id); }
   void flatten(StmtId id, const WarpgroupWait&) { add(RoleOp::product_wait, id); }
   void flatten(StmtId id, const Store& store) {
-    const auto variable = changing(p_.stmts[id.value].node);
+    const auto variable = loads_.changing(p_.stmts[id.value].node);
     if (variable) return set(id, store.value, *variable);
     if (out_.handed.count(store.memory)) two(RoleOp::hand, id, store.value, store.index);
     touches(id);
   }
   void flatten(StmtId id, const Shuffle& shuffle) {
     touches(id);
-    if (const auto variable = changing(p_.stmts[id.value].node)) set(id, shuffle.value, *variable);
+    if (const auto variable = loads_.changing(p_.stmts[id.value].node)) set(id, shuffle.value, *variable);
   }
   void flatten(StmtId id, const FetchTile&) {
-    if (const auto variable = changing(p_.stmts[id.value].node))
+    if (const auto variable = loads_.changing(p_.stmts[id.value].node))
       add(RoleOp::fetch_tile, id).first = variable->value;
   }
   void set(StmtId id, ExprId to, ir::VarId variable) {
@@ -399,9 +310,9 @@ class Flattener {
     }
   }
 
-  KnownLoads loads_, places_;  // places_: of elements that threads touch, which floats leave open
   const ThreadProgram& p_;
   RoleProgram& out_;
+  const WalkLoads loads_;
   std::vector<bool> kept_, orders_, writes_;  // by statement; writes_: an operand
   std::map<ExprId, int> numbers_, place_numbers_;
   std::vector<int> conditions_;  // of the role

@@ -98,13 +98,10 @@ class RoleWalk {
   int store_party(int i) const { return 2 * static_cast<int>(running_.size()) + i; }
 
   // role_walk.cpp
-  void hazard(StmtId id, StmtId other, const std::string& text);
-  std::string phase_text(int array, int64_t index) const;
   void release(Running& x, int i, PlaceClock& to);
   void step(int i);
   void iterate(Running& x, int i, const RoleStep& loop, uint32_t begin);
   void meet(Running& x, int i, size_t at, int64_t wanted, bool arrive_only);
-  std::string name_of(const Running& x) const;
   Phase* phase(const RoleStep& s, int array, int64_t block, int64_t index);
   std::vector<std::pair<int64_t, int64_t>> arrivals(Running& x, const RoleStep& s);
   void arrive(Running& x, int i, const RoleStep& s);
@@ -113,6 +110,11 @@ class RoleWalk {
   void wait(Running& x, const RoleStep& s);
   void test(Running& x, const RoleStep& s);
   void check_tested(Running& x, const RoleStep& s, ir::ExprId unless);
+
+  // role_reports.cpp
+  void hazard(StmtId id, StmtId other, const std::string& text);
+  std::string phase_text(int array, int64_t index) const;
+  std::string name_of(const Running& x) const;
   void report_stuck();
   void check_end();
 
