@@ -74,7 +74,7 @@ class CommitGroupLoop {
       load_operands(product, {Iteration::From::first, 0}, out);
     }
     Steady steady;
-    product.valid() ? around_product(product, steady.body) : one_behind_the_other(steady.body);
+    product.valid() ? around_product(product, steady.body) : in_program_order(steady.body);
     emit(out, std::move(steady));
     return out;
   }
@@ -97,9 +97,9 @@ class CommitGroupLoop {
   }
   void wait(Block& out) { emit(out, WaitGroup{*distances_.begin() - 1}); }
 
-  void one_behind_the_other(Block& body) {
+  void in_program_order(Block& body) {
     bool issued = false;
-    const auto turn = [&] {
+    const auto issue_next = [&] {
       if (issued) return;
       issued = true;
       wait(body);
@@ -108,12 +108,12 @@ class CommitGroupLoop {
     for (StmtId id : loop_.body) {
       if (x_.failed()) return;
       if (runs_ahead(id)) continue;
-      if (uses_tiles(id)) turn();
+      if (uses_tiles(id)) issue_next();
       At own;
       x_.statement(id, own.body);
       emit(body, std::move(own));
     }
-    turn();
+    issue_next();
   }
 
   bool uses_tiles(StmtId id) const {

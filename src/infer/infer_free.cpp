@@ -1,8 +1,9 @@
 // The free level: the cheapest root is found for what no instruction and no pinned layout decides.
 //
 // Every op that touches an unpinned value, with every candidate for its iterations, is a root: what it says
-// of its values spreads, and the cost of all ops follows. A kernel of n ops has n times as many roots, most
-// of which lead to a layout that was judged before; those are told without letting them spread (RootSearch).
+// of its values propagates, and the cost of all ops follows. A kernel of n ops has n times as many roots,
+// most of which lead to a layout that was judged before; those are known without letting them propagate
+// (RootSearch).
 #include <algorithm>
 #include <cmath>
 
@@ -47,7 +48,7 @@ bool Inference::seed(OpId id, FormId iteration) {
   const KernelOp& op = ops_.ops[id];
   const size_t mark = pinned_order_.size();
   if (op.form == OpForm::element) {
-    spread(id, iteration, Origin::free);
+    propagate(id, iteration, Origin::free);
     return pinned_order_.size() > mark;
   }
   const ValueId src = op.accesses[0].value, dst = op.accesses[1].value;
@@ -104,7 +105,7 @@ void Inference::free_value(ValueId v) {
     state_.reason[v] += "; cheapest root: " + search.best_root;
     return;
   }
-  // No op can spread a layout to it (parts or irregular indices only): one thread's row-major, or a copy
+  // No op can propagate a layout to it (parts or irregular indices only): one thread's row-major, or a copy
   // per thread.
   const size_t mark = pinned_order_.size();
   pin(v, Fragment::replicated(ops_.values[v].shape, in_.threads), Origin::free,

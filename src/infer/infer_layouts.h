@@ -13,7 +13,7 @@
 //   of registers; limit_memory for values of too many registers.
 //
 // Levels, in order: given (the caller's Schedule) and strict (matrix atoms, thread-private buffers) pin
-// values; common spreads from pinned values through the ops that touch them; free tries roots for what is
+// values; common propagates from pinned values through the ops that touch them; free tries roots for what is
 // left and keeps the cheapest by memory transactions and registers.
 //
 // A fragment or local buffer that some access makes impossible to hold in registers (an index that cannot be
@@ -59,7 +59,7 @@ using plan::kMaxRegisterChoices;
 // Registers of a value in one thread beyond which it is held in shared memory: when every thread would have a
 // copy of all of it, and when it is spread over the threads, which is what all the registers of a thread come
 // to.
-inline constexpr int64_t kMaxCopiedRegisters = 64, kMaxSpreadRegisters = 256;
+inline constexpr int64_t kMaxCopiedRegisters = 64, kMaxPartitionedRegisters = 256;
 // Where shared memory does not hold it either it stays in registers, and spills; but not with more than
 // these.
 inline constexpr int64_t kMaxRegisters = 1024;

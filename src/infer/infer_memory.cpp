@@ -147,7 +147,7 @@ void Inference::check_register_counts() {
            "each thread would have " + std::to_string(registers) + " registers of it, more than " +
                std::to_string(kMaxRegisters) + (stays ? "" : ", and shared memory does not hold it"),
            "use a smaller tile or more threads", p_.buffer(value.buffer).location);
-    if (stays || registers <= (everywhere(v) ? kMaxCopiedRegisters : kMaxSpreadRegisters)) continue;
+    if (stays || registers <= (everywhere(v) ? kMaxCopiedRegisters : kMaxPartitionedRegisters)) continue;
     if (in_.keep_in_registers) {
       result_.notes.push_back({value.name, "has " + std::to_string(registers) +
                                                " registers of each thread: shared memory does not hold it"});

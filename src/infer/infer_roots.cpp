@@ -3,7 +3,7 @@
 // A trial root pins values, its seeds, and these pin others. Where every op then agrees with all of its
 // values (from whichever of them its iterations are followed, it says of the others what they are pinned as),
 // order does not matter: whoever begins with some of these layouts can only pin more of them. So a root whose
-// seeds are part of the layout, and spread to the seeds of the root that was tried, leads to all of it, at
+// seeds are part of the layout, and propagate to the seeds of the root that was tried, leads to all of it, at
 // the same cost.
 #include <algorithm>
 
@@ -40,17 +40,17 @@ bool Inference::coherent_loop(OpId id, const IdVector<ValueId, bool>& fresh) {
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const ValueId v = op.accesses[i].value;
     if (!distributed(op, v)) continue;
-    const bool spreads = forms_.projected(iterations.front(), id, i).valid();
+    const bool propagates = forms_.projected(iterations.front(), id, i).valid();
     for (FormId iteration : iterations) {
       const FormId form = forms_.projected(iteration, id, i);
-      if (form.valid() != spreads) return false;
-      if (spreads && (fresh[v] ? form != state_.form[v] : !pinned(state_, v))) return false;
+      if (form.valid() != propagates) return false;
+      if (propagates && (fresh[v] ? form != state_.form[v] : !pinned(state_, v))) return false;
     }
   }
   return true;
 }
 
-std::vector<ValueId> Inference::spread_by(ValueId v, const IdVector<ValueId, bool>& fresh) {
+std::vector<ValueId> Inference::propagated_to(ValueId v, const IdVector<ValueId, bool>& fresh) {
   std::vector<ValueId> found;
   for (OpId id : users_[v]) {
     const KernelOp& op = ops_.ops[id];
@@ -83,7 +83,7 @@ IdVector<ValueId, FormId> Inference::sources_of(const std::vector<std::pair<Valu
       pending.pop_back();
       if (reaches[v] != s) continue;  // seen, or short of an earlier one
       ++reaches[v];
-      for (ValueId from : spread_by(v, fresh)) pending.push_back(from);
+      for (ValueId from : propagated_to(v, fresh)) pending.push_back(from);
     }
   }
   IdVector<ValueId, FormId> forms(ops_.values.size());

@@ -91,7 +91,7 @@ class Inference {
   // Host: the gemm cannot have its operand as the micro-kernel walks it.
   void use_loop(OpId id, ValueId v, const std::string& want, const std::string& have);
 
-  // common: from pinned values through the ops that touch them (infer_spread.cpp)
+  // common: from pinned values through the ops that touch them (infer_propagate.cpp)
   // Pinned access whose layout says most about the iterations: most dimensions walked, then strictness, then
   // order.
   int root_access(OpId id);
@@ -102,7 +102,7 @@ class Inference {
   // The iteration layout that a root gives, or none.
   FormId rooted_form(OpId id);
   // Pins what the op's iteration layout says of its other values.
-  void spread(OpId id, FormId iteration, plan::Origin origin);
+  void propagate(OpId id, FormId iteration, plan::Origin origin);
   void propagate_op(OpId id);
   // layout::Layout of a reduction's result when the source's iterations are `src`; nothing for parts of
   // buffers.
@@ -136,11 +136,11 @@ class Inference {
   // values, whichever of them it is asked by.
   bool coherent(OpId id, const IdVector<ValueId, bool>& fresh);
   bool coherent_loop(OpId id, const IdVector<ValueId, bool>& fresh);
-  // By value: the form of each fresh one that, pinned alone, spreads to all of `seeds`; else none. requires:
-  //   coherent ops.
+  // By value: the form of each fresh one that, pinned alone, propagates to all of `seeds`; else none.
+  // requires: coherent ops.
   IdVector<ValueId, FormId> sources_of(const std::vector<std::pair<ValueId, FormId>>& seeds,
                                        const IdVector<ValueId, bool>& fresh);
-  std::vector<ValueId> spread_by(ValueId v, const IdVector<ValueId, bool>& fresh);
+  std::vector<ValueId> propagated_to(ValueId v, const IdVector<ValueId, bool>& fresh);
 
   // finish: iteration layouts and conversions (infer_finish.cpp)
   void finish_op(OpId id);

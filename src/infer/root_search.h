@@ -35,7 +35,7 @@ struct RootSearch {
   }
 
   // A root with these seeds leads to a layout that was judged before: by equal seeds, or because they are
-  // part of a layout that each of them spreads to.
+  // part of a layout that each of them propagates to.
   bool known(const std::vector<Seed>& seeds) {
     for (const IdVector<ValueId, FormId>& layout : layouts)
       if (std::all_of(seeds.begin(), seeds.end(), [&](const Seed& s) { return layout[s.first] == s.second; }))

@@ -163,7 +163,7 @@ struct LoweringContext {
   OperandForms forms;
   LinearGrid grid;
   LoweredRole role;
-  std::unique_ptr<TileScheduler> tile_scheduler;  // GPU: of kernels whose blocks claim their points
+  std::unique_ptr<TileScheduler> tile_scheduler;  // GPU: of kernels whose blocks fetch tiles
   std::optional<FactSearch> facts;                // while they are looked for: nothing is emitted for walks
   Error error;
 };

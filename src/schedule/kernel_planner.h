@@ -106,7 +106,7 @@ class KernelPlanner {
   std::set<ValueId> engine_values_;
   std::vector<analysis::ThreadWrittenOperand> written_;
   std::vector<plan::PipelinePlan> copy_pipelines_;
-  bool dynamic_tiles_ = false;  // blocks claim their points
+  bool dynamic_tiles_ = false;  // blocks fetch tiles
   std::vector<StagedStore> stores_;
   Refusals not_stored_;  // why not by tensor copies
   PipelineResult pipelines_;

@@ -261,11 +261,11 @@ Checked KernelPlanner::plan_loop_ends() {
                                   [&](const plan::LoopPlan& l) { return l.loop == paths[id.value]; });
     if (!loop || own == pipelines_.loops.end() || !result) return;
     bool produced = false;
-    facts.registers_in_turn = false;
+    facts.rotates_registers = false;
     for (const KernelOp* op : analysis::ops_inside(p_, ops_, *loop)) {
       produced = produced || produced_.count(ops_.id_of(*op)) > 0;
       for (const analysis::OpAccess& a : op->accesses)
-        facts.registers_in_turn = facts.registers_in_turn ||
+        facts.rotates_registers = facts.rotates_registers ||
                                   (facts.registers.count(a.value) > 0 &&
                                    pipelines_.slots.count(a.value) > 0 && pipelines_.slots.at(a.value) > 1);
     }

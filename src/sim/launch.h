@@ -36,7 +36,7 @@ struct Launch {
   std::vector<std::vector<int>> swizzles;  // of the tensor loads to each memory
   std::vector<bool> product_inputs;        // memories that products only read
   int64_t launched = 1;                    // blocks
-  TileOrder* tile_order = nullptr;         // of programs whose blocks claim points
+  TileOrder* tile_order = nullptr;         // of programs whose blocks fetch tiles
   GlobalHistory* global = nullptr;
   int granule = 4;  // of the shared history
 };

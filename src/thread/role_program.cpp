@@ -271,12 +271,12 @@ class Flattener {
 
   // Threads of one warpgroup for which the conditions of the thread alone are the same.
   void add_processes(const Role& role, uint32_t begin) {
-    std::vector<int> told;
+    std::vector<int> by_thread;
     for (int c : conditions_) {
       const IndexProgram& condition = out_.values[static_cast<size_t>(c)];
       if (p_.thread_var.valid() && condition.vars() == std::vector<ir::VarId>{p_.thread_var} &&
           !condition.reads_memory())
-        told.push_back(c);
+        by_thread.push_back(c);
     }
     std::map<std::vector<int64_t>, size_t> known;
     std::vector<std::vector<int64_t>> members;
@@ -286,7 +286,7 @@ class Flattener {
     for (int64_t t = role.first_thread; t < role.first_thread + role.threads; ++t) {
       if (p_.thread_var.valid()) at.set(p_.thread_var, t);
       std::vector<int64_t> key = {t / warpgroup};
-      for (int c : told) key.push_back(out_.values[static_cast<size_t>(c)].eval(at).value_or(1));
+      for (int c : by_thread) key.push_back(out_.values[static_cast<size_t>(c)].eval(at).value_or(1));
       const auto [place, fresh] = known.try_emplace(key, members.size());
       if (fresh) {
         members.emplace_back();

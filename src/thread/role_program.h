@@ -33,7 +33,7 @@ enum class RoleOp : uint8_t {
   product_commit,
   product_wait,
   set,         // variable `first` = value
-  fetch_tile,  // variable `first` = a claim
+  fetch_tile,  // variable `first` = a tile
   hand,        // to a memory of `handed`; value: what; second: where. A touch is beside it
   touch,       // plain accesses, `first` .. `last` of RoleProgram::touches
   end,

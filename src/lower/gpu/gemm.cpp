@@ -237,7 +237,7 @@ class GemmLowering : GemmState {
         mma.c_registers = static_cast<int>(c_registers_);
         emit(std::move(mma));
       }
-    if (promotes_behind(step)) add_to_accumulators();
+    if (promotes_after(step)) add_to_accumulators();
   }
 
   Loader a_, b_;

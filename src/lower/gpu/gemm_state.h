@@ -86,7 +86,7 @@ class GemmState {
   void begin_accumulators(int c, bool clear);
   void finish_accumulators();
   void add_to_accumulators();  // where the op promotes
-  bool promotes_behind(int64_t step) const {
+  bool promotes_after(int64_t step) const {
     return promotes_ && ((step + 1) * atom_.k % ir::gemm_attr::kPromoted == 0 || step + 1 == steps_);
   }
   template <class Visit>

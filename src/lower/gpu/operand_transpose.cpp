@@ -46,7 +46,7 @@ class OperandTranspose {
     const ExprId warp = k_.simplified(e_.floordiv(tid, number(lanes)));
     const int64_t warps = *k_.in.schedule.threads / lanes, along = to_.copy->rows / block_.rows;
     const int64_t blocks = along * (to_.copy->k / block_.k), whole = blocks / warps;
-    const auto turn = [&](int64_t begin, int64_t end) {
+    const auto transpose = [&](int64_t begin, int64_t end) {
       std::vector<Place> places;
       for (int64_t t = begin; t < end; ++t) {
         const ExprId number_of = k_.simplified(e_.add(warp, number(t * warps)));
@@ -56,19 +56,19 @@ class OperandTranspose {
       ir::dtype_bytes(type) == 1 ? transpose_bytes(places) : transpose_words(places, type);
     };
     for (int64_t begin = 0; begin < whole; begin += kTogether)
-      turn(begin, std::min(begin + kTogether, whole));
+      transpose(begin, std::min(begin + kTogether, whole));
     if (blocks % warps == 0) return;
     // What is left is for the first warps.
     thread::Block all = std::exchange(out_, {});
-    turn(whole, whole + 1);
+    transpose(whole, whole + 1);
     const ExprId first = e_.lt(tid, number(lanes * (blocks - whole * warps)));
     all.push_back(k_.out.add(thread::Branch{first, std::exchange(out_, {}), {}}, path_));
     out_ = std::move(all);
   }
 
  private:
-  static constexpr int64_t kTogether = 2;  // blocks whose loads are issued before the stores of the first
-  static constexpr int64_t kHeld = 16;     // elements of a block in a thread
+  static constexpr int64_t kTogether = 2;   // blocks whose loads are issued before the stores of the first
+  static constexpr int64_t kElements = 16;  // elements of a block in a thread
   struct Place {
     ExprId row, k;  // of the block's first element
   };
@@ -92,7 +92,7 @@ class OperandTranspose {
   }
 
   void transpose_bytes(const std::vector<Place>& places) {
-    const auto held = kHeld * static_cast<int64_t>(places.size());
+    const auto held = kElements * static_cast<int64_t>(places.size());
     const MemoryId lying = add_registers(k_, "lying", ir::DType::u8, held),
                    transposed = add_registers(k_, "transposed", ir::DType::u8, held);
     const ExprId matrix = k_.simplified(e_.floordiv(lane_, number(8))),
@@ -123,7 +123,7 @@ class OperandTranspose {
   // Eight lanes read rows of four and two k, so that neither reads nor writes of all eight fall into few
   // banks.
   void transpose_words(const std::vector<Place>& places, ir::DType type) {
-    const MemoryId words = add_registers(k_, "words", type, kHeld * static_cast<int64_t>(places.size()));
+    const MemoryId words = add_registers(k_, "words", type, kElements * static_cast<int64_t>(places.size()));
     const ExprId row = e_.mul(e_.floormod(lane_, number(4)), 4);
     const ExprId of_eight = e_.floormod(e_.floordiv(lane_, number(4)), number(2));
     const ExprId k = e_.mul(e_.add(of_eight, e_.mul(e_.floordiv(lane_, number(8)), 2)), 4);
@@ -159,7 +159,7 @@ class OperandTranspose {
     emit(std::move(loop));
   }
 
-  static int64_t first(size_t place) { return kHeld * static_cast<int64_t>(place); }
+  static int64_t first(size_t place) { return kElements * static_cast<int64_t>(place); }
 
   LoweringContext& k_;
   ir::ExprPool& e_;

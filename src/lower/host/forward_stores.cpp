@@ -123,7 +123,7 @@ class Forwarder {
 
  private:
   // What is forwarded at an earlier position changes nothing after it.
-  bool read_behind(size_t position, MemoryId memory) const {
+  bool read_after(size_t position, MemoryId memory) const {
     const auto aliases = aliases_.of(memory);
     return std::any_of(aliases.begin(), aliases.end(),
                        [&](MemoryId m) { return last_read_[m.value] > position; });
@@ -134,7 +134,7 @@ class Forwarder {
     const thread::Memory& memory = p_.memory(candidate.memory);
     if (memory.space == thread::Space::global || memory.in_registers || candidate.predicate) return false;
     if (p_.exprs[candidate.value].depth > kDeepest) return false;
-    if (read_behind(position, candidate.memory) || !thread::injective(p_, nest, candidate.index))
+    if (read_after(position, candidate.memory) || !thread::injective(p_, nest, candidate.index))
       return false;
 
     // An index that is read from memory must mean one element throughout.

@@ -17,7 +17,7 @@ struct LoadedFunction {
   CuFunction function = nullptr;
   const char* name = nullptr;        // lives for ever
   int64_t resident_blocks = 0;       // of a persistent kernel, or in clusters: on the whole device at once
-  TileCounters* counters = nullptr;  // of kernels whose blocks claim points of the grid
+  TileCounters* counters = nullptr;  // of kernels whose blocks fetch tiles
   int registers = 0, local_bytes = 0, static_shared = 0, max_threads = 0;
 };
 

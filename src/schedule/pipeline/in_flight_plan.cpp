@@ -82,14 +82,14 @@ Checked plan_in_flight(const ir::Program& p, const analysis::KernelOps& ops, ir:
   };
   bool touched = false;
   for (auto u = units.begin(); u != units.end(); ++u) touched = touched || held_over(u);
-  plan.drained = facts.registers_in_turn || (!lags && touched);
+  plan.drained = facts.rotates_registers || (!lags && touched);
   const auto illegal = [&](const char* field, const char* value, const char* why) {
     return Error(DiagCode::schedule_illegal, plan.loop,
                  std::string("the schedule gives `") + field + "` " + value + ", but " + why,
                  std::string("leave `") + field + "` out to have it planned", p.stmts[loop.value].location);
   };
   if (given && given->drained) {
-    if (!*given->drained && facts.registers_in_turn)
+    if (!*given->drained && facts.rotates_registers)
       return illegal("drained", "false", "its iterations hold values in other registers, in turn");
     plan.drained = given->drained;
   }

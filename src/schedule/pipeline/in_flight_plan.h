@@ -22,7 +22,7 @@ struct InFlightFacts {
   std::set<analysis::OpId> products;      // of warpgroups, among ops
   std::set<analysis::OpId> copies;        // that the producer makes
   std::set<analysis::ValueId> registers;  // values that threads hold
-  bool registers_in_turn = false;         // iterations of the loop have values in other registers, in turn
+  bool rotates_registers = false;         // iterations of the loop have values in other registers, in turn
 };
 
 Checked plan_in_flight(const ir::Program& p, const analysis::KernelOps& ops, ir::StmtId loop,

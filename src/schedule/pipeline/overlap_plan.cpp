@@ -22,7 +22,7 @@ class Overlap {
     std::map<ir::StmtId, const KernelOp*> op_of;
     for (const KernelOp& op : ops.ops) op_of[op.stmt] = &op;
     const double groups =
-        std::max<double>(1, static_cast<double>(facts.turns.threads / facts.turns.target.warpgroup));
+        std::max<double>(1, static_cast<double>(facts.ping_pong.threads / facts.ping_pong.target.warpgroup));
     std::map<analysis::OpId, size_t> unit_of;
     for (ir::StmtId id : loop.body) {
       std::vector<const KernelOp*> inside;
@@ -30,11 +30,11 @@ class Overlap {
       const ir::Block one = {id};
       ir::for_each_statement(p, one, [&](ir::StmtId s, int) {
         const auto op = op_of.find(s);
-        if (op == op_of.end() || facts.turns.copies.count(op->second)) return;
-        const auto product = facts.turns.products.find(op->second);
-        const bool multiplies = product != facts.turns.products.end();
+        if (op == op_of.end() || facts.ping_pong.copies.count(op->second)) return;
+        const auto product = facts.ping_pong.products.find(op->second);
+        const bool multiplies = product != facts.ping_pong.products.end();
         const double cycles =
-            multiplies ? product->second : thread_cycles(p, *op->second, facts.turns.target);
+            multiplies ? product->second : thread_cycles(p, *op->second, facts.ping_pong.target);
         unit.product = unit.product || (multiplies && s == id);
         unit.cycles += cycles / groups;
         (multiplies ? graph_.busy_matrix : graph_.busy_threads) += cycles;
@@ -91,7 +91,7 @@ class Overlap {
   void add_edges(const analysis::DependenceGraph& dependences, const UnitOf& unit_of,
                  const OverlapFacts& facts) {
     std::set<ValueId> slotted;  // a slot for each iteration: conflicts with nothing
-    for (const KernelOp* copy : facts.turns.copies)
+    for (const KernelOp* copy : facts.ping_pong.copies)
       for (const analysis::OpAccess& a : copy->accesses)
         if (a.write) slotted.insert(a.value);
     for (const analysis::Dependence& d : dependences.edges()) {
@@ -133,7 +133,7 @@ class Overlap {
     });
     for (const std::set<ValueId>& inner : facts.handed_over) {
       const bool nested = std::any_of(ops_.ops.begin(), ops_.ops.end(), [&](const KernelOp& op) {
-        return facts.turns.copies.count(&op) && inner.count(op.accesses.back().value) &&
+        return facts.ping_pong.copies.count(&op) && inner.count(op.accesses.back().value) &&
                inside.count(op.stmt);
       });
       if (!nested) continue;
@@ -162,7 +162,7 @@ LoopOrder given_order(const Overlap& overlap, const plan::LoopPlan& plan, const 
     for (const auto& unit : units)
       for (const KernelOp* op : unit)
         if (op->path == path) issued.push_back({op, stage - newest});
-    if (stage < newest && std::none_of(facts.turns.copies.begin(), facts.turns.copies.end(),
+    if (stage < newest && std::none_of(facts.ping_pong.copies.begin(), facts.ping_pong.copies.end(),
                                        [&](const KernelOp* c) { return c->path == path; }))
       why = path + " is in a stage that the loop does not have";
   }

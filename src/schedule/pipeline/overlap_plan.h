@@ -28,7 +28,7 @@
 namespace tilegen::schedule {
 
 struct OverlapFacts {
-  const PingPongFacts& turns;
+  const PingPongFacts& ping_pong;
   // Values in registers, and whether threads have enough of them where these have so many slots.
   std::set<analysis::ValueId> registers;
   std::function<bool(const std::map<analysis::ValueId, int64_t>& slots)> fit;

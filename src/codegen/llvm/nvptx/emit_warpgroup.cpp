@@ -191,7 +191,7 @@ void GpuEmitter::emit_node(const WarpgroupMma& mma) {
   add_sources(code, mma);
   if (accumulate) code.accumulate = code.add("b", accumulate);
   // The fence is for all instructions of the group: what they read from registers is there before it.
-  for (const WarpgroupMma* next : folding_[statement_].behind_fence) add_words(code, *next);
+  for (const WarpgroupMma* next : folding_[statement_].after_fence) add_words(code, *next);
   if (refused()) return;
   const bool floats = program_.memory(mma.c).type == ir::DType::f32;
   std::vector<llvm::Type*> types(static_cast<size_t>(code.results),

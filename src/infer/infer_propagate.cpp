@@ -1,4 +1,4 @@
-// The common level: pinned layouts spread through the ops that touch them.
+// The common level: pinned layouts propagate through the ops that touch them.
 #include <algorithm>
 
 #include "infer/inference.h"
@@ -67,7 +67,7 @@ FormId Inference::rooted_form(OpId id) {
   return root < 0 ? FormId() : root_form(id, static_cast<size_t>(root));
 }
 
-void Inference::spread(OpId id, FormId iteration, Origin origin) {
+void Inference::propagate(OpId id, FormId iteration, Origin origin) {
   const KernelOp& op = ops_.ops[id];
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const ValueId v = op.accesses[i].value;
@@ -81,7 +81,7 @@ void Inference::propagate_op(OpId id) {
   const KernelOp& op = ops_.ops[id];
   if (op.form == OpForm::element) {
     const FormId iteration = iteration_[id] ? forms_.id_of(*iteration_[id]) : rooted_form(id);
-    if (iteration.valid()) spread(id, iteration, Origin::common);
+    if (iteration.valid()) propagate(id, iteration, Origin::common);
   } else if (op.form == OpForm::reduction) {
     const ValueId src = op.accesses[0].value, dst = op.accesses[1].value;
     if (!distributed(op, src) || !distributed(op, dst) || !pinned(state_, src) || pinned(state_, dst)) return;
