@@ -71,18 +71,24 @@ def overlap(results):
         Table(["three products with exponentials between", "ours", "of the limit"], chains)])
 
 
-FORMS = {"gemv": "product with a vector", "column_sums": "sums of columns", "stream": "a * b + a", "transpose": "transposition, f32"}
+FORMS = {"gemv": "product with a vector", "column_sums": "sums of columns", "stream": "a * b + a", "transpose": "transposition, f32",
+         "product_f16": "f16, sums in f32", "product_f64": "f64"}
 
 MEMORY = 4800  # GB/s, NVIDIA H200 data sheet
 
 
 def tiles(results):
-    rows = []
+    rows, products = [], []
     for r in results["tiles"]["rows"]:
         middle = {who: statistics.median(ms) for who, ms in r["ms"].items()}
         form, tile, threads, stages, size = r["name"].rsplit("_", 4)
-        rates = [r["bytes"] / 1e6 / middle[who] for who in ("threads", "engine")]
         what = f"{FORMS[form]}, {size} rows, tiles of {tile}, {threads} threads, {stages} stages"
-        rows.append([what, *(f"{rate:.0f} GB/s" for rate in rates), *figures(middle["threads"] / middle["engine"], digits=3),
-                     *figures(rates[0] / MEMORY, digits=2)])
-    return Family("tiles", None, [Table(["program", "threads", "copy engine", "ratio", "threads, of 4.8 TB/s"], rows)])
+        ratio = figures(middle["threads"] / middle["engine"], digits=3)
+        if "operations" in r:
+            products.append([what, *(f"{r['operations'] / 1e9 / middle[who]:.1f} TFLOP/s" for who in ("threads", "engine")), *ratio])
+            continue
+        rates = [r["bytes"] / 1e6 / middle[who] for who in ("threads", "engine")]
+        rows.append([what, *(f"{rate:.0f} GB/s" for rate in rates), *ratio, *figures(rates[0] / MEMORY, digits=2)])
+    return Family("tiles", None, [
+        Table(["program", "threads", "copy engine", "ratio", "threads, of 4.8 TB/s"], rows),
+        Table(["product by `mma`", "threads", "copy engine", "ratio"], products)])

@@ -9,8 +9,8 @@
 
 namespace tilegen::ir {
 
-// The kinds and the slots of their attributes are in op_kinds.h: what names none is not compiled anew for a new
-// row.
+// The kinds and the slots of their attributes are in op_kinds.h: what names none is not compiled anew for a
+// new row.
 enum class OpKind : uint8_t;
 
 enum class Access : uint8_t { read, write, update };

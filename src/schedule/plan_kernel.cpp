@@ -87,7 +87,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   if (!gemms) return gemms.error();
   gemms_ = std::move(*gemms);
   if (refuse(left_to_warps())) return std::optional<KernelSchedule>(kAgain);
-  if (refuse(unfit_products(p_, ops_, target_, tensor_loads_, gemms_)))
+  if (refuse(unfit_products(p_, ops_, target_, tensor_loads_, gemms_, given_)))
     return std::optional<KernelSchedule>(kAgain);
   std::erase_if(tensor_loads_.products,
                 [&](const auto& f) { return gemms_.at(f.first).engine != Engine::warpgroup_mma; });

@@ -149,6 +149,29 @@ TEST(GivenEngines, ProductsOfWarpsMayTakeTilesOfAProducer) {
   asked.expect_ran(10);
 }
 
+// One product of a kernel asked of warpgroups, the others of warps.
+TEST(GivenEngines, ProductsOfALoopMayHaveEnginesOfTheirOwn) {
+  Asked asked(4);
+  for (Scheduled& program : scheduled_programs()) {
+    auto planned = program.compile("sim:sm_90a", std::nullopt, true);
+    if (!planned) continue;
+    for (const plan::KernelSchedule& kernel : (*planned)->schedule.kernels) {
+      plan::Schedule products;
+      products.kernels.push_back({.kernel = kernel.kernel});
+      std::vector<plan::OpPlan>& ops = products.kernels[0].ops;
+      for (const plan::OpPlan& op : kernel.ops)
+        if (op.engine == plan::Engine::mma || op.engine == plan::Engine::warpgroup_mma)
+          ops.push_back({.op = op.op, .engine = plan::Engine::mma});
+      for (size_t i = 0; ops.size() > 1 && i < ops.size(); ++i) {
+        ops[i].engine = plan::Engine::warpgroup_mma;
+        asked.ask(program, products);
+        ops[i].engine = plan::Engine::mma;
+      }
+    }
+  }
+  asked.expect_ran(8);
+}
+
 // A producer for each pipeline, where blocks walk over tiles as planned, as their index tells and as they
 // fetch them: the interpreter's results and nothing found.
 TEST(GivenEngines, EveryPipelineMayHaveAProducerOfItsOwn) {

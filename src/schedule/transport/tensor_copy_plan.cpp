@@ -40,15 +40,16 @@ ValueId written_value(const KernelOp& op) {
 }  // namespace
 
 Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target::Target& t,
-                        const TensorLoads& loads, const std::map<OpId, plan::GemmPlan>& gemms) {
+                        const TensorLoads& loads, const std::map<OpId, plan::GemmPlan>& gemms,
+                        const plan::KernelSchedule* given) {
   Refusals unfit;
   if (!t.tensor_copy) return unfit;
-  // A producer loads all of its tiles that come from tensors.
-  const auto is_loaded_for = [&](const KernelOp& product) {
-    return std::all_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
-      return !analysis::is_tile_load(p, op) || loads.tiles.count(ops.id_of(op)) ||
+  // A producer loads all of its tiles that come from tensors in the loop.
+  const auto is_loaded_for = [&](const KernelOp& product, const std::vector<const KernelOp*>& inside) {
+    return std::all_of(inside.begin(), inside.end(), [&](const KernelOp* op) {
+      return !analysis::is_tile_load(p, *op) || loads.tiles.count(ops.id_of(*op)) ||
              std::none_of(product.accesses.begin(), product.accesses.end(),
-                          [&](const OpAccess& a) { return a.value == written_value(op); });
+                          [&](const OpAccess& a) { return a.value == written_value(*op); });
     });
   };
   for (const auto& [product, load] : loads.products) {
@@ -58,9 +59,12 @@ Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target
       if (gemm != gemms.end() && gemm->second.engine != Engine::warpgroup_mma)
         unfit[product] = other.path + where + " is not done by warpgroups";
     };
-    if (load.loop.valid())
-      for (const KernelOp* other : analysis::ops_inside(p, ops, *p.as<ir::Loop>(load.loop)))
-        if (!is_loaded_for(*other)) refuse_beside(*other, " of the same loop");
+    std::vector<const KernelOp*> inside;
+    if (load.loop.valid()) inside = analysis::ops_inside(p, ops, *p.as<ir::Loop>(load.loop));
+    const plan::OpPlan* own = given ? plan::find_op(*given, ops.ops[product].path) : nullptr;
+    const bool asked = own && own->engine == Engine::warpgroup_mma;
+    for (const KernelOp* other : inside)
+      if (!asked || !is_loaded_for(*other, inside)) refuse_beside(*other, " of the same loop");
     for (OpId copy : load.copies)
       for (const KernelOp& other : ops.ops)
         for (const OpAccess& a : other.accesses)

@@ -10,11 +10,12 @@
 
 namespace tilegen::schedule {
 
-// Products whose loop has a product that warpgroups do not do and no producer loads for, whose tiles lie as
-// the instruction or the engine cannot have them, or whose registers are held otherwise. Empty: the products
-// can be done as planned.
+// Products whose loop has a product that warpgroups do not do (unless they are given to warpgroups, and a
+// producer loads for the other, too), whose tiles lie as the instruction or the engine cannot have them, or
+// whose registers are held otherwise. Empty: the products can be done as planned.
 Refusals unfit_products(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
-                        const TensorLoads& loads, const std::map<analysis::OpId, plan::GemmPlan>& gemms);
+                        const TensorLoads& loads, const std::map<analysis::OpId, plan::GemmPlan>& gemms,
+                        const plan::KernelSchedule* given);
 Refusals unfit_layouts(const ir::Program& p, const analysis::KernelOps& ops, const TensorLoads& loads,
                        const std::map<analysis::OpId, plan::GemmPlan>& gemms,
                        const infer::InferResult& layouts);

@@ -94,6 +94,11 @@ class LoadFinder {
       for (const OpAccess& a : ops_.ops[i].accesses) {
         if (a.value != value || !a.read) continue;
         if (by_warpgroups.count(i)) return ops_.ops[i].path + " reads it, which warpgroups do";
+        if (ops_.ops[i].form == analysis::OpForm::contraction && !asks_for(op) &&
+            !multiplied_by_threads(ops_.ops[i]))
+          return ops_.ops[i].path +
+                 " reads it, a product of warps: a producer loads for it where the "
+                 "schedule says so";
         if (reads_elsewhere(op, ops_.ops[i]))
           return ops_.ops[i].path + " reads it outside of what stands after the copy";
         load.readers.insert(i);
@@ -104,6 +109,10 @@ class LoadFinder {
  private:
   const plan::OpPlan* given_op(const KernelOp& op) const {
     return given_ ? plan::find_op(*given_, op.path) : nullptr;
+  }
+  bool asks_for(const KernelOp& copy) const {
+    const plan::OpPlan* g = given_op(copy);
+    return g && g->engine == Engine::tensor_copy;
   }
   // A product that the schedule gives an engine whose operands threads read.
   bool multiplied_by_threads(const KernelOp& op) const {
