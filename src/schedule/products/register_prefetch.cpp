@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "analysis/gemm_shape.h"
@@ -23,16 +24,18 @@ class RegisterPrefetch {
     for (const KernelOp& op : ops.ops) op_of_[op.stmt] = &op;
   }
 
-  bool fits(const ir::Loop& loop, const plan::LoopPlan& plan) const {
-    if (plan.num_stages < 2) return false;
+  // Why the loop's product does not have it, empty where it does; nothing for loops of more than one product
+  // on tiles that run ahead.
+  std::optional<plan::Note> refusal(const ir::Loop& loop, const plan::LoopPlan& plan) const {
+    if (plan.num_stages < 2) return std::nullopt;
     std::set<int64_t> distances;
     std::set<ValueId> tiles;
     const KernelOp* rest = nullptr;
     for (ir::StmtId id : loop.body) {
       const auto op = op_of_.find(id);
-      if (op == op_of_.end()) return false;
+      if (op == op_of_.end()) return std::nullopt;
       const int64_t distance = distance_ahead(*op->second, plan);
-      if (distance == 0 && rest) return false;
+      if (distance == 0 && rest) return std::nullopt;
       if (distance == 0) {
         rest = op->second;
         continue;
@@ -41,7 +44,10 @@ class RegisterPrefetch {
       for (const analysis::OpAccess& a : op->second->accesses)
         if (a.write) tiles.insert(a.value);
     }
-    return rest && distances.size() == 1 && in_steps(*rest, tiles);
+    if (!rest || !multiplies(*rest, tiles)) return std::nullopt;
+    const std::string why =
+        distances.size() == 1 ? step_refusal(*rest) : "its tiles run ahead by several distances";
+    return plan::Note{rest->path, why.empty() ? "" : "no register prefetch: " + why};
   }
 
  private:
@@ -56,23 +62,30 @@ class RegisterPrefetch {
     return distance;
   }
 
-  bool in_steps(const KernelOp& op, const std::set<ValueId>& tiles) const {
-    const auto* product = p_.as<ir::TileOp>(op.stmt);
+  const target::MmaAtom* atom_of(const KernelOp& op) const {
     const plan::OpPlan* plan = plan::find_op(s_, op.path);
-    if (op.form != analysis::OpForm::contraction || !product || !plan || plan->engine != plan::Engine::mma)
-      return false;
-    for (size_t side : {0, 1}) {
-      const ValueId value = op.accesses[side].value;
-      if (!tiles.count(value) || !s_.values[value.index()].memory) return false;
-    }
-    for (const plan::ConversionPlan& c : s_.conversions)
-      if (c.producer == op.path || c.consumer == op.path) return false;
+    if (!plan || plan->engine != plan::Engine::mma) return nullptr;
     const auto atom = std::find_if(t_.mma.begin(), t_.mma.end(),
                                    [&](const target::MmaAtom& a) { return a.name == plan->atom; });
-    if (atom == t_.mma.end() || target::is_multiply_add(*atom)) return false;
-    if (!atom->waits_around_loops && has_one_sum(op, *atom)) return false;
-    const int64_t steps = analysis::gemm_shape(p_, *product).k / atom->k;
-    return steps >= 2 && steps % 2 == 0;
+    return atom == t_.mma.end() || target::is_multiply_add(*atom) ? nullptr : &*atom;
+  }
+
+  // A product of matrix instructions on two of the tiles.
+  bool multiplies(const KernelOp& op, const std::set<ValueId>& tiles) const {
+    if (op.form != analysis::OpForm::contraction || !p_.as<ir::TileOp>(op.stmt) || !atom_of(op)) return false;
+    return std::all_of(op.accesses.begin(), op.accesses.begin() + 2, [&](const analysis::OpAccess& a) {
+      return tiles.count(a.value) && s_.values[a.value.index()].memory;
+    });
+  }
+
+  std::string step_refusal(const KernelOp& op) const {
+    for (const plan::ConversionPlan& c : s_.conversions)
+      if (c.producer == op.path || c.consumer == op.path) return "'" + c.value + "' is converted for it";
+    const target::MmaAtom& atom = *atom_of(op);
+    if (!atom.waits_around_loops && has_one_sum(op, atom))
+      return "a warp has one sum of " + atom.name + ", which is not waited for around the loop's end";
+    const int64_t steps = analysis::gemm_shape(p_, *p_.as<ir::TileOp>(op.stmt)).k / atom.k;
+    return steps % 2 == 0 ? "" : "an odd number of steps along k (" + std::to_string(steps) + ")";
   }
 
   // A warp has one of the atom's parts of the result.
@@ -100,7 +113,13 @@ void plan_register_prefetch(const ir::Program& p, int kernel, const analysis::Ke
     const auto* loop = p.as<ir::Loop>(id);
     if (!loop || loop->kind != ir::LoopKind::pipelined) return;
     for (plan::LoopPlan& plan : s.loops) {
-      if (plan.loop != paths[id.value] || !prefetch.fits(*loop, plan)) continue;
+      if (plan.loop != paths[id.value]) continue;
+      const auto refused = prefetch.refusal(*loop, plan);
+      if (!refused) continue;
+      if (!refused->text.empty()) {
+        s.notes.push_back(*refused);
+        continue;
+      }
       const plan::LoopPlan* own = given ? plan::find_loop(*given, plan.loop) : nullptr;
       plan.register_prefetch = !own || own->register_prefetch.value_or(true);
     }

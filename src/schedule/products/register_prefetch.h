@@ -7,7 +7,8 @@
 //   next one is loaded into, and its instructions hide the wait, the barrier and these loads. Not where the
 //   first step then follows the last one's on a warp's only sum, and the instruction is not waited for there.
 // why here: stages tell what runs ahead.
-// refuses: nothing.
+// refuses, with a note: such loops of an odd number of steps, of operands or sums that are converted, of
+//   tiles that run ahead by several distances, or of such a sum.
 #pragma once
 
 #include "analysis/kernel_ops.h"

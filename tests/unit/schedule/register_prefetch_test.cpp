@@ -44,6 +44,19 @@ TEST(RegisterPrefetch, OfALoopThatOnlyMultiplies) {
       << "more in the loop";
 }
 
+std::string note_of(const Expected<plan::Schedule>& s) {
+  for (const plan::Note& n : s->kernels[0].notes)
+    if (n.text.starts_with("no register prefetch: ")) return n.path + ": " + n.text;
+  return "";
+}
+
+TEST(RegisterPrefetch, ANoteSaysWhatIsInTheWay) {
+  EXPECT_EQ(note_of(plan_of({.k = 48}, "sm_80")),
+            "g/ko/gemm#0: no register prefetch: an odd number of steps along k (3)");
+  EXPECT_EQ(note_of(plan_of({}, "sm_80")), "");
+  EXPECT_EQ(note_of(plan_of({.k = 48, .stages = " stages 1"}, "sm_80")), "") << "nothing runs ahead";
+}
+
 // A warp with one sum of doubles begins an iteration on what the one before ends with: ptxas leaves out the
 // wait on sm_90.
 TEST(RegisterPrefetch, NotOfALoneSumThatIsNotWaitedFor) {
@@ -60,7 +73,9 @@ TEST(RegisterPrefetch, NotOfALoneSumThatIsNotWaitedFor) {
     EXPECT_TRUE(p);
     auto s = plan_for(*p, target, nullptr);
     EXPECT_TRUE(s) << s.error().to_text();
-    return s && s->kernels[0].loops[0].register_prefetch.value_or(false);
+    const bool prefetched = s && s->kernels[0].loops[0].register_prefetch.value_or(false);
+    EXPECT_NE(prefetched, note_of(s).starts_with("g/ko/gemm#0: no register prefetch: a warp has one sum"));
+    return prefetched;
   };
   EXPECT_TRUE(of_doubles(8, "sm_80"));
   EXPECT_FALSE(of_doubles(8, "sm_90"));
