@@ -7,7 +7,8 @@ set(TILEGEN_TEST_SECONDS
   differential.feature_mutants 190
   unit.lower 130
   differential.attention_mutants 120
-  differential.schedule_mutants 75
+  differential.given_engines 75
+  differential.schedule_mutants 8
   unit.codegen 75
   differential.mutants 60
   tool.memory 50

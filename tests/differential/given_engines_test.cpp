@@ -120,7 +120,7 @@ TEST(GivenEngines, EveryProductMayBeAskedOfWarpgroups) {
 // All products of a kernel asked of warps, and the loads of the tiles of one loop, or of all, of
 // the copy engine.
 TEST(GivenEngines, ProductsOfWarpsMayTakeTilesOfAProducer) {
-  Asked asked(4);
+  Asked asked(8);
   for (Scheduled& program : scheduled_programs()) {
     auto planned = program.compile("sim:sm_90a", std::nullopt, true);
     if (!planned) continue;
@@ -146,12 +146,12 @@ TEST(GivenEngines, ProductsOfWarpsMayTakeTilesOfAProducer) {
       if (loads.size() > 1) asked.ask(program, all);
     }
   }
-  asked.expect_ran(10);
+  asked.expect_ran(6);
 }
 
 // One product of a kernel asked of warpgroups, the others of warps.
 TEST(GivenEngines, ProductsOfALoopMayHaveEnginesOfTheirOwn) {
-  Asked asked(4);
+  Asked asked(5);
   for (Scheduled& program : scheduled_programs()) {
     auto planned = program.compile("sim:sm_90a", std::nullopt, true);
     if (!planned) continue;
@@ -169,7 +169,7 @@ TEST(GivenEngines, ProductsOfALoopMayHaveEnginesOfTheirOwn) {
       }
     }
   }
-  asked.expect_ran(8);
+  asked.expect_ran(3);
 }
 
 // A producer for each pipeline, where blocks walk over tiles as planned, as their index tells and as they
