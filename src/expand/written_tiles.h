@@ -3,11 +3,10 @@
 //   write -> fence -> meet -> product .. await -> meet -> write again
 //
 // The fence puts the writes before the products' reads, which are the asynchronous proxy's; asynchronous
-// copies are complete before it. The first
-// meeting is that of the threads that share the tile: the warpgroup where it reads its own rows only, or all
-// of the role. The second has all warpgroups' products finished; a warpgroup that reads its own rows has
-// awaited them itself. Where iterations have slots of their own, two in turn, one meeting does both: the
-// products of the iteration before are awaited before it.
+// copies are complete before it. The first meeting is that of the threads that share the tile: the warpgroup
+// where it reads its own rows only, or all of the role. The second has all warpgroups' products finished; a
+// warpgroup that reads its own rows has awaited them itself. Where iterations have slots of their own, two in
+// turn, one meeting does both: the products of the iteration before are awaited before it.
 #pragma once
 
 #include <algorithm>

@@ -23,7 +23,8 @@ struct GemmPlan {
   double cycles = 0;          // GPUs: of a multiprocessor, by the cost model
   int64_t own_registers = 0;  // of them: beside what holds C, A and B, while it runs
   std::string reason;
-  std::string note;  // why a better engine of the target does not do it, or empty
+  std::string no_warpgroups;  // why warpgroup instructions of the target do not do it, or empty
+  std::string note;           // what is said of it: why a better engine does not do it, or empty
 };
 
 }  // namespace tilegen::plan

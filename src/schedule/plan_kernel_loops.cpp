@@ -100,7 +100,6 @@ void KernelPlanner::find_loads(const TensorLoads& found) {
 // Products that are loaded for, but which warps do better or alone can: where the loads matter they are those
 // of tiles that threads read.
 Refusals KernelPlanner::left_to_warps() const {
-  constexpr std::string_view kPrefix = "no warpgroup instructions: ";
   const auto by_warpgroups = [&](const auto& f) {
     return gemms_.at(f.first).engine == Engine::warpgroup_mma;
   };
@@ -108,13 +107,12 @@ Refusals KernelPlanner::left_to_warps() const {
   const bool beside = std::any_of(products.begin(), products.end(), by_warpgroups);
   Refusals left;
   for (const auto& f : products) {
-    const std::string& note = gemms_.at(f.first).note;
+    const std::string& why = gemms_.at(f.first).no_warpgroups;
     const bool asked = std::any_of(f.second.copies.begin(), f.second.copies.end(), [&](OpId copy) {
       return given_op(copy) && given_op(copy)->engine == Engine::tensor_copy;
     });
     if (!by_warpgroups(f) && (beside || asked))
-      left.emplace(f.first, note.starts_with(kPrefix) ? note.substr(kPrefix.size())
-                                                      : "the schedule gives another instruction");
+      left.emplace(f.first, why.empty() ? "the schedule gives another instruction" : why);
   }
   return left;
 }

@@ -197,12 +197,13 @@ bool asks_for_warpgroups(const plan::OpPlan* given) {
   return given && (given->engine == plan::Engine::warpgroup_mma || given->atom.starts_with("wgmma."));
 }
 
-// Nothing, with a note, where warpgroups cannot; an error where the schedule asks for them all the same.
+// Nothing, with the reason in `refused`, where warpgroups cannot; an error where the schedule asks for them
+// all the same.
 Expected<std::optional<GemmPlan>> plan_by_warpgroups(const ir::Program& p, const TileOp& op,
                                                      const GemmShape& s, const Target& t, int64_t threads,
                                                      const plan::OpPlan* given, const std::string& path,
                                                      const SourceLocation& loc,
-                                                     const std::string& no_warpgroups, std::string& note) {
+                                                     const std::string& no_warpgroups, std::string& refused) {
   const bool asked = asks_for_warpgroups(given);
   if (given && !asked && (given->engine == plan::Engine::mma || !given->atom.empty()))
     return std::optional<GemmPlan>();
@@ -212,7 +213,7 @@ Expected<std::optional<GemmPlan>> plan_by_warpgroups(const ir::Program& p, const
   if (asked)
     return Error(DiagCode::schedule_illegal, path, "the schedule gives warpgroup instructions, but " + why,
                  "leave engine, atom and warps out to let the planner choose", loc);
-  note = "no warpgroup instructions: " + why;
+  refused = std::move(why);
   return std::optional<GemmPlan>();
 }
 
@@ -230,10 +231,10 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
                      "', but on " + t.name + " products are done by 'mma'" +
                      (t.warpgroup_mma.empty() ? "" : " or 'warpgroup_mma'"),
                  "leave engine, atom and warps out to let the planner choose", loc);
-  std::string note;
+  std::string refused;  // by warpgroups
   std::optional<GemmPlan> by_warpgroups;
   if (!t.warpgroup_mma.empty()) {
-    auto plan = plan_by_warpgroups(p, op, s, t, threads, given, path, loc, no_warpgroups, note);
+    auto plan = plan_by_warpgroups(p, op, s, t, threads, given, path, loc, no_warpgroups, refused);
     if (!plan) return plan.error();
     by_warpgroups = std::move(*plan);
     if (by_warpgroups && asks_for_warpgroups(given)) return std::move(*by_warpgroups);
@@ -281,8 +282,8 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
   }
   if (by_warpgroups) {
     if (!best.atom || by_warpgroups->cycles <= best.cost.cycles) return std::move(*by_warpgroups);
-    note = "no warpgroup instructions: they take " + number(static_cast<int64_t>(by_warpgroups->cycles)) +
-           " cycles, " + best.atom->name + " " + number(static_cast<int64_t>(best.cost.cycles));
+    refused = "they take " + number(static_cast<int64_t>(by_warpgroups->cycles)) + " cycles, " +
+              best.atom->name + " " + number(static_cast<int64_t>(best.cost.cycles));
   }
   std::string what = number(s.m) + "x" + number(s.n) + "x" + number(s.k) + " gemm of " + ir::dtype_name(s.a) +
                      " and " + ir::dtype_name(s.b) + " into " + ir::dtype_name(s.c);
@@ -291,7 +292,8 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
     plan.registers = best.cost.registers;
     plan.cycles = best.cost.cycles;
     plan.own_registers = best.cost.own_registers;
-    plan.note = note;
+    plan.no_warpgroups = refused;
+    if (!refused.empty()) plan.note = "no warpgroup instructions: " + refused;
     const WarpTile w = warp_tile(s, *best.atom, best.grid);
     plan.reason = "fewest cycles of what divides the tile over " + number(warps) + " warps (" + considered +
                   "): " + number(w.m * best.atom->m) + "x" + number(w.n * best.atom->n) + " a warp";
