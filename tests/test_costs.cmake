@@ -8,7 +8,6 @@ set(TILEGEN_TEST_SECONDS
   unit.lower 130
   differential.attention_mutants 120
   differential.given_engines 75
-  differential.schedule_mutants 8
   unit.codegen 75
   differential.mutants 60
   tool.memory 50
@@ -28,6 +27,7 @@ set(TILEGEN_TEST_SECONDS
   differential.plan_forms 13
   unit.driver 13
   capi.tests 12
+  differential.schedule_mutants 8
   samples.attention 10
   differential.regressions 9
   differential.mutation 6

@@ -66,6 +66,7 @@ void HandOver::add(const Expander& x, const analysis::ThreadWrittenOperand& w) {
 void emit_hand_over(const HandOver& h, Block& out) {
   if (!h.scope) return;
   if (h.copied) {
+    // Closed already but in a loop that closes groups at the end of its iterations.
     emit(out, CommitGroup{});
     emit(out, WaitGroup{0});
   }

@@ -1,6 +1,7 @@
 #include "layout/tensor_tile.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace tilegen::layout {
 
@@ -116,6 +117,14 @@ std::optional<Layout> boxed_tile(std::vector<int64_t> shape, int inner_dim, int 
   const Swizzle s{swizzle == 128 ? 3 : swizzle == 64 ? 2 : 1, 4, 3};
   auto l = Layout::make(std::move(shape), std::move(digits), 1, s, element_bytes);
   return l ? std::optional<Layout>(*l) : std::nullopt;
+}
+
+std::optional<Layout> widest_boxed_tile(const std::vector<int64_t>& shape, int inner_dim, int outer_dim,
+                                        int element_bytes) {
+  if (outer_dim < 0) return std::nullopt;
+  for (int width : std::views::reverse(kBoxSwizzles))
+    if (auto boxed = boxed_tile(shape, inner_dim, outer_dim, element_bytes, width)) return boxed;
+  return std::nullopt;
 }
 
 }  // namespace tilegen::layout

@@ -42,4 +42,9 @@ std::optional<TensorTile> tensor_tile(const Layout& l, int inner_dim, int elemen
 std::optional<Layout> boxed_tile(std::vector<int64_t> shape, int inner_dim, int outer_dim, int element_bytes,
                                  int swizzle);
 
+// The same of the widest swizzle that the extents divide into. Nothing for a tile of one row too, where
+// `outer_dim` is negative.
+std::optional<Layout> widest_boxed_tile(const std::vector<int64_t>& shape, int inner_dim, int outer_dim,
+                                        int element_bytes);
+
 }  // namespace tilegen::layout

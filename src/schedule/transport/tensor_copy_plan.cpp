@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
-#include <ranges>
 
 #include "analysis/block_tree.h"
 #include "analysis/epilogue_tile.h"
@@ -226,14 +225,11 @@ std::optional<layout::Layout> store_tile_layout(const ir::Program& p, const Kern
   if (held.origin != plan::Origin::free || !held.memory || !held.memory->swizzle().none())
     return std::nullopt;
   const auto dims = analysis::tensor_copy_dims(p, copy, nullptr);
-  if (!dims || dims->tile_outer < 0) return std::nullopt;
+  if (!dims) return std::nullopt;
   const std::vector<int64_t>& shape = held.memory->shape();
   if (!held.memory->equivalent(layout::Layout::row_major(shape))) return std::nullopt;
   const int bytes = ir::dtype_bytes(p.buffer(copy.operands[0].buffer).type);
-  for (int width : std::views::reverse(layout::kBoxSwizzles))
-    if (auto boxed = layout::boxed_tile(shape, dims->tile_inner, dims->tile_outer, bytes, width))
-      return boxed;
-  return std::nullopt;
+  return layout::widest_boxed_tile(shape, dims->tile_inner, dims->tile_outer, bytes);
 }
 
 namespace {

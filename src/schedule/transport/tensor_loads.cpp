@@ -31,6 +31,14 @@ bool keeps_from_engine(const plan::KernelSchedule* given, const std::string& pat
   return g && g->engine && g->engine != Engine::tensor_copy;
 }
 
+// The schedule has one of the copies made by the engine.
+bool asks_for_engine(const plan::KernelSchedule* given, const std::vector<const KernelOp*>& inside) {
+  return given && std::any_of(inside.begin(), inside.end(), [&](const KernelOp* op) {
+           const plan::OpPlan* g = plan::find_op(*given, op->path);
+           return g && g->engine == Engine::tensor_copy;
+         });
+}
+
 class LoadFinder {
  public:
   LoadFinder(const ir::Program& p, int kernel, const KernelOps& ops, analysis::LoopDependences& dependences,
@@ -94,7 +102,7 @@ class LoadFinder {
       for (const OpAccess& a : ops_.ops[i].accesses) {
         if (a.value != value || !a.read) continue;
         if (by_warpgroups.count(i)) return ops_.ops[i].path + " reads it, which warpgroups do";
-        if (ops_.ops[i].form == analysis::OpForm::contraction && !asks_for(op) &&
+        if (ops_.ops[i].form == analysis::OpForm::contraction && !asks_for_engine(given_, {&op}) &&
             !multiplied_by_threads(ops_.ops[i]))
           return ops_.ops[i].path +
                  " reads it, a product of warps: a producer loads for it where the "
@@ -109,10 +117,6 @@ class LoadFinder {
  private:
   const plan::OpPlan* given_op(const KernelOp& op) const {
     return given_ ? plan::find_op(*given_, op.path) : nullptr;
-  }
-  bool asks_for(const KernelOp& copy) const {
-    const plan::OpPlan* g = given_op(copy);
-    return g && g->engine == Engine::tensor_copy;
   }
   // A product that the schedule gives an engine whose operands threads read.
   bool multiplied_by_threads(const KernelOp& op) const {
@@ -214,14 +218,6 @@ class LoadFinder {
   analysis::LoopDependences& dependences_;
   const plan::KernelSchedule* given_;
 };
-
-// The schedule has a tile of the loop come by the copy engine.
-bool asks_for_engine(const plan::KernelSchedule* given, const std::vector<const KernelOp*>& inside) {
-  return given && std::any_of(inside.begin(), inside.end(), [&](const KernelOp* op) {
-           const plan::OpPlan* g = plan::find_op(*given, op->path);
-           return g && g->engine == Engine::tensor_copy;
-         });
-}
 
 bool has_producer(const plan::KernelSchedule* given) {
   return !given || !given->roles || !given->roles->empty();
@@ -336,12 +332,11 @@ void box_operands(const ir::Program& p, const KernelOps& ops, const TensorLoads&
       for (size_t side = 0; side < 2 && gemm != gemms.end(); ++side) {
         auto& memory = side == 0 ? gemm->second.a_memory : gemm->second.b_memory;
         if (ops.ops[reader].accesses[side].value != written_value(ops.ops[copy]) || !memory ||
-            layout::tensor_tile(*memory, dims->tile_inner, bytes, nullptr) || dims->tile_outer < 0)
+            layout::tensor_tile(*memory, dims->tile_inner, bytes, nullptr))
           continue;
-        for (int width : layout::kBoxSwizzles)
-          if (auto boxed =
-                  layout::boxed_tile(memory->shape(), dims->tile_inner, dims->tile_outer, bytes, width))
-            memory = std::move(*boxed);
+        if (auto boxed =
+                layout::widest_boxed_tile(memory->shape(), dims->tile_inner, dims->tile_outer, bytes))
+          memory = std::move(*boxed);
       }
     }
   }
@@ -368,11 +363,8 @@ Refusals fit_thread_tiles(const ir::Program& p, const KernelOps& ops, const Tens
     std::optional<layout::Layout> other;
     if (tile.origin == plan::Origin::free) {
       if (fits(layout::Layout::row_major(shape))) other = layout::Layout::row_major(shape);
-      for (int width : layout::kBoxSwizzles)
-        if (auto boxed = dims->tile_outer < 0
-                             ? std::nullopt
-                             : layout::boxed_tile(shape, dims->tile_inner, dims->tile_outer, bytes, width))
-          other = std::move(boxed);
+      if (auto boxed = layout::widest_boxed_tile(shape, dims->tile_inner, dims->tile_outer, bytes))
+        other = std::move(boxed);
     }
     if (!other) {
       unfit.emplace(copy, std::move(why));
