@@ -105,12 +105,12 @@ Refusals KernelPlanner::left_to_warps() const {
   };
   const auto& products = tensor_loads_.products;
   const bool beside = std::any_of(products.begin(), products.end(), by_warpgroups);
+  const bool asked = given_ && std::any_of(given_->ops.begin(), given_->ops.end(), [](const plan::OpPlan& g) {
+                       return g.engine == Engine::tensor_copy;
+                     });
   Refusals left;
   for (const auto& f : products) {
     const std::string& why = gemms_.at(f.first).no_warpgroups;
-    const bool asked = std::any_of(f.second.copies.begin(), f.second.copies.end(), [&](OpId copy) {
-      return given_op(copy) && given_op(copy)->engine == Engine::tensor_copy;
-    });
     if (!by_warpgroups(f) && (beside || asked))
       left.emplace(f.first, why.empty() ? "the schedule gives another instruction" : why);
   }

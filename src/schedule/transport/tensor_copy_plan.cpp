@@ -53,17 +53,18 @@ Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target
   };
   for (const auto& [product, load] : loads.products) {
     if (gemms.at(product).engine != Engine::warpgroup_mma) continue;
-    const auto refuse_beside = [&](const KernelOp& other, const char* where) {
+    const auto refuse_beside = [&](const KernelOp& other, const char* where, const char* advice = "") {
       const auto gemm = gemms.find(ops.id_of(other));
       if (gemm != gemms.end() && gemm->second.engine != Engine::warpgroup_mma)
-        unfit[product] = other.path + where + " is not done by warpgroups";
+        unfit[product] = other.path + where + " is not done by warpgroups" + advice;
     };
     std::vector<const KernelOp*> inside;
     if (load.loop.valid()) inside = analysis::ops_inside(p, ops, *p.as<ir::Loop>(load.loop));
     const plan::OpPlan* own = given ? plan::find_op(*given, ops.ops[product].path) : nullptr;
     const bool asked = own && own->engine == Engine::warpgroup_mma;
+    const char* const advice = asked ? ", and no producer loads for it: the schedule may give it 'mma'" : "";
     for (const KernelOp* other : inside)
-      if (!asked || !is_loaded_for(*other, inside)) refuse_beside(*other, " of the same loop");
+      if (!asked || !is_loaded_for(*other, inside)) refuse_beside(*other, " of the same loop", advice);
     for (OpId copy : load.copies)
       for (const KernelOp& other : ops.ops)
         for (const OpAccess& a : other.accesses)

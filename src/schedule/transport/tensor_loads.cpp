@@ -102,11 +102,9 @@ class LoadFinder {
       for (const OpAccess& a : ops_.ops[i].accesses) {
         if (a.value != value || !a.read) continue;
         if (by_warpgroups.count(i)) return ops_.ops[i].path + " reads it, which warpgroups do";
-        if (ops_.ops[i].form == analysis::OpForm::contraction && !asks_for_engine(given_, {&op}) &&
-            !multiplied_by_threads(ops_.ops[i]))
-          return ops_.ops[i].path +
-                 " reads it, a product of warps: a producer loads for it where the "
-                 "schedule says so";
+        if (ops_.ops[i].form == analysis::OpForm::contraction && !load.alone &&
+            !asks_for_engine(given_, {&op}) && !multiplied_by_threads(ops_.ops[i]))
+          return ops_.ops[i].path + " reads it, a product of warps, whose engine the schedule does not give";
         if (reads_elsewhere(op, ops_.ops[i]))
           return ops_.ops[i].path + " reads it outside of what stands after the copy";
         load.readers.insert(i);
