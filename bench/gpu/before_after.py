@@ -8,6 +8,7 @@ LIBRARY is the other build's libtilegen.so, BINDINGS the folder with its Python 
 import argparse
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import random
@@ -38,9 +39,10 @@ def before(library, bindings):
 
 
 class Turn:
-    """Which build launches, and whether one did."""
+    """Which build launches; whether one did, and whether the other has the program."""
     old = False
     launched = False
+    has_both = True
 
 
 class Launch:
@@ -49,7 +51,8 @@ class Launch:
 
     def __call__(self):
         Turn.launched = True
-        (self.old if Turn.old and self.old else self.new)()
+        Turn.has_both = self.old is not None
+        (self.old if Turn.old else self.new)()
 
 
 class Kernel:
@@ -106,20 +109,20 @@ class Measured:
 
     @staticmethod
     def pair(capture):
-        """Graphs of the measured build and of the other."""
-        graphs = []
-        for old in (False, True):
-            Turn.old = old
+        """Graphs of the measured build and, where it has the program, of the other."""
+        graphs = [capture()]
+        if Turn.has_both:
+            Turn.old = True
             graphs.append(capture())
-        Turn.old = False
+            Turn.old = False
         return graphs
 
     def replay_pair(self, who, pair, launches):
         import timing_of_one
-        names = ["new", "before"]
+        names = ["new", "before"][:len(pair)]
         row = {"script": self.script, "case": self.case, "program": who, "ms": {n: [] for n in names}}
         for _ in range(self.rounds):
-            for n in random.sample(range(2), 2):
+            for n in random.sample(range(len(pair)), len(pair)):
                 time.sleep(0.01)
                 if self.script == "rows":
                     timing_of_one.replay_ms(pair[n], launches)
@@ -135,6 +138,15 @@ class Measured:
         return times
 
 
+def executed(name, *arguments):
+    """The script as a module; rows.py alone is not run by that."""
+    spec = importlib.util.spec_from_file_location(name if name == "rows" else "__main__", HERE / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.argv = [name, *arguments]
+    spec.loader.exec_module(module)
+    return module
+
+
 def run_script(name, measured, rounds):
     import table
     measured.script = name
@@ -148,10 +160,12 @@ def run_script(name, measured, rounds):
                 print(f"{name} {case}: {str(refused)[:200]}", flush=True)
             torch.cuda.empty_cache()
     table.main = main
-    spec = importlib.util.spec_from_file_location(name if name == "rows" else "__main__", HERE / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.argv = [name]
-    spec.loader.exec_module(module)
+    if name == "attention_split":  # its cases are those of its command line
+        for case in executed(name, "--only", "^$").SHAPES:
+            measured.case = case
+            executed(name, "--only", f"^{case}$", "--rounds", str(rounds))
+        return
+    module = executed(name)
     if name != "rows":
         return
     torch.manual_seed(1)
@@ -191,11 +205,10 @@ def best_of_each(rows):
     """{(script, case): ratio of the best programs' medians}, before to new."""
     cases = {}
     for r in rows:
-        ms = {who: statistics.median(t) for who, t in r["ms"].items()}
-        best = cases.setdefault((r["script"], r["case"]), dict(ms))
-        for who in best:
-            best[who] = min(best[who], ms[who])
-    return {case: (best["before"] / best["new"], best) for case, best in cases.items()}
+        best = cases.setdefault((r["script"], r["case"]), {})
+        for who, times in r["ms"].items():
+            best[who] = min(best.get(who, math.inf), statistics.median(times))
+    return {case: (best["before"] / best["new"], best) for case, best in cases.items() if "before" in best}
 
 
 def main():
