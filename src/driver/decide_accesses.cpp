@@ -15,12 +15,12 @@ Checked decide_accesses(const ir::Program& program, const target::Target& target
                                                  [](const plan::OpPlan& op) { return op.vector > 0; });
   auto facts = lower::find_access_facts(program, scheduled, target, widths_given);
   if (!facts) return facts.error();
-  bool engines_changed = false;
+  bool expansion_changed = false;
   if (Checked ok =
-          schedule::plan_accesses(*scheduled.ops, *facts, allowed, given, must_hold, plan, engines_changed);
+          schedule::plan_accesses(*scheduled.ops, *facts, allowed, given, must_hold, plan, expansion_changed);
       !ok)
     return ok;
-  if (!engines_changed) return Unit{};
+  if (!expansion_changed) return Unit{};
   auto again = expand::expand_kernel(program, scheduled.kernel, plan, target);
   if (!again) return again.error();
   scheduled = std::move(*again);

@@ -7,6 +7,7 @@
 
 #include "analysis/carried_sums.h"
 #include "expand/expander.h"
+#include "expand/versions.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::expand {
@@ -295,7 +296,9 @@ Expected<ScheduledKernel> Expander::run() {
 
 Expected<ScheduledKernel> expand_kernel(const ir::Program& p, int kernel,
                                         const plan::KernelSchedule& schedule, const target::Target& target) {
-  return Expander(p, kernel, schedule, target).run();
+  auto expanded = Expander(p, kernel, schedule, target).run();
+  if (expanded) add_versions(*expanded);
+  return expanded;
 }
 
 }  // namespace tilegen::expand

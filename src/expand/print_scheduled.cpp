@@ -130,6 +130,37 @@ class Printer {
     inside("if " + path(s.branch), s.then_body, d);
     if (!s.else_body.empty()) inside("else", s.else_body, d);
   }
+  // Bodies that read alike stand once.
+  void print(const Version& s, int d, const std::string& at) {
+    if (s.condition == Version::Condition::factor_is_not_one) {
+      print_version("where an element of " + value(s.factor) + " is not 1: ", s.then_body, d, at);
+      return;
+    }
+    const bool tile = s.condition == Version::Condition::full_tile;
+    const size_t begin = text_.size();
+    print_version(tile ? "full tile: " : "unmasked: ", s.then_body, d, at);
+    const std::string then_text = text_.substr(begin);
+    text_.resize(begin);
+    print_version(tile ? "edge: " : "masked: ", s.else_body, d, at);
+    const std::string else_text = text_.substr(begin);
+    const auto after = [](const std::string& text) {
+      return text.substr(std::min(text.find(": "), text.size()));
+    };
+    text_.resize(begin);
+    if (after(then_text) == after(else_text))
+      text_ += std::string(2 * static_cast<size_t>(d), ' ') +
+               (tile ? "full tile | edge" : "unmasked | masked") + after(then_text);
+    else
+      text_ += then_text + else_text;
+  }
+  void print_version(const std::string& head, const Block& b, int d, const std::string& at) {
+    const size_t begin = text_.size();
+    block(b, d, at);
+    if (text_.size() == begin)
+      line(d, head + "nothing");
+    else
+      text_.insert(begin + 2 * static_cast<size_t>(d), head);
+  }
   void print(const Pipelined& s, int d, const std::string&) {
     inside("pipelined " + path(s.loop), s.body, d);
   }
@@ -142,7 +173,7 @@ class Printer {
     const std::string at = text_of(s.iteration) + (s.where_exists ? ", where it exists" : "");
     const auto plain = [](const Stmt& x) {
       return std::holds_alternative<Run>(x.node) || std::holds_alternative<Issue>(x.node) ||
-             std::holds_alternative<LoadOperands>(x.node);
+             std::holds_alternative<LoadOperands>(x.node) || std::holds_alternative<Version>(x.node);
     };
     if (std::all_of(s.body.begin(), s.body.end(), plain))
       block(s.body, d, " [" + at + "]");

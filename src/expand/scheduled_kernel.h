@@ -2,7 +2,7 @@
 // loops are prologue, steady state and drain, and what hands tiles over or waits for results is a statement.
 //
 // Statements name operations of the tile program by their statement; how one is done is the Schedule's to
-// say. Iterations are named relative to the innermost Pipelined statement.
+// say, and its versions are statements here. Iterations are named relative to the innermost Pipelined statement.
 //
 // A pipeline is a ring of slots. Use number n of it has slot n % slots; where the loop that fills it runs
 // again, numbers go on after those of the run before, except for asynchronous copies, which begin with slot
@@ -157,6 +157,20 @@ struct Branch {
   Block then_body, else_body;
 };
 
+// Versions of one operation: Run or Issue of it, or versions of it on other conditions, in each body. The
+// condition is the same for all threads of the block; that of a factor, for those of a warp.
+struct Version {
+  enum class Condition : uint8_t {
+    full_tile,          // all its accesses to tensors are in bounds
+    unmasked,           // its conditions on indices, those of selects and of stores, leave all elements alone
+    factor_is_not_one,  // an element of `factor` is not 1; else_body is empty
+  };
+  Condition condition = Condition::full_tile;
+  StmtId op;
+  ValueId factor;
+  Block then_body, else_body;
+};
+
 // The bounds of the loop are taken here; inside, iterations have numbers.
 struct Pipelined {
   StmtId loop;
@@ -201,8 +215,8 @@ struct ClusterBarrier {};
 
 struct Stmt {
   std::variant<Run, Issue, Await, Acquire, Commit, Wait, Peek, Release, CommitGroup, WaitGroup, Barrier,
-               Fence, Order, SplitSums, JoinSums, LoadOperands, Multiply, Serial, Branch, Pipelined, Steady,
-               Remainder, At, WhereIterations, TileLoop, AwaitStores, ClusterBarrier>
+               Fence, Order, SplitSums, JoinSums, LoadOperands, Multiply, Serial, Branch, Version, Pipelined,
+               Steady, Remainder, At, WhereIterations, TileLoop, AwaitStores, ClusterBarrier>
       node;
 };
 

@@ -87,6 +87,7 @@ class Tracer {
     for (int64_t i = 0; i < trips; ++i) block(node.body);
   }
   void step(const Stmt&, const Branch& node) { block(run_.conditions ? node.then_body : node.else_body); }
+  void step(const Stmt&, const Version& node) { block(run_.conditions ? node.then_body : node.else_body); }
   void step(const Stmt&, const Pipelined& node) {
     Scope scope{node.loop, filled_[node.loop], 0, 0, scope_};
     scope_ = &scope;

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "expand/scheduled_trace.h"
+#include "expand/versions.h"
 #include "ir/statement_paths.h"
 
 namespace tilegen::expand {
@@ -262,6 +263,9 @@ std::vector<std::string> verify_scheduled(const ir::Program& p, const ScheduledK
   const auto play = [&](const Lengths& run) {
     if (broken.empty()) Player(p, k, run, broken).play();
   };
+  for (const Role& r : k.roles)
+    if (std::string words = broken_version(r.body); !words.empty())
+      broken.push_back("role " + r.name + ": " + words);
   if (k.pipelines.empty()) return broken;
   for (int64_t iterations : {int64_t{0}, int64_t{1}, int64_t{2}, slots + 2})
     for (bool conditions : {true, false}) play({iterations, 2, iterations <= 2 ? 3 : 2, conditions});

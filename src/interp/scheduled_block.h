@@ -97,6 +97,7 @@ class ScheduledBlock {
   void execute(RoleState& r, const expand::Multiply& s);
   void execute(RoleState& r, const expand::Serial& s);
   void execute(RoleState& r, const expand::Branch& s);
+  void execute(RoleState& r, const expand::Version& s);
   void execute(RoleState& r, const expand::Pipelined& s);
   void execute(RoleState& r, const expand::Steady& s);
   void execute(RoleState& r, const expand::At& s);

@@ -23,6 +23,17 @@ void ScheduledBlock::execute(RoleState& r, const expand::Branch& s) {
   if (!run_.failed()) r.stack.push_back({Frame::Kind::list, taken ? &s.then_body : &s.else_body});
 }
 
+// Versions mean the same where their condition holds, so that either may be taken; but what a factor says is
+// asked.
+void ScheduledBlock::execute(RoleState& r, const expand::Version& s) {
+  bool taken = true;
+  if (s.condition == expand::Version::Condition::factor_is_not_one)
+    taken = !place_of(r, s.factor).tile->storage.all_one();
+  else
+    taken = at_once();
+  r.stack.push_back({Frame::Kind::list, taken ? &s.then_body : &s.else_body});
+}
+
 void ScheduledBlock::execute(RoleState& r, const expand::Pipelined& s) {
   Execution::Bounds bounds;
   ops_.with_scalars(s.loop, places(r), [&] { bounds = run_.bounds_of(*p_.as<ir::Loop>(s.loop)); });

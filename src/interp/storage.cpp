@@ -47,6 +47,11 @@ Storage Storage::on_chip(DType type, std::vector<int64_t> shape) {
   return s;
 }
 
+bool Storage::all_one() const {
+  return std::all_of(written_.begin(), written_.end(), [](uint8_t written) { return written != 0; }) &&
+         std::all_of(cells_.begin(), cells_.end(), [](const Cell& c) { return c.f == 1; });
+}
+
 void Storage::forget() { std::fill(written_.begin(), written_.end(), 0); }
 
 bool Storage::locate(std::span<const int64_t> index, int64_t* at) const {

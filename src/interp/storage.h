@@ -27,7 +27,8 @@ class Storage {
   std::span<const int64_t> shape() const { return shape_; }
   AccessResult load(std::span<const int64_t> index, ir::ScalarValue* out) const;
   AccessResult store(std::span<const int64_t> index, ir::ScalarValue value);
-  void forget();  // a new block starts: no on-chip element is written
+  bool all_one() const;  // every element of a float on-chip buffer is written, and 1
+  void forget();         // a new block starts: no on-chip element is written
 
  private:
   union Cell {

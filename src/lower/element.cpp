@@ -70,27 +70,21 @@ ExprId OpLowering::interior_condition() {
 
 void OpLowering::emit_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit) {
   if (k_.block_threads()) return emit_thread_nest(iteration, vector, emit);
-  auto emit_once = [&](thread::Block& out) {
-    auto mark = k_.ctx.mark();
-    Nest nest = make_nest(k_, iteration, vector, iteration_extents());
-    thread::Block body;
-    emit(nest, body);
-    thread::Block loops = wrap(k_, nest, 0, nest.loops.size(), std::move(body), op_.path);
-    out.insert(out.end(), loops.begin(), loops.end());
-    k_.ctx.rollback(mark);
-  };
-  const ExprId interior = interior_condition();
   if (k_.facts) {
-    if (interior) facts_of(k_, op_.path).edge_operations[vector];
+    if (interior_condition()) facts_of(k_, op_.path).edge_operations[vector];
     return;
   }
-  if (!interior || !plan_.full_tile_version.value_or(false)) return emit_once(out_);
-  thread::Branch branch{interior, {}, {}};
-  k_.walk.interior = true;
-  emit_once(branch.then_body);
-  k_.walk.interior = false;
-  emit_once(branch.else_body);
-  out_.push_back(k_.out.add(std::move(branch), op_.path));
+  if (k_.condition_search) {
+    k_.condition_search->found = both(k_, k_.condition_search->found, interior_condition());
+    return;
+  }
+  auto mark = k_.ctx.mark();
+  Nest nest = make_nest(k_, iteration, vector, iteration_extents());
+  thread::Block body;
+  emit(nest, body);
+  thread::Block loops = wrap(k_, nest, 0, nest.loops.size(), std::move(body), op_.path);
+  out_.insert(out_.end(), loops.begin(), loops.end());
+  k_.ctx.rollback(mark);
 }
 
 void OpLowering::for_each_point(int operand, const PointValue& value) {

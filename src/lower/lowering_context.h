@@ -68,6 +68,7 @@ struct LoweredStatement {
 struct EmittedWalk {
   bool interior = false;           // the tile op's regions are known to be in bounds
   ExprId no_padding;               // GPU: the point is no padding; invalid: it never is, or none is walked
+  bool edge = false;               // GPU: some access to a tensor may be out of bounds
   ExprId assumed_interior;         // GPU: all accesses to tensors are in bounds; holds here
   ExprId mask_known;               // GPU: the walk masks nothing; holds here
   bool mask_open = false;          // GPU: the walk masks something
@@ -113,6 +114,13 @@ struct LoweredRole {
   bool products_overwrite = false;           // the accumulators' values are not to be added to
   bool product_in_flight = false;            // the loop around the product waits for it
   bool groups_closed_by_loop = false;        // async copies belong to a pipelined loop's group
+  bool closes_group = false;                 // after the op: its async copies are a group
+};
+
+// The condition of an operation's version, while it is looked for: nothing is emitted for walks.
+struct ConditionSearch {
+  expand::Version::Condition condition;
+  ExprId found;  // the same for the whole block; invalid: none can be told, or it always holds
 };
 
 // Facts of accesses, while they are looked for. Narrower vectors than the widest that a walk can have are
@@ -164,7 +172,8 @@ struct LoweringContext {
   LinearGrid grid;
   LoweredRole role;
   std::unique_ptr<TileScheduler> tile_scheduler;  // GPU: of kernels whose blocks fetch tiles
-  std::optional<FactSearch> facts;                // while they are looked for: nothing is emitted for walks
+  std::optional<ConditionSearch> condition_search;
+  std::optional<FactSearch> facts;  // while they are looked for: nothing is emitted for walks
   Error error;
 };
 

@@ -26,8 +26,7 @@ class OpLowering final : public ops::LowerSink {
  private:
   std::vector<ExprId> element_at(int operand, std::span<const ExprId> point) const;
   std::vector<int64_t> iteration_extents() const;
-  // Emits the nest around `emit(point, predicate, stores)`, twice (interior and edge) where bounds can be
-  // told for the whole box at once.
+  // The nest around `emit`, or where facts or a version's condition are looked for, these.
   void emit_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit);
   // buffer[indices] = value where `condition` holds and the point is no padding.
   void store_element(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,

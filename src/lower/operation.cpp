@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lower/gpu/element_nest.h"
+#include "lower/gpu/masks.h"
 #include "lower/gpu/operand_forms.h"
 #include "lower/gpu/registers.h"
 #include "lower/loop_bounds.h"
@@ -14,11 +16,125 @@ namespace tilegen::lower {
 
 namespace {
 
+using Condition = expand::Version::Condition;
+
 bool writes_tensor(const LoweringContext& k, ir::StmtId id) {
   const auto it = k.in.op_of.find(id);
   return it != k.in.op_of.end() &&
          std::any_of(it->second->accesses.begin(), it->second->accesses.end(),
                      [](const analysis::OpAccess& a) { return a.write && !a.value.valid(); });
+}
+
+// An op that is run or issued, once or in versions.
+class Operation {
+ public:
+  Operation(LoweringContext& k, ir::StmtId id)
+      : k_(k), id_(id), path_(begin_operation(k, id)), plan_(*plan::find_op(k.in.schedule, path_)) {}
+
+  // What all versions share stands before and after them.
+  template <class Stmt>
+  void lower(const Stmt& s, thread::Block& out) {
+    take_scalars(k_, id_, out, path_);
+    if (k_.block_threads()) begin_conversions(k_, *k_.at.op, out);
+    if (k_.block_threads()) begin_copies(k_, *k_.at.op, plan_, out);
+    one(s, out);
+    if (k_.role.closes_group) out.push_back(k_.out.add(thread::AsyncCommit{}, path_));
+    k_.role.closes_group = false;
+    if (k_.block_threads()) end_copies(k_, *k_.at.op, out);
+    if (k_.block_threads()) end_conversions(k_, *k_.at.op, out);
+    k_.at.taken.clear();
+    k_.at.op = nullptr;
+  }
+
+ private:
+  void one(const expand::Run& s, thread::Block& out) {
+    k_.role.products_overwrite = s.overwrite;
+    form(out);
+    k_.role.products_overwrite = false;
+  }
+  void one(const expand::Issue& s, thread::Block& out) {
+    bool& pending = plan_.engine == plan::Engine::warpgroup_mma ? k_.role.product_in_flight
+                                                                : k_.role.groups_closed_by_loop;
+    pending = true;
+    one(expand::Run{s.op, s.overwrite}, out);
+    pending = false;
+  }
+  void one(const expand::Version& s, thread::Block& out) {
+    const ExprId condition = condition_of(s);
+    // What is not known of any block is not assumed.
+    if (!condition) return any(s.condition == Condition::factor_is_not_one ? s.then_body : s.else_body, out);
+    thread::Branch branch{condition, {}, {}};
+    EmittedWalk& walk = k_.walk;
+    switch (s.condition) {
+      case Condition::factor_is_not_one:
+        branch.together = true;
+        any(s.then_body, branch.then_body);
+        break;
+      case Condition::full_tile:
+        walk.interior = !k_.block_threads();
+        if (k_.block_threads()) walk.assumed_interior = condition;
+        any(s.then_body, branch.then_body);
+        walk.interior = false;
+        walk.assumed_interior = ExprId();
+        walk.edge = true;
+        any(s.else_body, branch.else_body);
+        walk.edge = false;
+        break;
+      case Condition::unmasked:
+        walk.mask_known = condition;
+        any(s.then_body, branch.then_body);
+        walk.mask_known = ExprId();
+        walk.mask_open = true;
+        any(s.else_body, branch.else_body);
+        walk.mask_open = false;
+        branch.condition = iteration_bound(k_, condition);
+        if (!branch.then_body.empty()) break;
+        branch.condition = k_.out.exprs.unary(ir::ExprOp::logical_not, branch.condition);
+        std::swap(branch.then_body, branch.else_body);
+        break;
+    }
+    out.push_back(k_.out.add(std::move(branch), path_));
+  }
+  template <class Other>
+  void one(const Other&, thread::Block&) {}
+  void any(const expand::Block& b, thread::Block& out) {
+    for (const expand::Stmt& s : b) std::visit([&](const auto& node) { one(node, out); }, s.node);
+  }
+
+  ExprId condition_of(const expand::Version& s) {
+    if (k_.facts) return ExprId();
+    if (s.condition == Condition::factor_is_not_one) return some_element_is_not_one(k_, s.factor);
+    const Sizes before = sizes(k_);
+    thread::Block nothing;
+    k_.condition_search = ConditionSearch{s.condition, ExprId()};
+    form(nothing);
+    const ExprId found = k_.condition_search->found;
+    k_.condition_search.reset();
+    drop_since(k_, before);
+    return found;
+  }
+
+  void form(thread::Block& out) {
+    OpLowering lowering(k_, *k_.at.op, plan_, out);
+    if (const auto* op = k_.in.program.as<ir::TileOp>(id_))
+      ops::op_def(op->kind).lower(*op, lowering);
+    else
+      lowering.parallel_loop();
+  }
+
+  LoweringContext& k_;
+  const ir::StmtId id_;
+  const std::string& path_;
+  const plan::OpPlan& plan_;
+};
+
+template <class Stmt>
+void lower_as(LoweringContext& k, const Stmt& s, thread::Block& out) {
+  if (!k.grid.inside || !writes_tensor(k, s.op)) return Operation(k, s.op).lower(s, out);
+  thread::Branch own{std::exchange(k.grid.inside, ExprId()), {}, {}};
+  Operation(k, s.op).lower(s, own.then_body);
+  k.grid.inside = own.condition;
+  out.push_back(k.out.add(std::move(own), k.in.paths[s.op.value]));
 }
 
 }  // namespace
@@ -31,32 +147,10 @@ const std::string& begin_operation(LoweringContext& k, ir::StmtId id) {
   return k.in.paths[id.value];
 }
 
-void lower_operation(LoweringContext& k, ir::StmtId id, thread::Block& out) {
-  const std::string& path = begin_operation(k, id);
-  const plan::OpPlan* plan = plan::find_op(k.in.schedule, path);
-  if (k.grid.inside && writes_tensor(k, id)) {
-    thread::Branch own{std::exchange(k.grid.inside, ExprId()), {}, {}};
-    lower_operation(k, id, own.then_body);
-    k.grid.inside = own.condition;
-    out.push_back(k.out.add(std::move(own), path));
-    return;
-  }
-  take_scalars(k, id, out, path);
-  if (k.block_threads()) begin_conversions(k, *k.at.op, out);
-  if (k.block_threads()) begin_copies(k, *k.at.op, *plan, out);
-  thread::Branch skip_if_identity{{}, {}, {}, true};
-  if (plan->skip_if_identity && !plan->skip_if_identity->empty())
-    skip_if_identity.condition = some_factor_is_not_one(k, *k.at.op, *plan->skip_if_identity);
-  OpLowering lowering(k, *k.at.op, *plan, skip_if_identity.condition ? skip_if_identity.then_body : out);
-  if (const auto* op = k.in.program.as<ir::TileOp>(id))
-    ops::op_def(op->kind).lower(*op, lowering);
-  else
-    lowering.parallel_loop();
-  if (skip_if_identity.condition) out.push_back(k.out.add(std::move(skip_if_identity), path));
-  if (k.block_threads()) end_copies(k, *k.at.op, out);
-  if (k.block_threads()) end_conversions(k, *k.at.op, out);
-  k.at.taken.clear();
-  k.at.op = nullptr;
+void lower_operation(LoweringContext& k, const expand::Run& s, thread::Block& out) { lower_as(k, s, out); }
+void lower_operation(LoweringContext& k, const expand::Issue& s, thread::Block& out) { lower_as(k, s, out); }
+void lower_operation(LoweringContext& k, const expand::Version& s, thread::Block& out) {
+  lower_as(k, s, out);
 }
 
 }  // namespace tilegen::lower

@@ -1,5 +1,5 @@
 // One statement of the program that does work: a tile operation, parallel loop or store, in the form that its
-// plan gives it.
+// plan gives it, once for each of its versions.
 #pragma once
 
 #include "lower/lowering_parts.h"
@@ -8,6 +8,8 @@ namespace tilegen::lower {
 
 // What is lowered from here on belongs to the statement; its path.
 const std::string& begin_operation(LoweringContext& k, ir::StmtId id);
-void lower_operation(LoweringContext& k, ir::StmtId id, thread::Block& out);
+void lower_operation(LoweringContext& k, const expand::Run& s, thread::Block& out);
+void lower_operation(LoweringContext& k, const expand::Issue& s, thread::Block& out);
+void lower_operation(LoweringContext& k, const expand::Version& s, thread::Block& out);
 
 }  // namespace tilegen::lower

@@ -7,7 +7,6 @@
 #include "lower/gpu/pipelines.h"
 #include "lower/loop_bounds.h"
 #include "lower/lowering_context.h"
-#include "lower/operation.h"
 
 namespace tilegen::lower {
 
@@ -24,29 +23,12 @@ void ScheduledLowering::lower(const expand::Block& b, thread::Block& out) {
   }
 }
 
-void ScheduledLowering::lower(const expand::Run& s, thread::Block& out) {
-  k_.role.products_overwrite = s.overwrite;
-  lower_operation(k_, s.op, out);
-  k_.role.products_overwrite = false;
-}
-
-// What goes on after the statement: a producer's tensor copies, products, copies into a commit group.
+// A producer's tensor copy, or an operation that goes on after the statement.
 void ScheduledLowering::lower(const expand::Issue& s, thread::Block& out) {
-  const analysis::KernelOp& op = *k_.in.op_of.at(s.op);
-  if (k_.role.kind == expand::RoleKind::producer) {
-    begin_operation(k_, s.op);
-    issue_tensor_copy(k_, op, out);
-    k_.at.op = nullptr;
-    return;
-  }
-  const plan::OpPlan* plan = plan::find_op(k_.in.schedule, op.path);
-  bool& pending = plan && plan->engine == plan::Engine::warpgroup_mma ? k_.role.product_in_flight
-                                                                      : k_.role.groups_closed_by_loop;
-  pending = true;
-  k_.role.products_overwrite = s.overwrite;
-  lower_operation(k_, s.op, out);
-  k_.role.products_overwrite = false;
-  pending = false;
+  if (k_.role.kind != expand::RoleKind::producer) return lower_operation(k_, s, out);
+  begin_operation(k_, s.op);
+  issue_tensor_copy(k_, *k_.at.op, out);
+  k_.at.op = nullptr;
 }
 
 void ScheduledLowering::lower(const expand::Serial& s, thread::Block& out) {

@@ -5,6 +5,7 @@
 #include "lower/gpu/carried_sums.h"
 #include "lower/gpu/gemm.h"
 #include "lower/lowering_context.h"
+#include "lower/operation.h"
 
 namespace tilegen::lower {
 
@@ -32,7 +33,8 @@ class ScheduledLowering {
   void lower(const expand::Block& b, thread::Block& out);
 
   // scheduled_lowering.cpp
-  void lower(const expand::Run& s, thread::Block& out);
+  void lower(const expand::Run& s, thread::Block& out) { lower_operation(k_, s, out); }
+  void lower(const expand::Version& s, thread::Block& out) { lower_operation(k_, s, out); }
   void lower(const expand::Issue& s, thread::Block& out);
   void lower(const expand::Serial& s, thread::Block& out);
   void lower(const expand::Branch& s, thread::Block& out);

@@ -1,7 +1,7 @@
 // Copies from global to shared memory that run beside the block's other work: cp.async per vector, zeros
 // where the source is outside its tensor.
 //
-// The copies of an op make one group, closed right after them; inside a pipelined loop the loop closes it.
+// The copies of an op make one group, closed right after the op; inside a pipelined loop the loop closes it.
 // The wait is not emitted here: planting barriers puts it before the first use.
 #include <algorithm>
 
@@ -82,7 +82,7 @@ std::optional<thread::Block> OpLowering::async_copies(int src, int dst, int64_t 
 void OpLowering::async_copy_points(int dst) {
   const int src = 1 - dst;
   bool edges = false;
-  ExprId interior, nothing;
+  ExprId interior;
   auto copies = async_copies(src, dst, plan_.vector, edges, &interior);
   if (!copies)
     return k_.fail(
@@ -90,17 +90,12 @@ void OpLowering::async_copy_points(int dst) {
         "asynchronous copies of " + std::to_string(plan_.vector) +
             " elements: an access is not known to be aligned to them, or they are not of 4, 8 or 16 bytes",
         "give a smaller `vector` or another engine, or leave them out to have them planned");
-  if (edges && interior && plan_.full_tile_version.value_or(false)) {
-    // Blocks inside the tensors need no predicates.
-    k_.walk.assumed_interior = interior;
-    auto inside = async_copies(src, dst, plan_.vector, edges, &nothing);
-    k_.walk.assumed_interior = ExprId();
-    if (inside)
-      copies = thread::Block{
-          k_.out.add(thread::Branch{interior, std::move(*inside), std::move(*copies)}, op_.path)};
+  if (k_.condition_search) {
+    if (edges) k_.condition_search->found = both(k_, k_.condition_search->found, interior);
+    return;
   }
   out_.insert(out_.end(), copies->begin(), copies->end());
-  if (!k_.role.groups_closed_by_loop) out_.push_back(k_.out.add(thread::AsyncCommit{}, op_.path));
+  k_.role.closes_group = !k_.role.groups_closed_by_loop;
 }
 
 void OpLowering::find_async_facts(int dst) {

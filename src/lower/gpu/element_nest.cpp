@@ -30,30 +30,31 @@ void emit_widest(LoweringContext& k, const Walk& walk, const EmitPoint& emit, th
 }
 
 // Vectors as planned; false where no access is one. Predicates that are the same for a whole vector stay on
-// the accesses. Where they are not, the block takes one of two paths: all in bounds and wide, or element by
-// element.
+// the accesses.
 bool emit_vectors(LoweringContext& k, const Walk& walk, const EmitPoint& emit, thread::Block& out) {
   const Sizes before = sizes(k);
-  const auto wide = [&](const Attempt& a) {
-    judge_vector(k, a, walk.vector, walk.origin);
-    if (!a.wide) drop_since(k, before);
-    return a.wide && a.legal;
-  };
   const Attempt attempt = try_walk(k, walk, walk.vector, emit);
-  if (!attempt.lane_bounds || !attempt.interior || !walk.plan->full_tile_version.value_or(false)) {
-    if (!wide(attempt)) return false;
-    out.insert(out.end(), attempt.block.begin(), attempt.block.end());
-    return true;
-  }
-  drop_since(k, before);
-  k.walk.assumed_interior = attempt.interior;
-  Attempt inside = try_walk(k, walk, walk.vector, emit);
-  k.walk.assumed_interior = ExprId();
-  if (!wide(inside)) return false;
-  Attempt edge = try_walk(k, walk, 1, emit);
-  out.push_back(k.out.add(thread::Branch{attempt.interior, std::move(inside.block), std::move(edge.block)},
-                          walk.origin));
+  judge_vector(k, attempt, walk.vector, walk.origin);
+  if (!attempt.wide) drop_since(k, before);
+  if (!attempt.wide || !attempt.legal) return false;
+  out.insert(out.end(), attempt.block.begin(), attempt.block.end());
   return true;
+}
+
+// Where predicates differ between the lanes of a vector, blocks take one of two paths: all in bounds and
+// wide, or element by element.
+ExprId full_tile(LoweringContext& k, const Walk& walk, const EmitPoint& emit) {
+  if (walk.vector <= 1) return ExprId();
+  const Sizes before = sizes(k);
+  const Attempt attempt = try_walk(k, walk, walk.vector, emit);
+  drop_since(k, before);
+  return attempt.lane_bounds ? attempt.interior : ExprId();
+}
+
+void find_condition(LoweringContext& k, const Walk& walk, const EmitPoint& emit) {
+  ConditionSearch& search = *k.condition_search;
+  const bool of_mask = search.condition == expand::Version::Condition::unmasked;
+  search.found = both(k, search.found, of_mask ? unmasked(k, walk, emit) : full_tile(k, walk, emit));
 }
 
 }  // namespace
@@ -63,10 +64,15 @@ bool emit_vectors(LoweringContext& k, const Walk& walk, const EmitPoint& emit, t
 void emit_walk(LoweringContext& k, const Walk& walk, const EmitPoint& emit, thread::Block& out) {
   if (!walk.plan) return emit_widest(k, walk, emit, out);
   if (k.facts) return find_facts(k, walk, emit);
-  if (emit_split_by_mask(k, walk, emit, out)) return;
-  if (k.failed() || (walk.vector > 1 && emit_vectors(k, walk, emit, out)) || k.failed()) return;
-  const Attempt plain = try_walk(k, walk, 1, emit);
-  out.insert(out.end(), plain.block.begin(), plain.block.end());
+  if (k.condition_search) return find_condition(k, walk, emit);
+  const bool masked =
+      !k.walk.mask_known && !k.walk.mask_open && unmasked(k, walk, emit).valid();  // in no version
+  if (masked) k.walk.mask_open = true;
+  if (!k.failed() && (k.walk.edge || walk.vector <= 1 || !emit_vectors(k, walk, emit, out)) && !k.failed()) {
+    const Attempt plain = try_walk(k, walk, 1, emit);
+    out.insert(out.end(), plain.block.begin(), plain.block.end());
+  }
+  if (masked) k.walk.mask_open = false;
 }
 
 Sizes sizes(const LoweringContext& k) {

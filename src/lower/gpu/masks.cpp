@@ -181,28 +181,8 @@ ExprId unmasked(LoweringContext& k, const Walk& walk, const EmitPoint& emit) {
   return all && e.is_const_int(k.simplified(all), &known) ? ExprId() : all;
 }
 
-bool emit_split_by_mask(LoweringContext& k, const Walk& walk, const EmitPoint& emit, thread::Block& out) {
-  if (k.walk.mask_known || k.walk.mask_open) return false;
-  const ExprId clear = unmasked(k, walk, emit);
-  if (!clear) return false;
-  thread::Branch branch{clear, {}, {}};
-  const bool split = walk.plan->unmasked_version.value_or(false);
-  if (split) {
-    k.walk.mask_known = clear;
-    emit_walk(k, walk, emit, branch.then_body);
-    k.walk.mask_known = ExprId();
-  }
-  k.walk.mask_open = true;
-  emit_walk(k, walk, emit, split ? branch.else_body : out);
-  k.walk.mask_open = false;
-  if (!split) return true;
-  branch.condition = IterationBounds(k.out, k.out.exprs, k.ctx)(clear);
-  if (branch.then_body.empty()) {
-    branch.condition = k.out.exprs.unary(ir::ExprOp::logical_not, branch.condition);
-    std::swap(branch.then_body, branch.else_body);
-  }
-  out.push_back(k.out.add(std::move(branch), walk.origin));
-  return true;
+ExprId iteration_bound(LoweringContext& k, ExprId condition) {
+  return IterationBounds(k.out, k.out.exprs, k.ctx)(condition);
 }
 
 void shorten_mask(LoweringContext& k, const Nest& nest, const thread::Block& body) {

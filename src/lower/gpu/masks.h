@@ -1,15 +1,15 @@
-// Masks: the condition under which a walk masks nothing, and walks that are split by it.
+// Masks: the condition under which a walk masks nothing, and what versions of an op make of it.
 #pragma once
 
 #include "lower/gpu/element_nest.h"
 
 namespace tilegen::lower {
 
-// False, and nothing emitted, where the walk has no mask that a block can be told to be inside of.
-bool emit_split_by_mask(LoweringContext& k, const Walk& walk, const EmitPoint& emit, thread::Block& out);
 // The condition, the same for the whole block, under which every select takes its first value and no store
 // that depends on a comparison of indices is done; invalid when none can be told.
 ExprId unmasked(LoweringContext& k, const Walk& walk, const EmitPoint& emit);
+// The condition as one on the number of the iteration, where it can be one.
+ExprId iteration_bound(LoweringContext& k, ExprId condition);
 // What is known of the mask is put into the stores; those that store an element onto itself, or never, go.
 void fold_mask(LoweringContext& k, thread::Block& body);
 // One short comparison an element in the stores of `body`.

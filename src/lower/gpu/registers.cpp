@@ -32,18 +32,15 @@ FragmentView fragment_view(LoweringContext& k, ValueId value) {
   return {k.names.values[value], &*k.in.schedule.values[value.index()].fragment};
 }
 
-ExprId some_factor_is_not_one(LoweringContext& k, const analysis::KernelOp& op, const std::string& factors) {
+ExprId some_element_is_not_one(LoweringContext& k, ValueId value) {
   ir::ExprPool& e = k.out.exprs;
+  const FragmentView f = fragment_view(k, value);
+  const ir::DType type = k.out.memory(f.memory).type;
   ExprId some;
-  for (const analysis::OpAccess& a : op.accesses) {
-    if (some || !a.value.valid() || k.in.ops.values[a.value].name != factors) continue;
-    const FragmentView f = fragment_view(k, a.value);
-    const ir::DType type = k.out.memory(f.memory).type;
-    for (int64_t r = 0; r < f.fragment->registers(); ++r) {
-      const ExprId factor = e.load(f.memory, type, std::vector<ExprId>{e.const_int(r)});
-      const ExprId other = e.binary(ir::ExprOp::ne, factor, e.const_float(1, type));
-      some = some ? e.binary(ir::ExprOp::logical_or, some, other) : other;
-    }
+  for (int64_t r = 0; r < f.fragment->registers(); ++r) {
+    const ExprId element = e.load(f.memory, type, std::vector<ExprId>{e.const_int(r)});
+    const ExprId other = e.binary(ir::ExprOp::ne, element, e.const_float(1, type));
+    some = some ? e.binary(ir::ExprOp::logical_or, some, other) : other;
   }
   return some;
 }

@@ -39,7 +39,7 @@ bool overwrites(const LoweringContext& k, const analysis::KernelOp& op, analysis
 // Values that are moved as a whole to another layout, to memory or into parts, with nothing that must have
 // written them before.
 std::set<analysis::ValueId> moved_unwritten(const LoweringContext& k);
-// Of those that the thread has: for an op that multiplies by them.
-ExprId some_factor_is_not_one(LoweringContext& k, const analysis::KernelOp& op, const std::string& factors);
+// Of those that the thread has, as the op being lowered sees them.
+ExprId some_element_is_not_one(LoweringContext& k, analysis::ValueId value);
 
 }  // namespace tilegen::lower

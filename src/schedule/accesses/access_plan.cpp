@@ -1,6 +1,7 @@
 #include "schedule/accesses/access_plan.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "support/diag_codes.h"
 
@@ -157,20 +158,23 @@ class AccessPlanner {
 
 Checked plan_accesses(const analysis::KernelOps& ops, const plan::AccessFacts& facts, Assumptions allowed,
                       const plan::KernelSchedule* given, bool must_hold, plan::KernelSchedule& s,
-                      bool& engines_changed) {
-  engines_changed = false;
+                      bool& expansion_changed) {
+  expansion_changed = false;
   for (OpId i : ops.ops.ids()) {
     plan::OpPlan& plan = s.ops[i.index()];
     const auto own = facts.find(plan.op);
     const plan::OpAccessFacts nothing;
-    const auto engine = plan.engine;
+    const auto expanded = [&] {
+      return std::tuple(plan.engine, plan.full_tile_version, plan.unmasked_version);
+    };
+    const auto before = expanded();
     const plan::OpPlan* of_op = given ? plan::find_op(*given, plan.op) : nullptr;
     if (Checked ok = AccessPlanner(ops.ops[i], own == facts.end() ? nothing : own->second, allowed, of_op,
                                    must_hold, plan, s.notes)
                          .run();
         !ok)
       return ok;
-    engines_changed |= plan.engine != engine;
+    expansion_changed |= expanded() != before;
   }
   return Unit{};
 }

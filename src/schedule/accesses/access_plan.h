@@ -16,11 +16,11 @@
 
 namespace tilegen::schedule {
 
-// `must_hold`: what is given, which a fallback version takes as far as it can hold. `engines_changed`: the
+// `must_hold`: what is given, which a fallback version takes as far as it can hold. `expansion_changed`: the
 // kernel is to be expanded again.
 Checked plan_accesses(const analysis::KernelOps& ops, const plan::AccessFacts& facts, Assumptions allowed,
                       const plan::KernelSchedule* given, bool must_hold, plan::KernelSchedule& s,
-                      bool& engines_changed);
+                      bool& expansion_changed);
 
 // A plan that was made for a version with assumptions, for one with none; its accesses are planned again.
 plan::KernelSchedule without_assumptions(plan::KernelSchedule s);

@@ -4,22 +4,17 @@
 #include <cstdio>
 #include <functional>
 
+#include "expand/versions.h"
 #include "scheduled_support.h"
 
 namespace tilegen::expand {
 
-// Every block of a kernel, outermost first.
-inline void blocks_of(Block& b, std::vector<Block*>& list) {
-  list.push_back(&b);
-  for (Stmt& s : b)
-    std::visit(
-        [&](auto& node) {
-          if constexpr (requires { node.body; }) blocks_of(node.body, list);
-          if constexpr (requires { node.before_last; }) blocks_of(node.before_last, list);
-          if constexpr (requires { node.then_body; }) blocks_of(node.then_body, list);
-          if constexpr (requires { node.else_body; }) blocks_of(node.else_body, list);
-        },
-        s.node);
+// Outer ones before what is in them.
+inline std::vector<Block*> blocks_of(Block& body) {
+  std::vector<Block*> list;
+  for_each_block(body, [&](Block& b) { list.push_back(&b); });
+  std::reverse(list.begin(), list.end());
+  return list;
 }
 
 // Statements that order roles and engines.
@@ -43,8 +38,7 @@ inline Counts mutate(Expanded& e, const std::function<bool(Block&, size_t)>& cha
                      const std::function<bool()>& told) {
   Counts counts;
   for (Role& role : e.kernel.roles) {
-    std::vector<Block*> blocks;
-    blocks_of(role.body, blocks);
+    std::vector<Block*> blocks = blocks_of(role.body);
     for (size_t b = 0; b < blocks.size(); ++b)
       for (size_t i = 0; i < blocks[b]->size(); ++i) {
         if (!orders((*blocks[b])[i])) continue;
@@ -56,8 +50,7 @@ inline Counts mutate(Expanded& e, const std::function<bool(Block&, size_t)>& cha
           if (!is_told) std::printf("survives: statement %zu of block %zu, %s\n", i, b, role.name.c_str());
         }
         role.body = before;
-        blocks.clear();
-        blocks_of(role.body, blocks);
+        blocks = blocks_of(role.body);
       }
   }
   return counts;
