@@ -2,7 +2,8 @@
 // loops are prologue, steady state and drain, and what hands tiles over or waits for results is a statement.
 //
 // Statements name operations of the tile program by their statement; how one is done is the Schedule's to
-// say, and its versions are statements here. Iterations are named relative to the innermost Pipelined statement.
+// say, and its versions are statements here. Iterations are named relative to the innermost Pipelined
+// statement.
 //
 // A pipeline is a ring of slots. Use number n of it has slot n % slots; where the loop that fills it runs
 // again, numbers go on after those of the run before, except for asynchronous copies, which begin with slot
