@@ -7,8 +7,8 @@
 // committed, awaited and released once, in this order, and read in between only; no product is in flight
 // when its slot is released, its registers are touched or its operand is written; products are awaited in the
 // order of issue, with as many pending as the wait allows; asynchronous copies are awaited before they are
-// read and never fill a slot that is read later; turns of warpgroups are waited for and passed on in turn. A version
-// is of one operation, done in one way.
+// read and never fill a slot that is read later; turns of warpgroups are waited for and passed on in turn.
+// Versions are of one operation, done in one way.
 // why here: a fault of expansion, or of a plan that cannot be expanded, is named by operation and slot, which
 // the checks of the thread program no longer know.
 #pragma once
