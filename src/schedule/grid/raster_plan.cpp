@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <set>
 
 #include "analysis/block_work.h"
 #include "arith/prove.h"
@@ -13,33 +14,66 @@ namespace tilegen::schedule {
 
 namespace {
 
-// Bytes that one block reads from places that one of the two fastest block indices decides alone.
-struct SharedReads {
-  int64_t row_panel = 0;     // the same for blocks of one row of tiles
-  int64_t column_panel = 0;  // the same for blocks of one column
+// Bytes that one block moves in its innermost loops, an iteration of each: they outweigh what it moves once.
+struct BlockTraffic {
+  int64_t row_panel = 0;     // read by all blocks of one row of tiles
+  int64_t column_panel = 0;  // read by all blocks of one column
+  int64_t own = 0;           // by this block alone
 };
 
-SharedReads shared_reads(const ir::Program& p, const ir::Kernel& kernel) {
-  const size_t rank = kernel.block_vars.size();
-  const ir::VarId row = kernel.block_vars[rank - 2], column = kernel.block_vars[rank - 1];
-  SharedReads reads;
-  ir::for_each_statement(p, kernel.body, [&](ir::StmtId id, int) {
-    const auto* op = p.as<ir::TileOp>(id);
-    if (!op || !ops::is_copy(*op)) return;
-    const ir::Region& source = op->operands[0];
-    const ir::Buffer& buffer = p.buffer(source.buffer);
-    if (buffer.scope != ir::MemScope::global) return;
-    bool by_row = false, by_column = false;
-    for (ir::ExprId offset : source.offsets) {
-      by_row |= arith::depends_on(p.exprs, offset, row);
-      by_column |= arith::depends_on(p.exprs, offset, column);
-    }
-    if (by_row == by_column) return;
-    int64_t bytes = ir::dtype_bytes(buffer.type);
-    for (int64_t extent : source.extents) bytes *= extent;
-    (by_row ? reads.row_panel : reads.column_panel) += bytes;
-  });
-  return reads;
+// Which of the two fastest block indices decide where a copy reads or writes: by its offsets, and by where
+// the loops begin whose variables these have.
+class TrafficFinder {
+ public:
+  TrafficFinder(const ir::Program& p, const ir::Kernel& kernel)
+      : p_(p),
+        row_(kernel.block_vars[kernel.block_vars.size() - 2]),
+        column_(kernel.block_vars[kernel.block_vars.size() - 1]) {
+    ir::for_each_statement(p, kernel.body, [&](ir::StmtId id, int) {
+      const auto* loop = p.as<ir::Loop>(id);
+      if (!loop || loop->kind == ir::LoopKind::parallel) return;
+      if (depends(loop->begin, row_)) by_row_.insert(loop->vars[0]);
+      if (depends(loop->begin, column_)) by_column_.insert(loop->vars[0]);
+    });
+    int innermost = 0;
+    ir::for_each_statement(p, kernel.body, [&](ir::StmtId id, int depth) {
+      const auto* op = p.as<ir::TileOp>(id);
+      if (!op || !ops::is_copy(*op) || (!is_global(op->operands[0]) && !is_global(op->operands[1]))) return;
+      if (depth < innermost) return;
+      if (depth > innermost) traffic = {};
+      innermost = depth;
+      add(op->operands[0], false);
+      add(op->operands[1], true);
+    });
+  }
+
+  BlockTraffic traffic;
+
+ private:
+  bool is_global(const ir::Region& r) const { return p_.buffer(r.buffer).scope == ir::MemScope::global; }
+  bool depends(ir::ExprId e, ir::VarId v) const { return e && arith::depends_on(p_.exprs, e, v); }
+  bool is_decided(const ir::Region& r, ir::VarId index, const std::set<ir::VarId>& loops) const {
+    return std::any_of(r.offsets.begin(), r.offsets.end(), [&](ir::ExprId offset) {
+      return depends(offset, index) ||
+             std::any_of(loops.begin(), loops.end(), [&](ir::VarId v) { return depends(offset, v); });
+    });
+  }
+  void add(const ir::Region& r, bool written) {
+    if (!is_global(r)) return;
+    const bool row = is_decided(r, row_, by_row_), column = is_decided(r, column_, by_column_);
+    int64_t bytes = ir::dtype_bytes(p_.buffer(r.buffer).type);
+    for (int64_t extent : r.extents) bytes *= extent;
+    if (written || (row && column)) traffic.own += bytes;
+    if (!written && row != column) (row ? traffic.row_panel : traffic.column_panel) += bytes;
+  }
+
+  const ir::Program& p_;
+  const ir::VarId row_, column_;
+  std::set<ir::VarId> by_row_, by_column_;  // variables of loops
+};
+
+BlockTraffic block_traffic(const ir::Program& p, const ir::Kernel& kernel) {
+  return TrafficFinder(p, kernel).traffic;
 }
 
 // Bytes that an iteration of the loop reads.
@@ -56,10 +90,8 @@ int64_t bytes_of_trip(const ir::Program& p, const ir::Loop& loop) {
 }
 
 // Rows of tiles that a wave of blocks covers when it reads least; 1 where nothing is shared.
-int64_t best_group(const ir::Program& p, const ir::Kernel& kernel, const target::Target& target) {
-  if (kernel.grid.size() < 2 || target.multiprocessors < 2) return 1;
-  const SharedReads reads = shared_reads(p, kernel);
-  if (reads.row_panel == 0 || reads.column_panel == 0) return 1;
+int64_t best_group(const BlockTraffic& reads, const target::Target& target) {
+  if (target.multiprocessors < 2 || reads.row_panel == 0 || reads.column_panel == 0) return 1;
   const double rows =
       std::sqrt(static_cast<double>(target.multiprocessors) * static_cast<double>(reads.column_panel) /
                 static_cast<double>(reads.row_panel));
@@ -108,7 +140,7 @@ std::string refusal(const plan::RasterPlan& given, const ir::Kernel& kernel, con
 plan::RasterPlan completed(const plan::RasterPlan& given, const ir::Program& p, const ir::Kernel& kernel,
                            const target::Target& target, const std::optional<analysis::VaryingWork>& work) {
   plan::RasterPlan plan = given;
-  if (plan.order == "grouped" && plan.group == 0) plan.group = best_group(p, kernel, target);
+  if (plan.order == "grouped" && plan.group == 0) plan.group = best_group(block_traffic(p, kernel), target);
   if (plan.order != "lpt" || !work) return plan;
   const plan::RasterPlan planned = lpt(p, *work, target);
   if (plan.dimension == plan::kOpen) plan.dimension = planned.dimension;
@@ -136,8 +168,16 @@ Expected<plan::RasterPlan> plan_raster(const ir::Program& p, const ir::Kernel& k
     plan.reason = "one grid dimension";
     return plan;
   }
-  plan.reason = "neighbouring blocks share the operand of the slower dimension";
-  const int64_t group = best_group(p, kernel, target);
+  const BlockTraffic reads = block_traffic(p, kernel);
+  // Less is not worth leaving the order in which what blocks move alone lies in memory.
+  if (reads.row_panel == 0 && reads.column_panel > reads.own && target.has_block_threads()) {
+    plan.order = "column_major";
+    plan.reason = "neighbouring blocks share what the faster dimension alone decides";
+    return plan;
+  }
+  plan.reason = reads.row_panel > 0 ? "neighbouring blocks share the operand of the slower dimension"
+                                    : "blocks share little of what they read";
+  const int64_t group = best_group(reads, target);
   if (group == 1) return plan;
   plan.order = "grouped";
   plan.group = group;

@@ -5,9 +5,11 @@
 // refuses (schedule_illegal): a given order that the grid or the target does not have.
 // why here: nothing else depends on it; it needs the regions that a block reads, not how they are laid out.
 //
-// Rule: blocks that run at the same time should share what they read. Where a copy's place depends on one of
-// the two fastest block indices only, blocks along the other one share it. A wave of W blocks that covers G
-// rows reads G row panels and W / G column panels; that is least for G = sqrt(W * column bytes / row bytes).
+// Rule: blocks that run at the same time should share what they read. Where a copy's place, and where the
+// loops around it begin, depend on one of the two fastest block indices only, blocks along the other one
+// share it; what innermost loops read counts. A wave of W blocks that covers G rows reads G row panels and
+// W / G column panels; that is least for G = sqrt(W * column bytes / row bytes). Where only column panels are
+// shared, and are most of what a block moves, blocks go down the columns.
 // Where blocks have different amounts of work the longest go first, so that none is left alone at the end;
 // points of the other dimensions go in groups whose tiles take a sixth of the second cache (measured: with
 // more of it neighbours fetch the same tiles at different times), and that are no smaller than a wave.

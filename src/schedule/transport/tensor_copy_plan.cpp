@@ -10,6 +10,7 @@
 #include "analysis/run_ahead.h"
 #include "analysis/store_order.h"
 #include "analysis/tensor_copy.h"
+#include "ir/op_kinds.h"
 #include "ir/statement_paths.h"
 #include "layout/tensor_tile.h"
 #include "support/diag_codes.h"
@@ -108,13 +109,66 @@ Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorL
 
 namespace {
 
-// Tiles that are filled in one block and used by the same ops: they are handed over and given back together.
+// Tiles that are filled in one block and used by the same ops, or by copies into registers that follow one
+// another: they are handed over and given back together.
 struct Group {
   const ir::Block* home = nullptr;
   ir::StmtId loop;  // whose body that is; invalid: filled once, whenever the block runs
   std::set<OpId> users;
   std::set<ValueId> values;
 };
+
+// Runs of copies into registers in the block, with nothing of the threads' between them: by op the run.
+std::map<OpId, int> runs_of_copies(const ir::Program& p, const KernelOps& ops, const TensorLoads& loads,
+                                   const ir::Block& block) {
+  std::set<OpId> filled;
+  for (const auto& [copy, load] : loads.tiles) filled.insert(copy);
+  for (const auto& [product, load] : loads.products) filled.insert(load.copies.begin(), load.copies.end());
+  std::map<ir::StmtId, OpId> op_of;
+  for (OpId i : ops.ops.ids()) op_of[ops.ops[i].stmt] = i;
+  std::map<OpId, int> runs;
+  int run = 0;
+  for (ir::StmtId id : block) {
+    const auto op = op_of.find(id);
+    if (op != op_of.end() && filled.count(op->second)) continue;
+    const auto* tile = p.as<ir::TileOp>(id);
+    const bool copies = op != op_of.end() && tile && tile->kind == ir::OpKind::copy &&
+                        p.buffer(tile->operands[1].buffer).scope == ir::MemScope::fragment;
+    if (copies)
+      runs[op->second] = run;
+    else
+      ++run;
+  }
+  return runs;
+}
+
+// One wait and one meeting serve what the threads fetch at once.
+void join_copied_groups(const ir::Program& p, const KernelOps& ops, const TensorLoads& loads,
+                        std::vector<Group>& groups) {
+  std::map<const ir::Block*, std::map<OpId, int>> runs;
+  for (const Group& g : groups)
+    if (!runs.count(g.home)) runs[g.home] = runs_of_copies(p, ops, loads, *g.home);
+  const auto run_of = [&](const Group& g) {
+    int found = -1;
+    for (OpId user : g.users) {
+      const auto at = runs[g.home].find(user);
+      if (at == runs[g.home].end() || (found >= 0 && at->second != found)) return -1;
+      found = at->second;
+    }
+    return found;
+  };
+  for (size_t i = 0; i < groups.size(); ++i)
+    for (size_t j = i + 1; run_of(groups[i]) >= 0 && j < groups.size();) {
+      Group& other = groups[j];
+      if (other.home != groups[i].home || run_of(other) != run_of(groups[i])) {
+        ++j;
+        continue;
+      }
+      groups[i].values.insert(other.values.begin(), other.values.end());
+      groups[i].users.insert(other.users.begin(), other.users.end());
+      groups.erase(groups.begin() + static_cast<ptrdiff_t>(j));
+    }
+}
 
 std::vector<Group> pipeline_groups(const ir::Program& p, int kernel, const KernelOps& ops,
                                    const TensorLoads& loads) {
@@ -137,6 +191,7 @@ std::vector<Group> pipeline_groups(const ir::Program& p, int kernel, const Kerne
     if (g == groups.end()) g = groups.insert(g, user);
     g->values.insert(value);
   }
+  join_copied_groups(p, ops, loads, groups);
   return groups;
 }
 

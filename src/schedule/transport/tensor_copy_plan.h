@@ -2,8 +2,8 @@
 // what leaves by tensor copies.
 //
 // requires: loads (tensor_loads.h); after layouts: the held layouts. ensures: a pipeline holds the tiles
-// that are filled in one place and used by the same ops. refuses, with a note: products that cannot have
-// their tiles or registers so, stores by threads.
+// that are filled in one place and used by the same ops, or copied to registers one after the other.
+// refuses, with a note: products that cannot have their tiles or registers so, stores by threads.
 #pragma once
 
 #include "schedule/transport/tensor_loads.h"
