@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-from chart import attention, host_time, loops, machines, products, rows
+from chart import attention, host_time, loops, machines, products, rows, states
 from chart.svg import drawn
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
@@ -23,6 +23,7 @@ FAMILIES = (
     loops.loop_forms,
     loops.overlap,
     loops.tiles,
+    states.states,
     attention.attention,
     attention.attention_heads,
     attention.attention_forms,
@@ -35,7 +36,7 @@ FAMILIES = (
     rows.host_rows,
     attention.flash_attention_3,
 )
-RESULTS = ("h200", "loop_forms", "overlap", "tiles", "gemm_host", "rows_host", "limits", "unsampled")
+RESULTS = ("h200", "loop_forms", "overlap", "tiles", "mamba", "gemm_host", "rows_host", "limits", "unsampled")
 BLOCK = re.compile(r"^<!-- (\w+): written by bench/charts\.py -->\n(.*?)^<!-- /\1 -->\n", re.M | re.S)
 
 

@@ -2,8 +2,27 @@
 import argparse
 import json
 import re
+import time
 
 import torch
+
+import tilegen
+
+
+def driver():
+    """Its version; empty where the system does not tell."""
+    try:
+        with open("/proc/driver/nvidia/version", encoding="utf-8") as f:
+            found = re.search(r"\b\d+\.\d+(\.\d+)?\b", f.readline())
+    except OSError:
+        return ""
+    return found.group(0) if found else ""
+
+
+def machine():
+    """What a result file says of where it was measured, and with what."""
+    return {"date": time.strftime("%Y-%m-%d"), "gpu": torch.cuda.get_device_name(), "driver": driver(),
+            "versions": {"torch": torch.__version__, "cuda": torch.version.cuda}, "library": tilegen.build_info()}
 
 
 def main(cases, measure):
@@ -20,4 +39,4 @@ def main(cases, measure):
             torch.cuda.empty_cache()
     if a.json:
         with open(a.json, "w", encoding="utf-8") as f:
-            json.dump({"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}, f, indent=1)
+            json.dump({**machine(), "rows": rows}, f, indent=1)
