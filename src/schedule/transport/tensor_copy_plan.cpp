@@ -170,8 +170,9 @@ void join_copied_groups(const ir::Program& p, const KernelOps& ops, const Tensor
     }
 }
 
+// `joined`: also what a schedule may have apart.
 std::vector<Group> pipeline_groups(const ir::Program& p, int kernel, const KernelOps& ops,
-                                   const TensorLoads& loads) {
+                                   const TensorLoads& loads, bool joined) {
   const analysis::BlockTree tree(p, p.kernels[static_cast<size_t>(kernel)]);
   std::map<ValueId, Group> users;
   for (const auto& [product, load] : loads.products)
@@ -191,7 +192,7 @@ std::vector<Group> pipeline_groups(const ir::Program& p, int kernel, const Kerne
     if (g == groups.end()) g = groups.insert(g, user);
     g->values.insert(value);
   }
-  join_copied_groups(p, ops, loads, groups);
+  if (joined) join_copied_groups(p, ops, loads, groups);
   return groups;
 }
 
@@ -204,7 +205,8 @@ Expected<std::vector<plan::PipelinePlan>> plan_copy_pipelines(const ir::Program&
                                                               const plan::KernelSchedule* given) {
   const ir::KernelPaths paths(p, kernel);
   std::vector<plan::PipelinePlan> pipelines;
-  const std::vector<Group> groups = pipeline_groups(p, kernel, ops, loads);
+  const bool is_given = given && !given->pipelines.empty();
+  const std::vector<Group> groups = pipeline_groups(p, kernel, ops, loads, !is_given);
   for (const Group& g : groups) {
     const auto beside =
         std::count_if(groups.begin(), groups.end(), [&](const Group& o) { return o.loop == g.loop; });
@@ -218,7 +220,7 @@ Expected<std::vector<plan::PipelinePlan>> plan_copy_pipelines(const ir::Program&
     for (ValueId v : g.values) c.values.push_back(ops.values[v].name);
     pipelines.push_back(std::move(c));
   }
-  if (!given || given->pipelines.empty()) return pipelines;
+  if (!is_given) return pipelines;
   std::set<std::string> planned, covered, names;
   for (const plan::PipelinePlan& c : pipelines) planned.insert(c.values.begin(), c.values.end());
   bool fits = true;

@@ -328,5 +328,38 @@ TEST_F(GivenFields, ATileLaidOutOtherwiseKeepsItsProductFromWarpgroups) {
   EXPECT_EQ(engines(s, Engine::tensor_copy), 0);
 }
 
+std::vector<std::vector<std::string>> pipelines_of(const plan::KernelSchedule& k) {
+  std::vector<std::vector<std::string>> list;
+  for (const plan::PipelinePlan& c : k.pipelines) list.push_back(c.values);
+  return list;
+}
+
+TEST(CopiedTiles, AreHandedOverTogetherWhereThreadsFetchThemAtOnce) {
+  using Names = std::vector<std::vector<std::string>>;
+  const std::string name = "chunk_state:";
+  const std::string text = read_file(source_path("tests/files/plan/hopper/chunk_state.tl"));
+  const Names joined = {{name + "xs", name + "as", name + "ts"}, {name + "bs"}};
+  EXPECT_EQ(pipelines_of(planned(*program_from(text)).kernels[0]), joined);
+
+  std::string work_between = text;
+  const std::string fetch = "copy as -> ak";
+  work_between.replace(work_between.find(fetch), fetch.size(),
+                       fetch + "\n    parallel q in 64 { ak[q] = exp2(ak[q]) }");
+  const Names apart = {{name + "xs", name + "ts"}, {name + "as"}, {name + "bs"}};
+  EXPECT_EQ(pipelines_of(planned(*program_from(work_between)).kernels[0]), apart);
+}
+
+TEST(CopiedTiles, MayBeGivenApart) {
+  const auto p = program_from(read_file(source_path("tests/files/plan/hopper/chunk_state.tl")));
+  plan::Schedule given;
+  given.kernels.resize(1);
+  given.kernels[0].kernel = "chunk_state";
+  for (const char* tile : {"xs", "as", "ts", "bs"})
+    given.kernels[0].pipelines.push_back({tile, "chunk_state/k", {std::string("chunk_state:") + tile}, 0});
+  const plan::Schedule s = planned(*p, TensorCopies::loads_and_stores, &given);
+  EXPECT_EQ(s.kernels[0].pipelines.size(), 4u);
+  EXPECT_EQ(engines(s, Engine::warpgroup_mma), 1);
+}
+
 }  // namespace
 }  // namespace tilegen::schedule
