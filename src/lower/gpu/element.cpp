@@ -21,12 +21,37 @@ void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vec
       std::any_of(op_.accesses.begin(), op_.accesses.end(),
                   [&](const analysis::OpAccess& a) { return in_thread_registers(k_, a.buffer); });
   emit_walk(
-      k_, {iteration, vector, op_.path, &plan_, !registers},
+      k_, {iteration, vector, op_.path, &plan_, !registers, has_conditions()},
       [&](const Nest& nest, thread::Block& body) {
         written_.clear();
         emit(nest, body);
       },
       out_);
+}
+
+// Selects and branches of the user's, and stores of threads that hold an element where others do not.
+bool OpLowering::has_conditions() const {
+  const ir::Program& p = k_.in.program;
+  std::vector<ExprId> todo;
+  if (tile_op_ && tile_op_->value) todo.push_back(tile_op_->value);
+  bool branches = !some_hold_.empty();
+  const auto statement = [&](ir::StmtId id) {
+    branches = branches || p.as<ir::Branch>(id);
+    if (const auto* store = p.as<ir::Store>(id)) todo.push_back(store->value);
+  };
+  statement(op_.stmt);
+  if (const auto* loop = p.as<ir::Loop>(op_.stmt))
+    ir::for_each_statement(p, loop->body, [&](ir::StmtId id, int) { statement(id); });
+  std::set<ExprId> seen;
+  while (!branches && !todo.empty()) {
+    const ExprId at = todo.back();
+    todo.pop_back();
+    if (!at || !seen.insert(at).second) continue;
+    const ir::ExprNode& n = p.exprs[at];
+    branches = n.op == ir::ExprOp::select;
+    for (ExprId operand : {n.a, n.b, n.c}) todo.push_back(operand);
+  }
+  return branches;
 }
 
 // Threads with copies of a point read on their own what one of them writes: reading and writing need a

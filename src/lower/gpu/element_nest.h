@@ -11,6 +11,7 @@ struct Walk {
   std::string origin;
   const plan::OpPlan* plan = nullptr;  // of the op whose points are walked; null: `vector` is the most
   bool in_memory = false;              // no access is to a register
+  bool may_mask = true;                // its stores may depend on conditions
 };
 // The loops over the points that one thread walks, around what `emit` puts into their body. While facts are
 // looked for, those of the walk, and no loops.

@@ -151,6 +151,7 @@ class IterationBounds {
 }  // namespace
 
 ExprId unmasked(LoweringContext& k, const Walk& walk, const EmitPoint& emit) {
+  if (!walk.may_mask) return ExprId();
   ir::ExprPool& e = k.out.exprs;
   const Sizes before = sizes(k);
   auto mark = k.ctx.mark();
