@@ -5,13 +5,14 @@ the same run. 64 heads of 64, states of 128, chunks of 256, one group; everythin
 Timed as gemm_shapes.py times; every program is checked against float32 first.
   mamba.py [--json FILE] [--only REGEX] [--rounds 7]
 """
-import statistics
+import functools
+import math
 
 import torch
 
 import table
 import tilegen as tg
-from timing import captured, medians, replay_ms, rotations, samples
+from timing import captured, copy_by_events, medians, rotations, samples
 from watch import watched
 
 BURST = 0.008   # seconds
@@ -150,28 +151,17 @@ def argument_names(form):
     return ("X", "DT", "DA", "CB", "C", "S", "D") if form == "scan" else ("X", "DT", "DA", "B")
 
 
-def copy_rate(rounds):
-    """GB/s, read and written, of PyTorch's copy of 1 GiB."""
-    x = torch.randn(1 << 28, device="cuda")
-    y = torch.empty_like(x)
-    rates = []
-    for _ in range(3 * rounds):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        y.copy_(x)
-        end.record()
-        torch.cuda.synchronize()
-        rates.append(2 * x.nbytes / begin.elapsed_time(end) * 1e-6)
-    return statistics.median(rates)
+copy_rate = functools.cache(copy_by_events)   # GB/s, one for all cases
 
 
 def measure(name, case, rounds):
     form, batch, length = case
     names = argument_names(form)
     shape = (batch, length, HEADS, HEAD) if form == "scan" else (batch, length // CHUNK, HEADS, HEAD, STATE)
-    nbytes = sum(2 * t for t in [torch.Size(shape).numel()]) + sum(inputs(1, CHUNK)[n].nbytes for n in names) * batch * (length // CHUNK)
+    sets = [inputs(batch, length)]
+    nbytes = HALF.itemsize * math.prod(shape) + sum(sets[0][n].nbytes for n in names)
     count = rotations(nbytes, 8)
-    sets = [inputs(batch, length) for _ in range(count)]
+    sets += [inputs(batch, length) for _ in range(count - 1)]
     outs = [torch.empty(shape, device="cuda", dtype=HALF) for _ in range(count)]
     want = expected(form, sets[0])
     scale = float(want.abs().max())

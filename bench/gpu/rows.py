@@ -17,7 +17,7 @@ import triton.language as tl
 
 import programs
 import tilegen
-from timing import replay_ms
+from timing import copy_by_events, replay_ms
 from watch import watched
 
 ROTATE = 480e6  # bytes of input sets: several times the L2
@@ -28,23 +28,6 @@ HEAD = 128      # of the rotary embedding
 def _triton_copy(source, target, BLOCK: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     tl.store(target + at, tl.load(source + at))
-
-
-def copy_by_events(rounds):
-    """GB/s, read and written, of PyTorch's copy of 1 GiB."""
-    x = torch.randn(1 << 28, device="cuda")
-    y = torch.empty_like(x)
-    rates = []
-    for _ in range(rounds):
-        time.sleep(0.015)
-        for _ in range(3):
-            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            begin.record()
-            y.copy_(x)
-            end.record()
-            torch.cuda.synchronize()
-        rates.append(2 * x.nbytes / begin.elapsed_time(end) * 1e-6)
-    return statistics.median(rates)
 
 
 def capture(fn, sets, n):

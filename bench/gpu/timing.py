@@ -33,6 +33,23 @@ def replay_ms(graph, launches):
     return begin.elapsed_time(end) / launches
 
 
+def copy_by_events(rounds):
+    """GB/s, read and written, of PyTorch's copy of 1 GiB."""
+    x = torch.randn(1 << 28, device="cuda")
+    y = torch.empty_like(x)
+    rates = []
+    for _ in range(rounds):
+        time.sleep(0.015)
+        for _ in range(3):
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+            y.copy_(x)
+            end.record()
+            torch.cuda.synchronize()
+        rates.append(2 * x.nbytes / begin.elapsed_time(end) * 1e-6)
+    return statistics.median(rates)
+
+
 def samples(graphs, launches, rounds, watch):
     """{name: milliseconds of a launch, one a round} of the graphs; watch(name) guards each replay."""
     times = {who: [] for who in graphs}

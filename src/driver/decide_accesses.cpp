@@ -10,7 +10,8 @@ namespace tilegen::driver {
 
 Checked decide_accesses(const ir::Program& program, const target::Target& target,
                         schedule::Assumptions allowed, const plan::KernelSchedule* given, bool must_hold,
-                        plan::KernelSchedule& plan, expand::ScheduledKernel& scheduled) {
+                        plan::KernelSchedule& plan, expand::ScheduledKernel& scheduled,
+                        bool* expanded_again) {
   const bool widths_given = given && std::any_of(given->ops.begin(), given->ops.end(),
                                                  [](const plan::OpPlan& op) { return op.vector > 0; });
   auto facts = lower::find_access_facts(program, scheduled, target, widths_given);
@@ -20,6 +21,7 @@ Checked decide_accesses(const ir::Program& program, const target::Target& target
           schedule::plan_accesses(*scheduled.ops, *facts, allowed, given, must_hold, plan, expansion_changed);
       !ok)
     return ok;
+  if (expanded_again) *expanded_again = expansion_changed;
   if (!expansion_changed) return Unit{};
   auto again = expand::expand_kernel(program, scheduled.kernel, plan, target);
   if (!again) return again.error();

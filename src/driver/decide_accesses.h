@@ -14,8 +14,10 @@
 namespace tilegen::driver {
 
 // `given`: decisions of the caller's, or null; `must_hold`: a version that they are not replaced in.
+// `expanded_again`, where asked for: `scheduled` is another than it was, and not checked.
 Checked decide_accesses(const ir::Program& program, const target::Target& target,
                         schedule::Assumptions allowed, const plan::KernelSchedule* given, bool must_hold,
-                        plan::KernelSchedule& plan, expand::ScheduledKernel& scheduled);
+                        plan::KernelSchedule& plan, expand::ScheduledKernel& scheduled,
+                        bool* expanded_again = nullptr);
 
 }  // namespace tilegen::driver

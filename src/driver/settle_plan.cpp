@@ -193,15 +193,21 @@ class Settler {
     c.scheduled.reset();
     auto scheduled = expand::expand_kernel(program_, static_cast<int>(c.kernel), *c.plan, target_);
     if (!scheduled) return void(c.rejected = scheduled.error());
-    const std::vector<std::string> broken = expand::verify_scheduled(program_, *scheduled);
-    if (!broken.empty()) return void(c.rejected = broken_kernel(c, broken.front()));
     c.scheduled = std::move(*scheduled);
+    verify_scheduled(c);
+  }
+
+  void verify_scheduled(Candidate& c) const {
+    const std::vector<std::string> broken = expand::verify_scheduled(program_, *c.scheduled);
+    if (!broken.empty()) c.rejected = broken_kernel(c, broken.front());
   }
 
   void decide_accesses(Candidate& c, const plan::KernelSchedule* given) const {
+    bool expanded_again = false;
     Checked ok = driver::decide_accesses(program_, target_, assumptions_at(level_), given, !fallback_,
-                                         *c.plan, *c.scheduled);
+                                         *c.plan, *c.scheduled, &expanded_again);
     if (!ok) return void(c.rejected = ok.error());
+    if (expanded_again) verify_scheduled(c);
     if (given && fallback_) note_what_is_otherwise(*given, level_, *c.plan);
   }
 

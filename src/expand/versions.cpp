@@ -94,15 +94,6 @@ void add_versions(ScheduledKernel& k) {
   }
 }
 
-bool has_versions(const Block& b) {
-  bool found = false;
-  for_each_block(b, [&](const Block& list) {
-    found = found || std::any_of(list.begin(), list.end(),
-                                 [](const Stmt& s) { return std::holds_alternative<Version>(s.node); });
-  });
-  return found;
-}
-
 std::string broken_version(const Block& b) {
   std::string broken;
   for_each_block(b, [&](const Block& list) {

@@ -13,8 +13,6 @@ namespace tilegen::expand {
 
 void add_versions(ScheduledKernel& k);
 
-bool has_versions(const Block& b);
-
 // What is wrong with the versions in `b`: other operations than their own, or other ways of doing it; empty:
 // nothing.
 std::string broken_version(const Block& b);

@@ -113,8 +113,6 @@ struct LoweredRole {
   ExprId iteration_counts;                   // specialised kernels: how often the body has begun before
   bool products_overwrite = false;           // the accumulators' values are not to be added to
   bool product_in_flight = false;            // the loop around the product waits for it
-  bool groups_closed_by_loop = false;        // async copies belong to a pipelined loop's group
-  bool closes_group = false;                 // after the op: its async copies are a group
 };
 
 // The condition of an operation's version, while it is looked for: nothing is emitted for walks.

@@ -44,7 +44,7 @@ class OpLowering final : public ops::LowerSink {
   void store_from_thread(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
                          ExprId condition, thread::Block& body);
   bool reads_written(ExprId value);
-  bool has_conditions() const;
+  bool may_mask() const;
   void check_holders(const layout::Fragment& iteration);
   // The op's fragment operand is a part of a buffer that is spread over threads.
   bool walks_part();

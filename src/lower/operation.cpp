@@ -38,8 +38,8 @@ class Operation {
     if (k_.block_threads()) begin_conversions(k_, *k_.at.op, out);
     if (k_.block_threads()) begin_copies(k_, *k_.at.op, plan_, out);
     one(s, out);
-    if (k_.role.closes_group) out.push_back(k_.out.add(thread::AsyncCommit{}, path_));
-    k_.role.closes_group = false;
+    // What is issued belongs to the group of the loop around it.
+    if (!issued_ && copies_asynchronously()) out.push_back(k_.out.add(thread::AsyncCommit{}, path_));
     if (k_.block_threads()) end_copies(k_, *k_.at.op, out);
     if (k_.block_threads()) end_conversions(k_, *k_.at.op, out);
     k_.at.taken.clear();
@@ -53,11 +53,10 @@ class Operation {
     k_.role.products_overwrite = false;
   }
   void one(const expand::Issue& s, thread::Block& out) {
-    bool& pending = plan_.engine == plan::Engine::warpgroup_mma ? k_.role.product_in_flight
-                                                                : k_.role.groups_closed_by_loop;
-    pending = true;
+    issued_ = true;
+    k_.role.product_in_flight = plan_.engine == plan::Engine::warpgroup_mma;
     one(expand::Run{s.op, s.overwrite}, out);
-    pending = false;
+    k_.role.product_in_flight = false;
   }
   void one(const expand::Version& s, thread::Block& out) {
     const ExprId condition = condition_of(s);
@@ -95,10 +94,15 @@ class Operation {
     }
     out.push_back(k_.out.add(std::move(branch), path_));
   }
+  // Nothing else is in a version (verify_scheduled).
   template <class Other>
   void one(const Other&, thread::Block&) {}
   void any(const expand::Block& b, thread::Block& out) {
     for (const expand::Stmt& s : b) std::visit([&](const auto& node) { one(node, out); }, s.node);
+  }
+
+  bool copies_asynchronously() const {
+    return k_.block_threads() && plan_.engine == plan::Engine::async_copy && plan_.iteration;
   }
 
   ExprId condition_of(const expand::Version& s) {
@@ -126,6 +130,7 @@ class Operation {
   const ir::StmtId id_;
   const std::string& path_;
   const plan::OpPlan& plan_;
+  bool issued_ = false;  // it goes on after its statement
 };
 
 template <class Stmt>

@@ -95,7 +95,6 @@ void OpLowering::async_copy_points(int dst) {
     return;
   }
   out_.insert(out_.end(), copies->begin(), copies->end());
-  k_.role.closes_group = !k_.role.groups_closed_by_loop;
 }
 
 void OpLowering::find_async_facts(int dst) {

@@ -21,7 +21,7 @@ void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vec
       std::any_of(op_.accesses.begin(), op_.accesses.end(),
                   [&](const analysis::OpAccess& a) { return in_thread_registers(k_, a.buffer); });
   emit_walk(
-      k_, {iteration, vector, op_.path, &plan_, !registers, has_conditions()},
+      k_, {iteration, vector, op_.path, &plan_, !registers, may_mask()},
       [&](const Nest& nest, thread::Block& body) {
         written_.clear();
         emit(nest, body);
@@ -29,29 +29,43 @@ void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vec
       out_);
 }
 
-// Selects and branches of the user's, and stores of threads that hold an element where others do not.
-bool OpLowering::has_conditions() const {
+// Selects and branches of the user's, elements of registers at computed places, which may not be there, and
+// stores of threads that hold an element where others do not.
+bool OpLowering::may_mask() const {
   const ir::Program& p = k_.in.program;
+  const auto computed = [&](ExprId index) { return p.exprs[index].op != ir::ExprOp::var; };
+  bool found = !some_hold_.empty();
   std::vector<ExprId> todo;
-  if (tile_op_ && tile_op_->value) todo.push_back(tile_op_->value);
-  bool branches = !some_hold_.empty();
+  if (tile_op_) {
+    todo.push_back(tile_op_->value);
+    for (const ir::Region& r : tile_op_->operands)
+      found = found || (in_thread_registers(k_, r.buffer) &&
+                        !std::all_of(r.offsets.begin(), r.offsets.end(), [&](ExprId offset) {
+                          int64_t at = 1;
+                          return p.exprs.is_const_int(offset, &at) && at == 0;
+                        }));
+  }
   const auto statement = [&](ir::StmtId id) {
-    branches = branches || p.as<ir::Branch>(id);
-    if (const auto* store = p.as<ir::Store>(id)) todo.push_back(store->value);
+    found = found || p.as<ir::Branch>(id);
+    const auto* store = p.as<ir::Store>(id);
+    if (!store) return;
+    found = found || std::any_of(store->indices.begin(), store->indices.end(), computed);
+    todo.push_back(store->value);
   };
   statement(op_.stmt);
   if (const auto* loop = p.as<ir::Loop>(op_.stmt))
     ir::for_each_statement(p, loop->body, [&](ir::StmtId id, int) { statement(id); });
   std::set<ExprId> seen;
-  while (!branches && !todo.empty()) {
+  while (!found && !todo.empty()) {
     const ExprId at = todo.back();
     todo.pop_back();
     if (!at || !seen.insert(at).second) continue;
     const ir::ExprNode& n = p.exprs[at];
-    branches = n.op == ir::ExprOp::select;
+    const auto indices = n.op == ir::ExprOp::load ? p.exprs.indices(at) : decltype(p.exprs.indices(at)){};
+    found = n.op == ir::ExprOp::select || std::any_of(indices.begin(), indices.end(), computed);
     for (ExprId operand : {n.a, n.b, n.c}) todo.push_back(operand);
   }
-  return branches;
+  return found;
 }
 
 // Threads with copies of a point read on their own what one of them writes: reading and writing need a

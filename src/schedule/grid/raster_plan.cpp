@@ -72,8 +72,9 @@ class TrafficFinder {
   std::set<ir::VarId> by_row_, by_column_;  // variables of loops
 };
 
+// Nothing where the grid has one dimension.
 BlockTraffic block_traffic(const ir::Program& p, const ir::Kernel& kernel) {
-  return TrafficFinder(p, kernel).traffic;
+  return kernel.grid.size() < 2 ? BlockTraffic{} : TrafficFinder(p, kernel).traffic;
 }
 
 // Bytes that an iteration of the loop reads.

@@ -17,6 +17,14 @@ inline std::vector<Block*> blocks_of(Block& body) {
   return list;
 }
 
+inline bool has_versions(const Block& body) {
+  bool found = false;
+  for_each_block(body, [&](const Block& b) {
+    for (const Stmt& s : b) found = found || std::holds_alternative<Version>(s.node);
+  });
+  return found;
+}
+
 // Statements that order roles and engines.
 inline bool orders(const Stmt& s) {
   return std::visit(
