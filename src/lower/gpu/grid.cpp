@@ -206,8 +206,8 @@ void declare_linear_grid(LoweringContext& k) {
   } else if (order == "column_major") {
     for (size_t d = 0; d < rank; ++d) take(d, d + 1 == rank);
   } else if (order == "grouped" && group > 1) {
-    // Within bands of `group` rows of tiles the row index moves fastest; a narrower last one is walked by
-    // rows, so that nothing is divided by its height.
+    // Within bands of `group` rows of tiles the row index moves fastest. The last band has the rows that are
+    // left, by which it is divided.
     const ExprId rows = narrow(extent[rank - 2], kMaxPoints);
     const ExprId columns = launch_divisor(k, narrow(extent[rank - 1], kMaxPoints / group));
     ExprId tile = rest;
@@ -216,12 +216,18 @@ void declare_linear_grid(LoweringContext& k) {
       value[0] = e.floordiv(rest, plane);
       tile = e.floormod(rest, plane);
     }
+    const ExprId height = e.const_int(group);
+    const ExprId left =
+        launch_divisor(k, e.binary(ir::ExprOp::max, e.floormod(rows, height), e.const_int(1)));
     const ExprId row = e.floordiv(tile, columns), column = e.floormod(tile, columns);
-    const ExprId first = e.mul(e.floordiv(row, e.const_int(group)), group);
-    const ExprId within = e.add(e.mul(e.floormod(row, e.const_int(group)), columns), column);
-    const ExprId whole = e.binary(ir::ExprOp::le, e.add(first, e.const_int(group)), rows);
-    value[rank - 2] = e.select(whole, e.add(first, e.floormod(within, e.const_int(group))), row);
-    value[rank - 1] = e.select(whole, e.floordiv(within, e.const_int(group)), column);
+    const ExprId first = e.mul(e.floordiv(row, height), group);
+    const ExprId within = e.add(e.mul(e.floormod(row, height), columns), column);
+    int64_t known_rows = 0;
+    const ExprId whole = e.is_const_int(rows, &known_rows) && known_rows % group == 0
+                             ? e.const_int(1, ir::DType::boolean)
+                             : e.binary(ir::ExprOp::le, e.add(first, height), rows);
+    value[rank - 2] = e.add(first, e.select(whole, e.floormod(within, height), e.floormod(within, left)));
+    value[rank - 1] = e.select(whole, e.floordiv(within, height), e.floordiv(within, left));
   } else {
     for (size_t d = rank; d-- > 0;) take(d, d == 0);
   }

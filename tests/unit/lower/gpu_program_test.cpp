@@ -83,6 +83,48 @@ TEST(GpuProgram, AnyOrderOfBlocks) {
   }
 }
 
+// Rows and columns of the tiles in the order of blocks, as the kernel's first statements tell them.
+std::vector<std::pair<int64_t, int64_t>> walk_of(const ir::Program& p, const plan::Schedule& schedule,
+                                                 const target::Target& target, int64_t rows,
+                                                 int64_t columns) {
+  auto lowered = schedule::lowered_as_planned(p, 0, schedule.kernels[0], target, schedule::Assumptions::none);
+  EXPECT_TRUE(lowered) << lowered.error().to_text();
+  if (!lowered) return {};
+  std::map<ir::VarId, int64_t> values;
+  const int64_t sizes[] = {rows * 64, columns * 64, 64};
+  for (size_t i = 0; i < 3; ++i) values[lowered->params[i].var] = sizes[i];
+  std::vector<std::pair<int64_t, int64_t>> walk;
+  for (int64_t block = 0; block < rows * columns; ++block) {
+    values[lowered->block_vars[0]] = block;
+    const auto index = [&](size_t statement) {
+      const auto& store = std::get<thread::Store>(lowered->stmts[lowered->body[statement].value].node);
+      return test::launch_value(lowered->exprs, store.value, values);
+    };
+    walk.emplace_back(index(0), index(1));
+  }
+  return walk;
+}
+
+// The rows that are left for the last band of a grouped order share their columns as those of others do.
+TEST(GpuProgram, EveryBandIsWalkedByColumns) {
+  const target::Target target = *target::find_target("sm_80");
+  const ir::Program p = load_program("lower/gpu/gemm_f16_nt.tl");
+  auto schedule = schedule::plan_program(p, target, {});
+  ASSERT_TRUE(schedule) << schedule.error().to_text();
+  schedule->kernels[0].raster->order = "grouped";
+  for (int64_t group : {3, 8})
+    for (int64_t rows : {1, 2, 3, 7, 8, 11, 16}) {
+      schedule->kernels[0].raster->group = group;
+      const int64_t columns = 5;
+      std::vector<std::pair<int64_t, int64_t>> want;
+      for (int64_t first = 0; first < rows; first += group)
+        for (int64_t column = 0; column < columns; ++column)
+          for (int64_t row = first; row < std::min(rows, first + group); ++row)
+            want.emplace_back(row, column);
+      EXPECT_EQ(walk_of(p, *schedule, target, rows, columns), want) << rows << " rows by " << group;
+    }
+}
+
 // Threads that hold no column of a tile of 24 do not push a block to the edge.
 TEST(GpuProgram, BlocksInsideTheTensorsCountNoPadding) {
   auto p = ir::parse_program(R"(tl 1 program padded

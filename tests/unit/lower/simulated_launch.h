@@ -22,6 +22,7 @@ inline int64_t launch_value(const ir::ExprPool& e, ir::ExprId id, const std::map
   const ir::ExprNode& n = e[id];
   if (n.op == ir::ExprOp::const_int) return n.imm;
   if (n.op == ir::ExprOp::var) return vars.at(n.var());
+  if (n.op == ir::ExprOp::select) return launch_value(e, launch_value(e, n.a, vars) != 0 ? n.b : n.c, vars);
   const ir::ScalarValue a{ir::DType::i64, launch_value(e, n.a, vars), 0};
   if (ir::expr_arity(n.op) == 1) return ir::eval_unary(n.op, n.type, a).i;
   return ir::eval_binary(n.op, n.type, a, {ir::DType::i64, launch_value(e, n.b, vars), 0}).i;
