@@ -247,7 +247,11 @@ enum {
   TL_SECTION_LLVM_IR_OPTIMISED = 6, /* option "keep_ir" */
   TL_SECTION_ASSEMBLY = 7,          /* option "keep_assembly"; for NVIDIA targets the PTX */
   TL_SECTION_PTX = 8,               /* NVIDIA targets: TL_SECTION_CODE, which is PTX there */
-  TL_SECTION_CODE = 9               /* what is loaded on a device, in the form of tl_artifact_code_format */
+  TL_SECTION_CODE = 9,              /* what is loaded on a device, in the form of tl_artifact_code_format */
+  TL_SECTION_COST = 10,             /* the cost model's estimate as a table and bars: of each kernel the time,
+                                       what bounds it, and what each op takes of each pipe. Sizes by option
+                                       "sizes". Targets without threads have none */
+  TL_SECTION_COST_JSON = 11         /* the same as JSON, times in microseconds */
 };
 
 typedef uint32_t tl_param_kind;
@@ -402,11 +406,12 @@ TL_API void tl_context_release(tl_context* context);
 
 /** Sends messages of `level` and more severe ones to `fn`; NULL switches logging off. `drop` may be NULL.
  *  Not to be called while another thread uses the context. On failure `drop` is not called.
- *  What is told: TL_LOG_ERROR why a compilation failed; TL_LOG_WARNING a plan whose code was rejected, where
- *  another took its place; TL_LOG_INFO each stage with its time and what it decided, and each compilation,
- *  those that a launch with this context needs as well; TL_LOG_DEBUG parts of stages and the notes of the
- *  schedule; TL_LOG_TRACE that a stage begins. `stage` names who speaks: "plan", "expand", "accesses",
- *  "lower", "verify", "generate", "compile", "fallback". A message that finds no memory is left out.
+ *  What is told: TL_LOG_ERROR why a compilation failed; TL_LOG_WARNING a plan whose code was rejected,
+ *  where another took its place, and the warnings of tl_artifact_warning; TL_LOG_INFO each stage with its
+ *  time and what it decided, and each compilation, those that a launch with this context needs as well;
+ *  TL_LOG_DEBUG parts of stages and the notes of the schedule; TL_LOG_TRACE that a stage begins. `stage`
+ *  names who speaks: "plan", "expand", "accesses", "lower", "verify", "generate", "compile", "fallback",
+ *  "cost". A message that finds no memory is left out.
  *  Where the environment variable TILEGEN_LOG is error, warn, info, debug or trace when the library first
  *  looks, the same is written to standard error, whatever contexts say; by default nothing is. */
 TL_API tl_status tl_context_set_log(tl_context* context, tl_log_level level, tl_log_fn fn, tl_drop_fn drop,
@@ -734,6 +739,15 @@ TL_API const char* tl_artifact_code_format(const tl_artifact* artifact);
  *  whom to ask whether to stop. Versions compiled so far are loaded by tl_kernel_prepare. */
 TL_API tl_status tl_artifact_fallback(const tl_context* context, const tl_artifact* artifact,
                                       tl_artifact** out_fallback, tl_error** out_error);
+
+/** What the plan loses, by the cost model, beside one without the fault that a warning tells: products that
+ *  the fastest instructions do not do, loads that nothing hides, scattered or conflicting accesses, repeated
+ *  work, spilled registers. How many warnings, and number `index`, the costliest first; its strings belong to
+ *  the artifact. `out_factor` (may be NULL): the kernel's time to that without it, 1.25 or more. They are
+ *  found on the first call, for the sizes of option "sizes"; 0 where no memory is left for them. */
+TL_API size_t tl_artifact_warning_count(const tl_artifact* artifact);
+TL_API tl_status tl_artifact_warning(const tl_artifact* artifact, size_t index, tl_diagnostic* out_diagnostic,
+                                     double* out_factor);
 
 /** Compiler stages that ran: how many, and name and milliseconds of number `index`. */
 TL_API size_t tl_artifact_stage_count(const tl_artifact* artifact);

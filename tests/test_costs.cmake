@@ -33,6 +33,7 @@ set(TILEGEN_TEST_SECONDS
   differential.mutation 6
   unit.ir 6
   unit.layout 6
+  python.model_order 7
   cuda.fallback 5
   python.versions 5
   unit.arith 5

@@ -1,10 +1,13 @@
 // Compiling, and what an artifact shows.
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 
 #include "capi/context_log.h"
 #include "capi/guard.h"
-#include "driver/compile.h"
+#include "cost/report.h"
+#include "driver/artifact_cost.h"
 #include "driver/fallback_version.h"
 #include "ir/text.h"
 #include "plan/schedule.h"
@@ -44,7 +47,39 @@ Checked convert_simulation(const OptionValues& values, sim::SimOptions& out) {
   return Unit{};
 }
 
-Expected<driver::CompileOptions> convert(const tl_context& context, const OptionValues& values,
+// "m=4096,n=512"
+Expected<cost::Sizes> convert_sizes(std::string_view text, const ir::Program& program) {
+  cost::Sizes sizes;
+  while (!text.empty()) {
+    const std::string_view item = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), item.size() + 1));
+    const size_t equals = std::min(item.find('='), item.size());
+    const std::string name(item.substr(0, equals));
+    const std::string_view digits = item.substr(std::min(item.size(), equals + 1));
+    int64_t value = 0;
+    const auto [end, wrong] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (digits.empty() || wrong != std::errc() || end != digits.data() + digits.size() || value < 0)
+      return Error(DiagCode::unknown_option, "",
+                   "the option 'sizes' has '" + std::string(item) + "', expected a name, '=' and a size",
+                   "give sizes as m=4096,n=512");
+    std::string known;
+    bool is_dim = false;
+    for (const ir::Var& v : program.vars) {
+      if (v.kind != ir::VarKind::dim) continue;
+      is_dim = is_dim || v.name == name;
+      known += (known.empty() ? "" : ", ") + v.name;
+    }
+    if (!is_dim)
+      return Error(DiagCode::unknown_option, "",
+                   "the option 'sizes' names '" + name + "', which is no dim of the program",
+                   known.empty() ? "the program has no dims" : "its dims are " + known);
+    sizes[name] = value;
+  }
+  return sizes;
+}
+
+Expected<driver::CompileOptions> convert(const tl_context& context, const ir::Program& program,
+                                         const OptionValues& values,
                                          const std::shared_ptr<CallbackGate>& gate) {
   driver::CompileOptions o;
   o.conversions = values.conversions;
@@ -56,6 +91,9 @@ Expected<driver::CompileOptions> convert(const tl_context& context, const Option
   if (context.timeout_ms > 0 && (o.fallback_ms <= 0 || context.timeout_ms < o.fallback_ms))
     o.fallback_ms = context.timeout_ms;
   if (Checked ok = convert_simulation(values, o.simulation); !ok) return ok.error();
+  auto sizes = convert_sizes(values.sizes, program);
+  if (!sizes) return sizes.error();
+  o.sizes = std::move(*sizes);
   if (!values.schedule_json.empty()) {
     auto schedule = plan::schedule_from_json(values.schedule_json, context.limits);
     if (!schedule) return schedule.error();
@@ -146,8 +184,21 @@ std::string section_text(const driver::Artifact& a, tl_section section) {
       return a.target.code == target::CodeFormat::ptx ? a.code : "";
     case TL_SECTION_CODE:
       return a.code;
+    case TL_SECTION_COST:
+      return a.target.has_block_threads()
+                 ? cost::estimate_to_text(driver::estimate(a), *a.program, a.target, a.sizes)
+                 : "";
+    case TL_SECTION_COST_JSON:
+      return a.target.has_block_threads()
+                 ? cost::estimate_to_json(driver::estimate(a), *a.program, a.target, a.sizes)
+                 : "";
   }
   return {};
+}
+
+const std::vector<cost::Cliff>& warnings_of(const tl_artifact& a) {
+  a.warned.run([&] { a.warnings = driver::cliffs(*a.artifact); });
+  return a.warnings;
 }
 
 void hand_out(std::shared_ptr<const driver::Artifact> compiled, tl_artifact** out) {
@@ -170,7 +221,7 @@ tl_status tl_compile(const tl_context* context, const tl_program* program, const
     const OptionValues values = options ? options->values : OptionValues();
     const CallLimits call(context, values.timeout_ms);
     const auto gate = std::make_shared<CallbackGate>();
-    auto converted = convert(*context, values, gate);
+    auto converted = convert(*context, *program->program, values, gate);
     if (!converted) return converted.error();
     const std::shared_ptr<Log> log = converted->log;
     Compiled compiled = call.get()
@@ -224,6 +275,24 @@ tl_status tl_artifact_section(const tl_artifact* artifact, tl_section section, c
     *out_data = artifact->text[section].c_str();
     *out_size = artifact->text[section].size();
     return Unit{};
+  });
+}
+
+size_t tl_artifact_warning_count(const tl_artifact* artifact) {
+  return shielded<size_t>(0, [&]() -> size_t { return artifact ? warnings_of(*artifact).size() : 0; });
+}
+
+tl_status tl_artifact_warning(const tl_artifact* artifact, size_t index, tl_diagnostic* out_diagnostic,
+                              double* out_factor) {
+  return guard("tl_artifact_warning", nullptr, [&]() -> Checked {
+    if (out_factor) *out_factor = 0;
+    if (!artifact || !out_diagnostic) return null_argument("an argument");
+    const std::vector<cost::Cliff>& all = warnings_of(*artifact);
+    if (index >= all.size())
+      return Error(DiagCode::bad_enum, "", "there is no warning " + std::to_string(index),
+                   "count them with tl_artifact_warning_count");
+    if (out_factor) *out_factor = all[index].factor;
+    return fill_struct(out_diagnostic, diagnostic_value(all[index].diagnostic));
   });
 }
 

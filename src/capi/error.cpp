@@ -96,6 +96,22 @@ tl_status publish_defect(const char* call, const char* what, tl_error** out_erro
   }
 }
 
+tl_diagnostic diagnostic_value(const Diagnostic& d) {
+  tl_diagnostic value{};
+  value.severity = severity_value(d.severity);
+  value.status = static_cast<tl_status>(diag_status(d.code));
+  value.consequence = d.consequence ? 1 : 0;
+  value.line = d.location.line;
+  value.column = d.location.column;
+  value.code = diag_name(d.code);
+  value.message = d.message.c_str();
+  value.hint = d.hint.c_str();
+  value.op = d.op.c_str();
+  value.stage = d.stage.c_str();
+  value.file = d.location.file.c_str();
+  return value;
+}
+
 Error null_argument(std::string_view what) {
   return Error(DiagCode::null_argument, "", std::string(what) + " is NULL", "pass a valid pointer");
 }
@@ -127,20 +143,7 @@ tl_status tl_error_diagnostic(const tl_error* error, size_t index, tl_diagnostic
     if (index >= error->error.diagnostics.size())
       return Error(DiagCode::bad_enum, "", "there is no diagnostic " + std::to_string(index),
                    "count them with tl_error_count");
-    const Diagnostic& d = error->error.diagnostics[index];
-    tl_diagnostic value{};
-    value.severity = severity_value(d.severity);
-    value.status = static_cast<tl_status>(diag_status(d.code));
-    value.consequence = d.consequence ? 1 : 0;
-    value.line = d.location.line;
-    value.column = d.location.column;
-    value.code = diag_name(d.code);
-    value.message = d.message.c_str();
-    value.hint = d.hint.c_str();
-    value.op = d.op.c_str();
-    value.stage = d.stage.c_str();
-    value.file = d.location.file.c_str();
-    return fill_struct(out_diagnostic, value);
+    return fill_struct(out_diagnostic, diagnostic_value(error->error.diagnostics[index]));
   });
 }
 

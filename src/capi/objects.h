@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "builder/builder.h"
+#include "cost/cliffs.h"
 #include "driver/compile.h"
 #include "ir/program.h"
 #include "runtime/executable.h"
@@ -74,6 +75,7 @@ struct OptionValues {
   bool keep_assembly = false;
   bool plan_only = false;
   bool verify = false;
+  std::string sizes;
   std::string simulator_order = "round_robin";
   std::string simulator_async = "latest";
   int64_t simulator_seed = 1;
@@ -137,10 +139,12 @@ struct tl_program : tilegen::capi::RefCounted {
 };
 
 struct tl_artifact : tilegen::capi::RefCounted {
-  static constexpr int kSections = TL_SECTION_CODE + 1;
+  static constexpr int kSections = TL_SECTION_COST_JSON + 1;
   std::shared_ptr<const tilegen::driver::Artifact> artifact;
   mutable tilegen::Once made[kSections];
   mutable std::string text[kSections];
+  mutable tilegen::Once warned;
+  mutable std::vector<tilegen::cost::Cliff> warnings;
 };
 
 struct tl_kernel : tilegen::capi::RefCounted {

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "codegen/backend.h"
+#include "driver/artifact_cost.h"
 #include "driver/fallback_version.h"
 #include "driver/settle_plan.h"
 #include "driver/stages.h"
@@ -127,6 +128,10 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   auto versions = make_versions(canonical ? *canonical : *program, target, options, stages);
   if (!versions) return versions.error();
   artifact->schedule = std::move(versions->schedule);
+  artifact->sizes = options.sizes;
+  if (options.log && options.log->wants(LogLevel::warning) && !options.fallback)
+    for (const cost::Cliff& c : cliffs(*artifact))
+      options.log->say(LogLevel::warning, "cost", [&] { return c.diagnostic.to_text(); });
   if (options.plan_only || target.simulated) report_details(*artifact, options.log);
   if (options.plan_only) return std::shared_ptr<const Artifact>(artifact);
   artifact->kernels = std::move(versions->kernels);

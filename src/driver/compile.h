@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codegen/host_code.h"
+#include "cost/sizes.h"
 #include "ir/program.h"
 #include "plan/schedule.h"
 #include "schedule/plan_program.h"
@@ -60,6 +61,7 @@ struct Artifact {
       fallback;  // where a version has guards; not where all are in `kernels`
   std::string llvm_ir, llvm_ir_optimised, assembly;  // kept on request
   sim::SimOptions simulation;                        // of simulated targets: how launches run
+  cost::Sizes sizes;                                 // that estimates take
   std::vector<StageTime> times;
 };
 
@@ -81,6 +83,7 @@ struct CompileOptions {
   // GPU targets: the first to try, of what no schedule is given for
   schedule::PlanForm form = schedule::PlanForm::full;
   sim::SimOptions simulation;
+  cost::Sizes sizes;  // of dims, for estimates; nominal ones for others
   // Judges a kernel's code as the verifiers do: what is wrong with it. For tests of what follows a rejection.
   std::function<std::vector<std::string>(const thread::ThreadProgram&)> check;
   // Called for each plan of a kernel that planning, lowering or a check rejects, whether another takes its

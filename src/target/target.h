@@ -130,6 +130,14 @@ struct Target : thread::Machine {
   // conversions between integers and floats; bytes of shared memory that it reads in a cycle. For the cost
   // model.
   double plain_lanes = 0, special_lanes = 0, convert_lanes = 0, shared_bytes_per_cycle = 0;
+  // Of a multiprocessor: instructions it issues in a cycle. For the cost model, as the rest of these.
+  double schedulers = 1;
+  // Under load; bytes of device memory in a cycle, of the whole device; bytes of the second cache that a
+  // multiprocessor gets in one when all want some.
+  double clock_mhz = 0, memory_bytes_per_cycle = 0, l2_bytes_per_cycle = 0;
+  // Cycles until a load of device memory, or of shared memory, is there; until threads of a block have met;
+  // that a launch takes beyond its blocks.
+  double memory_latency = 0, shared_latency = 0, meeting_latency = 0, launch_cycles = 0;
 
   // Data movement and launches.
   std::vector<int> async_copy_bytes;  // global -> shared without registers: what one may move; empty: none

@@ -36,6 +36,7 @@ TEST(Misuse, NullIsAcceptedByEveryReleaseAndAccessor) {
   EXPECT_STREQ(tl_program_hash(nullptr), "");
   EXPECT_EQ(tl_program_param_count(nullptr), 0u);
   EXPECT_EQ(tl_artifact_stage_count(nullptr), 0u);
+  EXPECT_EQ(tl_artifact_warning_count(nullptr), 0u);
 }
 
 TEST(Misuse, NullArgumentsAreReported) {
@@ -75,6 +76,7 @@ TEST(Misuse, NullArgumentsAreReported) {
   expect_null(tl_compile(context.get(), nullptr, nullptr, nullptr, &artifact, nullptr));
   expect_null(tl_artifact_section(nullptr, TL_SECTION_TILE_IR, &text, &size, nullptr));
   expect_null(tl_artifact_stage(nullptr, 0, &text, &ms));
+  expect_null(tl_artifact_warning(nullptr, 0, nullptr, nullptr));
   expect_null(tl_kernel_load(context.get(), nullptr, 0, &kernel, nullptr));
   expect_null(tl_kernel_launch(nullptr, nullptr, nullptr, 0, nullptr));
   expect_null(tl_kernel_launch_dlpack(nullptr, nullptr, nullptr, 0, nullptr));

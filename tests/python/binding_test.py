@@ -2,6 +2,7 @@
 import array
 import ctypes
 import unittest
+import warnings
 
 import tilegen as tg
 from tilegen import boolean, f32, i32, i64
@@ -24,6 +25,22 @@ def scale_program():
             b.store(tile, i, b.max(tile(i), 0.0) * factor)
         b.copy(tile, y[block * 256 : 256])
     return b.finish()
+
+
+# More threads than the row's elements divide between: partial results meet in shared memory.
+ROWS = """tl 1 program p
+dim m
+tensor X: f16[m, 2048] readonly
+tensor Y: f16[m, 2048]
+kernel k grid (b: m) threads 768 {
+  alloc x: fragment f32[1, 2048]
+  alloc s: fragment f32[1]
+  copy X[b :+ 1, 0 :+ 2048] -> x
+  reduce x -> s {kind=sum, axis=1}
+  parallel i, j in 1, 2048 { x[i, j] = x[i, j] * s[i] }
+  copy x -> Y[b :+ 1, 0 :+ 2048]
+}
+"""
 
 
 def floats(values):
@@ -249,6 +266,24 @@ class Launching(unittest.TestCase):
             program.compile("host", no_such_option=1)
         with self.assertRaises(tg.Error):
             program.compile("no_such_target")
+
+    def test_estimates_and_warnings(self):
+        program = tg.Program.parse(ROWS)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            artifact = program.compile("sm_90a", plan_only=True, sizes="m=512")
+        self.assertEqual([w.category for w in caught], [tg.PerformanceWarning])
+        self.assertIn("k/reduce#0", str(caught[0].message))
+        self.assertEqual([w.code for w in artifact.warnings], ["wide_reduction"])
+        self.assertEqual(artifact.cost["sizes"], {"m": 512})
+        self.assertGreater(artifact.cost["us"], 0)
+        self.assertIn("k/reduce#0", artifact.section("cost"))
+        larger = program.compile("sm_90a", plan_only=True, sizes="m=51200")
+        self.assertGreater(larger.cost["us"], 10 * artifact.cost["us"])
+        self.assertIsNone(program.compile("host", plan_only=True).cost)
+        for sizes, said in (("q=3", "its dims are m"), ("m", "expected a name"), ("m=-1", "expected a name"), ("m=x", "m=x")):
+            with self.assertRaisesRegex(tg.Error, said):
+                program.compile("sm_90a", plan_only=True, sizes=sizes)
 
     def test_byte_floats_are_torchs(self):
         class Device:

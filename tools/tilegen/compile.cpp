@@ -2,6 +2,7 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "cost_chart.h"
 #include "files.h"
 #include "library.h"
 #include "result_forms.h"
@@ -9,7 +10,7 @@
 namespace tool {
 
 int compile_command(int argc, char** argv) {
-  const CommandLine line(argc, argv, {}, {"target", "schedule", "schedule-out", "emit", "o"});
+  const CommandLine line(argc, argv, {}, {"target", "schedule", "sizes", "schedule-out", "emit", "o"});
   if (line.has("emit") && !line.has("o")) fail_usage("--emit needs -o (`tilegen show` prints)");
   const Context context = make_context();
   const Program program = read_program(context, line.file());
@@ -35,6 +36,7 @@ int compile_command(int argc, char** argv) {
     total += ms;
   }
   std::fprintf(report, "%10.2f ms  in all\n", total);
+  print_warnings(artifact, report);
   return 0;
 }
 

@@ -40,9 +40,11 @@ constexpr char kHelp[] =
   tilegen show FILE [options]         print a form of the result
       --target T  --schedule S.json   as above
       --what WHAT                     text schedule schedule-json layouts pictures thread llvm llvm-opt asm
-                                      code (what a device loads) ptx (NVIDIA targets)
+                                      code (what a device loads) ptx (NVIDIA targets) cost (the cost model's
+                                      estimate, and warnings of what the plan loses) cost-json
+      --sizes m=4096,n=512            of dims, that the estimate takes; a nominal size for others
       --fallback N                    of the N-th fallback version, for arguments that those in front refuse
-      --svg DIR                       with layouts or pictures: an SVG of each layout too
+      --svg DIR                       with layouts or pictures: an SVG of each layout too; with cost: of each kernel
   tilegen help | version
 
 Ends with 0 when all is right, 1 when the library refuses the work or results are wrong, 2 when the command

@@ -18,6 +18,8 @@ constexpr ResultForm kForms[] = {
     {"asm", TL_SECTION_ASSEMBLY, "keep_assembly"},
     {"ptx", TL_SECTION_PTX, nullptr},
     {"code", TL_SECTION_CODE, nullptr},
+    {"cost", TL_SECTION_COST, nullptr},
+    {"cost-json", TL_SECTION_COST_JSON, nullptr},
 };
 
 }  // namespace
@@ -48,6 +50,8 @@ Artifact compile_file(const Context& context, const Program& program, const Comm
     require(tl_options_set_bool(options.get(), form->option, 1, &error), error, "setting an option");
   if (plan_only && has_option("plan_only"))
     require(tl_options_set_bool(options.get(), "plan_only", 1, &error), error, "setting an option");
+  if (const auto sizes = line.get("sizes"))
+    require(tl_options_set_str(options.get(), "sizes", sizes->c_str(), &error), error, "giving the sizes");
   if (const auto schedule = line.get("schedule"))
     require(
         tl_options_set_str(options.get(), "schedule_json", read_schedule(context, *schedule).c_str(), &error),

@@ -3,6 +3,7 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "cost_chart.h"
 #include "files.h"
 #include "layout_listing.h"
 #include "library.h"
@@ -11,12 +12,13 @@
 namespace tool {
 
 int show_command(int argc, char** argv) {
-  const CommandLine line(argc, argv, {}, {"target", "schedule", "what", "svg", "fallback"});
+  const CommandLine line(argc, argv, {}, {"target", "schedule", "sizes", "what", "svg", "fallback"});
   const ResultForm& form = result_form(line.get_or("what", "schedule"));
   const bool pictures = std::string("pictures") == form.name,
              layouts = pictures || std::string("layouts") == form.name;
   const std::optional<std::string> folder = line.get("svg");
-  if (folder && !layouts) fail_usage("--svg goes with --what layouts or --what pictures");
+  const bool cost = form.section == TL_SECTION_COST;
+  if (folder && !layouts && !cost) fail_usage("--svg goes with --what layouts, pictures or cost");
   const Context context = make_context();
   const Program program = read_program(context, line.file());
   if (form.section == TL_SECTION_TILE_IR) {  // needs no target
@@ -25,7 +27,9 @@ int show_command(int argc, char** argv) {
   }
   const int64_t fallback = line.integer_or("fallback", 0, 0, std::numeric_limits<int>::max());
   const bool planned =
-      fallback == 0 && (form.section == TL_SECTION_SCHEDULE_TEXT || form.section == TL_SECTION_SCHEDULE_JSON);
+      fallback == 0 &&
+      (form.section == TL_SECTION_SCHEDULE_TEXT || form.section == TL_SECTION_SCHEDULE_JSON ||
+       form.section == TL_SECTION_COST || form.section == TL_SECTION_COST_JSON);
   Artifact artifact = compile_file(context, program, line, &form, planned);
   for (int64_t i = 0; i < fallback; ++i) {
     artifact = fallback_of(context, artifact);
@@ -34,7 +38,12 @@ int show_command(int argc, char** argv) {
   const std::string text = section(artifact, form.section);
   if (text.empty()) fail(std::string("for this target there is no form '") + form.name + "'");
   write_file("-", layouts ? list_layouts(text, pictures) : text);
-  if (folder) std::printf("%d pictures in %s\n", write_pictures(text, *folder), folder->c_str());
+  if (cost) print_warnings(artifact, stdout);
+  if (folder)
+    std::printf("%d pictures in %s\n",
+                cost ? write_cost_charts(section(artifact, TL_SECTION_COST_JSON), *folder)
+                     : write_pictures(text, *folder),
+                folder->c_str());
   return 0;
 }
 

@@ -141,6 +141,8 @@ TL_SECTION_LLVM_IR_OPTIMISED = 6
 TL_SECTION_ASSEMBLY = 7
 TL_SECTION_PTX = 8
 TL_SECTION_CODE = 9
+TL_SECTION_COST = 10
+TL_SECTION_COST_JSON = 11
 
 TL_PARAM_DIM = 1
 TL_PARAM_SCALAR = 2
@@ -375,6 +377,8 @@ FUNCTIONS = {
     "tl_artifact_section": (c_int32, (c_void_p, c_uint32, POINTER(c_char_p), POINTER(c_size_t), POINTER(c_void_p),)),
     "tl_artifact_code_format": (c_char_p, (c_void_p,)),
     "tl_artifact_fallback": (c_int32, (c_void_p, c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_artifact_warning_count": (c_size_t, (c_void_p,)),
+    "tl_artifact_warning": (c_int32, (c_void_p, c_size_t, POINTER(tl_diagnostic), POINTER(c_double),)),
     "tl_artifact_stage_count": (c_size_t, (c_void_p,)),
     "tl_artifact_stage": (c_int32, (c_void_p, c_size_t, POINTER(c_char_p), POINTER(c_double),)),
     "tl_device_count": (c_size_t, ()),

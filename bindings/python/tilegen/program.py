@@ -1,9 +1,10 @@
 """Programs, targets, compiled artifacts and kernels ready to launch."""
 import ctypes
 import json
+import warnings
 
 from . import _header as h
-from ._library import call, error_from, lib, take_blob
+from ._library import Diagnostic, call, error_from, lib, take_blob
 from .tensors import Described, describe
 from .types import dtype_of
 
@@ -144,7 +145,14 @@ class Program(_Handle):
             call("tl_compile", self.context.handle, self.handle, target.handle, raw, ctypes.byref(artifact))
         finally:
             lib.tl_options_destroy(raw)
-        return Artifact(artifact, self, target)
+        made = Artifact(artifact, self, target)
+        for d in made.warnings:
+            warnings.warn(f"{d.op}: {d.message} ({d.hint}) [{d.code}]", PerformanceWarning, stacklevel=2)
+        return made
+
+
+class PerformanceWarning(UserWarning):
+    """A plan loses time, by the cost model, that another program would not."""
 
 
 class Artifact(_Handle):
@@ -177,6 +185,22 @@ class Artifact(_Handle):
     @property
     def schedule(self):
         return json.loads(self.section("schedule_json"))
+
+    @property
+    def cost(self):
+        """The cost model's estimate, times in microseconds; None for targets without threads. Sizes by the option `sizes`."""
+        text = self.section("cost_json")
+        return json.loads(text) if text else None
+
+    @property
+    def warnings(self):
+        """What the plan loses, the costliest first: Diagnostics with the operation, the factor and a way out."""
+        out = []
+        for i in range(lib.tl_artifact_warning_count(self.handle)):
+            d = h.tl_diagnostic(struct_size=ctypes.sizeof(h.tl_diagnostic))
+            lib.tl_artifact_warning(self.handle, i, ctypes.byref(d), None)
+            out.append(Diagnostic(d))
+        return out
 
     def stages(self):
         """{stage: milliseconds} of the compilation."""

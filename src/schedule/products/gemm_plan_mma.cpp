@@ -5,6 +5,7 @@
 #include <set>
 
 #include "analysis/warp_partition.h"
+#include "cost/product_work.h"
 #include "ir/op_kinds.h"
 #include "schedule/products/gemm_plan.h"
 #include "schedule/products/gemm_shared_layout.h"
@@ -29,7 +30,6 @@ using layout::kThread;
 using layout::Layout;
 using target::is_multiply_add;
 using target::MmaAtom;
-using target::operand_matrices;
 using target::Target;
 
 namespace {
@@ -87,33 +87,10 @@ struct Cost {
   bool operator<(const Cost& o) const { return cycles < o.cycles; }
 };
 
-// Where an operand is read from.
-struct Source {
-  bool shared = true;
-  bool along_k = true;  // elements along k lie beside each other
-};
-
-// Wavefronts of shared memory that a warp takes for one k step of an operand's atom.
-int64_t load_wavefronts(const MmaAtom& atom, int side, const Source& from) {
-  const Fragment& f = side == 0 ? atom.a_layout : atom.b_layout;
-  const int64_t bytes = ir::dtype_bytes(side == 0 ? atom.a : atom.b);
-  if (!is_multiply_add(atom) && bytes == 1 && !from.along_k) return f.registers();  // byte by byte
-  const auto matrices = operand_matrices(atom, side);
-  if (!matrices.empty()) return static_cast<int64_t>(matrices.size());
-  return std::max<int64_t>(1, ceil_div(f.registers() * bytes, int64_t{4}));
-}
-
-Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, const Source& from_a,
-             const Source& from_b, const Target& t) {
-  const bool a_shared = from_a.shared, b_shared = from_b.shared;
-  constexpr double kSchedulers = 4;        // of a multiprocessor
+Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, const cost::OperandSource (&from)[2],
+             const Target& t) {
   constexpr int64_t kOtherRegisters = 40;  // addresses, predicates, loop counters
   const WarpTile w = warp_tile(s, atom, g);
-  const double warps = static_cast<double>(g.m * g.n * g.copies);
-  const double issue = warps * static_cast<double>(w.m * w.n * w.k * atom.cycles) / kSchedulers;
-  const double loads = static_cast<double>((a_shared ? w.m * load_wavefronts(atom, 0, from_a) : 0) +
-                                           (b_shared ? w.n * load_wavefronts(atom, 1, from_b) : 0)) *
-                       static_cast<double>(w.k) * warps;
   auto words = [](const Fragment& f, ir::DType type) {
     return ceil_div(f.registers() * ir::dtype_bytes(type), int64_t{4});
   };
@@ -121,10 +98,9 @@ Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, const S
   cost.own_registers = s.promote && !is_multiply_add(atom) ? w.m * w.n * words(atom.c_layout, atom.c) : 0;
   const int64_t accumulators = w.m * w.n * words(atom.c_layout, atom.c) + cost.own_registers;
   const int64_t a = w.m * words(atom.a_layout, atom.a), b = w.n * words(atom.b_layout, atom.b);
-  cost.registers =
-      accumulators + (a_shared ? 2 * a : a * w.k) + (b_shared ? 2 * b : b * w.k) + kOtherRegisters;
-  // Loads run beside the instructions but share issue slots with them.
-  cost.cycles = std::max(issue, loads) + 0.25 * std::min(issue, loads);
+  cost.registers = accumulators + (from[0].shared ? 2 * a : a * w.k) + (from[1].shared ? 2 * b : b * w.k) +
+                   kOtherRegisters;
+  cost.cycles = cost::cycles_of(cost::warp_product(s, atom, g, from, t));
   if (cost.registers > t.registers_per_thread)
     cost.cycles *= 4 * static_cast<double>(cost.registers) / static_cast<double>(t.registers_per_thread);
   return cost;
@@ -246,10 +222,10 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
   const auto source = [&](int side) {
     const ir::Region& r = op.operands[static_cast<size_t>(side)];
     const bool transpose = op.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
-    return Source{p.buffer(r.buffer).scope == ir::MemScope::shared,
-                  k_is_contiguous(matrix_dims(p, r, transpose), side)};
+    return cost::OperandSource{p.buffer(r.buffer).scope == ir::MemScope::shared,
+                               k_is_contiguous(matrix_dims(p, r, transpose), side)};
   };
-  const Source from_a = source(0), from_b = source(1);
+  const cost::OperandSource from[2] = {source(0), source(1)};
   struct Choice {
     const MmaAtom* atom = nullptr;
     WarpGrid grid;
@@ -259,7 +235,7 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
   bool any = false;
   std::string considered;
   auto consider = [&](const MmaAtom& atom, const WarpGrid& g) {
-    const Cost cost = cost_of(s, atom, g, from_a, from_b, t);
+    const Cost cost = cost_of(s, atom, g, from, t);
     if (!best.atom || cost < best.cost) best = {&atom, g, cost};
   };
   const bool in_parts = std::any_of(op.operands.begin(), op.operands.end(), [&](const ir::Region& r) {

@@ -5,6 +5,7 @@
 
 #include "analysis/warp_partition.h"
 #include "analysis/warpgroup_operand.h"
+#include "cost/product_work.h"
 #include "ir/op_kinds.h"
 #include "schedule/products/gemm_plan.h"
 #include "support/checked.h"
@@ -102,34 +103,17 @@ struct Cost {
   int64_t own_registers = 0;  // of them
 };
 
-// Every instruction fetches its operands for itself.
 Cost cost_of(const View& v, const Split& x, const Target& t) {
   const GemmShape& s = v.s;
-  const bool a_shared = v.a_shared;
   const int64_t reps = s.m / (x.atom->m * x.m), columns = s.n / x.n, k_steps = s.k / x.atom->k;
-  const double instructions = static_cast<double>(x.m * x.n * reps * (columns / x.width));
-  const int64_t a_bytes = x.atom->m * x.atom->k * ir::dtype_bytes(s.a),
-                b_bytes = x.width * x.atom->k * ir::dtype_bytes(s.b);
-  const double tensor = instructions * x.width / 8 * x.atom->cycles_per_8;
-  double loads =
-      instructions * static_cast<double>((a_shared ? a_bytes : 0) + b_bytes) / t.shared_bytes_per_cycle;
-  // Turned: of the 8 rows that are read and written at once two lie in the same banks, but for reads of
-  //   words.
-  for (int side = 0; side < 2; ++side) {
-    const int64_t bytes = ir::dtype_bytes(side == 0 ? s.a : s.b), passes = bytes == 1 ? 4 : 3;
-    if (v.copied[side])
-      loads += static_cast<double>((side == 0 ? s.m : s.n) * bytes * x.atom->k * passes) /
-               t.shared_bytes_per_cycle;
-  }
+  const int64_t a_bytes = x.atom->m * x.atom->k * ir::dtype_bytes(s.a);
   Cost c;
-  c.cycles = (std::max(tensor, loads) + 0.25 * std::min(tensor, loads)) * static_cast<double>(k_steps);
-  if (s.promote) {  // one instruction's sums, and additions by plain lanes
-    c.own_registers = x.width / 2;
-    c.cycles += static_cast<double>(s.m * s.n * ceil_div(s.k, ir::gemm_attr::kPromoted)) / t.plain_lanes;
-  }
+  c.cycles = cost::cycles_of(
+      cost::warpgroup_product(s, {x.atom, x.m, x.n, x.width, v.a_shared, {v.copied[0], v.copied[1]}}, t));
+  if (s.promote) c.own_registers = x.width / 2;  // one instruction's sums
   if (v.copied[0] || v.copied[1]) c.own_registers += kTurnedRegisters;
   c.registers = reps * columns * ir::dtype_bytes(s.c) / 8 + c.own_registers + kOtherRegisters +
-                (a_shared ? 0 : reps * k_steps * a_bytes / (4 * t.warpgroup));
+                (v.a_shared ? 0 : reps * k_steps * a_bytes / (4 * t.warpgroup));
   return c;
 }
 

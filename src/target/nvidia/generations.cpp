@@ -18,6 +18,10 @@ struct Generation {
   int64_t shared_kib = 0;       // of a block
   int multiprocessors = 0;      // of the usual part
   int64_t threads_per_multiprocessor = 0, l2_mib = 0;
+  // Clock under load and bandwidth of device memory of the usual part, by its data sheet (sm_90 and sm_90a:
+  // measured reading on an H200). Of the second cache: NVIDIA A100 white paper (5120 bytes a cycle), for the
+  // others taken to be the same of a multiprocessor; Hopper: fitted to bench/results/configurations.json.
+  double clock_mhz = 0, memory_gb_per_s = 0, l2_bytes_per_cycle = 47;
   double plain_lanes = 128;
   bool f64_waits_around_loops = true;  // MmaAtom::waits_around_loops, of f64
   bool fp8_mma = false, store_matrix = false, dependent_launch = false;
@@ -36,6 +40,8 @@ constexpr Generation kGenerations[] = {
      .multiprocessors = 108,
      .threads_per_multiprocessor = 2048,
      .l2_mib = 40,
+     .clock_mhz = 1410,
+     .memory_gb_per_s = 1555,
      .plain_lanes = 64},
     {.name = "sm_86",
      .capability = 86,
@@ -43,14 +49,18 @@ constexpr Generation kGenerations[] = {
      .shared_kib = 99,
      .multiprocessors = 84,
      .threads_per_multiprocessor = 1536,
-     .l2_mib = 6},
+     .l2_mib = 6,
+     .clock_mhz = 1695,
+     .memory_gb_per_s = 936},
     {.name = "sm_87",
      .capability = 87,
      .ptx = 74,
      .shared_kib = 163,
      .multiprocessors = 16,
      .threads_per_multiprocessor = 1536,
-     .l2_mib = 4},
+     .l2_mib = 4,
+     .clock_mhz = 1300,
+     .memory_gb_per_s = 204},
     {.name = "sm_89",
      .capability = 89,
      .ptx = 78,
@@ -59,6 +69,8 @@ constexpr Generation kGenerations[] = {
      .multiprocessors = 128,
      .threads_per_multiprocessor = 1536,
      .l2_mib = 72,
+     .clock_mhz = 2520,
+     .memory_gb_per_s = 1008,
      .fp8_mma = true},
     {.name = "sm_90",
      .capability = 90,
@@ -68,6 +80,9 @@ constexpr Generation kGenerations[] = {
      .multiprocessors = 132,
      .threads_per_multiprocessor = 2048,
      .l2_mib = 50,
+     .clock_mhz = 1755,
+     .memory_gb_per_s = 4600,
+     .l2_bytes_per_cycle = 100,
      .f64_waits_around_loops = false,  // ptxas 13.0
      .fp8_mma = true,
      .store_matrix = true,
@@ -81,6 +96,9 @@ constexpr Generation kGenerations[] = {
      .multiprocessors = 132,
      .threads_per_multiprocessor = 2048,
      .l2_mib = 50,
+     .clock_mhz = 1755,
+     .memory_gb_per_s = 4600,
+     .l2_bytes_per_cycle = 100,
      .f64_waits_around_loops = false,  // ptxas 13.0
      .fp8_mma = true,
      .store_matrix = true,
@@ -111,6 +129,9 @@ Target common() {
   // CUDA C++ Programming Guide, "Arithmetic Instructions": results in a cycle.
   t.special_lanes = 16, t.convert_lanes = 64;
   t.shared_bytes_per_cycle = 128;
+  t.schedulers = 4;
+  // Fitted to bench/results/configurations.json (H200).
+  t.memory_latency = 810, t.shared_latency = 30, t.meeting_latency = 40, t.launch_cycles = 3200;
   // PTX ISA: "barrier", "setmaxnreg", "cp.async", "ld", "mbarrier".
   t.warpgroup = kWarpgroup;
   t.named_barriers = 16;
@@ -134,6 +155,9 @@ Target make(const Generation& g) {
   t.threads_per_multiprocessor = g.threads_per_multiprocessor;
   t.l2_bytes = g.l2_mib << 20;
   t.plain_lanes = g.plain_lanes;
+  t.clock_mhz = g.clock_mhz;
+  t.memory_bytes_per_cycle = g.memory_gb_per_s * 1e3 / g.clock_mhz;
+  t.l2_bytes_per_cycle = g.l2_bytes_per_cycle;
   t.mma = warp_atoms(g.fp8_mma);
   for (MmaAtom& atom : t.mma)
     if (atom.c == ir::DType::f64 && !is_multiply_add(atom))

@@ -21,7 +21,8 @@ TEST(Diagnostics, EveryRowIsComplete) {
     const auto code = static_cast<DiagCode>(i);
     EXPECT_TRUE(names.insert(diag_name(code)).second) << diag_name(code);
     EXPECT_GT(std::string_view(diag_summary(code)).size(), 5u) << diag_name(code);
-    EXPECT_NE(diag_status(code), StatusCode::ok) << diag_name(code);
+    EXPECT_EQ(diag_status(code) == StatusCode::ok, code >= DiagCode::slow_product)
+        << "a warning alone is no failure: " << diag_name(code);
     EXPECT_STRNE(status_name(diag_status(code)), "unknown") << diag_name(code);
   }
   EXPECT_STREQ(diag_name(DiagCode::shape_mismatch), "shape_mismatch");

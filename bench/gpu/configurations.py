@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+"""Many configurations of plain programs, over shapes of several families: the times that the cost model's order of
+configurations is judged by (model_order.py).
+
+Graphs of launches over input sets that rotate past the L2, shuffled order, medians; every result is checked.
+  configurations.py [--json FILE] [--only REGEX] [--rounds 3] [--each 64]
+Other processes load the code first, so that the driver's cache has it."""
+import argparse
+import concurrent.futures
+import itertools
+import json
+import math
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+
+HALF_BYTES = 2
+
+GEMM = """tl 1 program gemm
+dim m
+dim n
+dim k
+tensor A: {type}[m, k] readonly
+tensor B: {type}[n, k] readonly
+tensor C: {out}[m, n]
+kernel gemm grid (by: (m + {tm1}) // {tm}, bx: (n + {tn1}) // {tn}) threads {threads} {{
+  alloc As: shared {type}[{tm}, {tk}]
+  alloc Bs: shared {type}[{tn}, {tk}]
+  alloc acc: fragment f32[{tm}, {tn}]
+  fill acc, 0.0f32
+  pipelined ko in 0 .. (k + {tk1}) // {tk} stages {stages} {{
+    copy A[by * {tm} :+ {tm}, ko * {tk} :+ {tk}] -> As
+    copy B[bx * {tn} :+ {tn}, ko * {tk} :+ {tk}] -> Bs
+    gemm As, Bs -> acc {{transpose_b}}
+  }}
+  copy acc -> C[by * {tm} :+ {tm}, bx * {tn} :+ {tn}]
+}}
+"""
+ATTENTION = """tl 1 program attention
+dim heads
+dim length
+scalar scale: f32
+tensor Q: f16[heads, length, {dim}] readonly
+tensor K: f16[heads, length, {dim}] readonly
+tensor V: f16[heads, length, {dim}] readonly
+tensor O: f16[heads, length, {dim}]
+kernel attention grid (h: heads, bq: (length + {tq1}) // {tq}) threads {threads} {{
+  alloc Qs: shared f16[{tq}, {dim}]
+  alloc Ks: shared f16[{tk}, {dim}]
+  alloc Vs: shared f16[{tk}, {dim}]
+  alloc scores: fragment f32[{tq}, {tk}]
+  alloc weights: fragment f16[{tq}, {tk}]
+  alloc out: fragment f32[{tq}, {dim}]
+  alloc top: fragment f32[{tq}]
+  alloc before: fragment f32[{tq}]
+  alloc part: fragment f32[{tq}]
+  alloc total: fragment f32[{tq}]
+  copy Q[h :+ 1, bq * {tq} :+ {tq}, 0 :+ {dim}] -> Qs
+  fill out, 0.0f32
+  fill total, 0.0f32
+  fill top, -1e30f32
+  pipelined kb in 0 .. {end} stages {stages} {{
+    copy K[h :+ 1, kb * {tk} :+ {tk}, 0 :+ {dim}] -> Ks
+    gemm Qs, Ks -> scores {{transpose_b, clear}}
+    parallel i, j in {tq}, {tk} {{
+      scores[i, j] = select({seen}, scores[i, j], -inf:f32)
+    }}
+    copy top -> before
+    reduce scores -> top {{kind=max, axis=1, accumulate}}
+    parallel i, j in {tq}, {tk} {{ scores[i, j] = exp2(scores[i, j] * scale - top[i] * scale) }}
+    parallel i in {tq} {{ before[i] = exp2((before[i] - top[i]) * scale) }}
+    reduce scores -> part {{kind=sum, axis=1}}
+    parallel i in {tq} {{ total[i] = total[i] * before[i] + part[i] }}
+    copy scores -> weights
+    parallel i, j in {tq}, {dim} {{ out[i, j] = out[i, j] * before[i] }}
+    copy V[h :+ 1, kb * {tk} :+ {tk}, 0 :+ {dim}] -> Vs
+    gemm weights, Vs -> out
+  }}
+  parallel i, j in {tq}, {dim} {{ out[i, j] = out[i, j] / total[i] }}
+  copy out -> O[h :+ 1, bq * {tq} :+ {tq}, 0 :+ {dim}]
+}}
+"""
+SOFTMAX = """tl 1 program softmax
+dim m
+tensor X: f16[m, {cols}] readonly
+tensor Y: f16[m, {cols}]
+kernel softmax grid (b: (m + {rows1}) // {rows}) threads {threads} {{
+  alloc x: fragment f32[{rows}, {cols}]
+  alloc top: fragment f32[{rows}]
+  alloc total: fragment f32[{rows}]
+  copy X[b * {rows} :+ {rows}, 0 :+ {cols}] -> x
+  reduce x -> top {{kind=max, axis=1}}
+  parallel i, j in {rows}, {cols} {{ x[i, j] = exp(x[i, j] - top[i]) }}
+  reduce x -> total {{kind=sum, axis=1}}
+  parallel i, j in {rows}, {cols} {{ x[i, j] = x[i, j] / total[i] }}
+  copy x -> Y[b * {rows} :+ {rows}, 0 :+ {cols}]
+}}
+"""
+GEMV = """tl 1 program gemv
+dim n
+dim k
+tensor W: f16[n, k] readonly
+tensor X: f16[k] readonly
+tensor Y: f32[n]
+kernel gemv grid (b: (n + {rows1}) // {rows}) threads {threads} {{
+  alloc w: fragment f16[{rows}, {tk}]
+  alloc x: fragment f16[{tk}]
+  alloc sums: fragment f32[{rows}, {tk}]
+  alloc y: fragment f32[{rows}]
+  fill sums, 0.0f32
+  serial ko in 0 .. (k + {tk1}) // {tk} {{
+    copy W[b * {rows} :+ {rows}, ko * {tk} :+ {tk}] -> w
+    copy X[ko * {tk} :+ {tk}] -> x
+    parallel i, j in {rows}, {tk} {{ sums[i, j] = sums[i, j] + cast(f32, w[i, j]) * cast(f32, x[j]) }}
+  }}
+  reduce sums -> y {{kind=sum, axis=1}}
+  copy y -> Y[b * {rows} :+ {rows}]
+}}
+"""
+
+
+def product(**domains):
+    return [dict(zip(domains, values)) for values in itertools.product(*domains.values())]
+
+
+def gemm_configurations(element):
+    row = 128 // element
+    fits = lambda c: (c["stages"] * (c["tm"] + c["tn"]) * c["tk"] * element <= 226 << 10
+                      and c["tm"] * c["tn"] <= 160 * c["threads"] and c["tm"] * c["tn"] >= 8 * c["threads"])
+    return [c for c in product(tm=(16, 32, 64, 128, 192, 256), tn=(32, 64, 128, 192, 256), tk=(row // 2, row, 2 * row),
+                               stages=(2, 3, 4, 6), threads=(128, 256)) if fits(c)]
+
+
+def attention_configurations(dim):
+    fits = lambda c: (c["tq"] * 2 * c["threads"] // 128 >= 2 and c["tq"] * (c["tk"] + dim) * 1.5 <= 220 * c["threads"]
+                      and (c["tq"] + 2 * c["stages"] * c["tk"]) * dim * 2 <= 224 << 10)
+    return [c for c in product(tq=(64, 128, 192), tk=(32, 48, 64, 80, 96, 128, 160, 192), stages=(1, 2, 3), threads=(128, 256, 384))
+            if fits(c)]
+
+
+def row_configurations(cols):
+    return [c for c in product(rows=(1, 2, 3, 4, 6, 8, 12, 16), threads=(32, 64, 96, 128, 192, 256, 384, 512, 768, 1024))
+            if 2 * c["threads"] <= c["rows"] * cols <= 64 * c["threads"]]
+
+
+GEMV_CONFIGURATIONS = [c for c in product(rows=(1, 2, 4, 8, 16), tk=(256, 512, 1024, 2048, 4096), threads=(64, 128, 256, 512))
+                       if 8 * c["threads"] <= c["rows"] * c["tk"] <= 64 * c["threads"]]
+
+
+def one_less(values):
+    """{x1}: the x of a configuration, less one."""
+    return {**values, **{f"{name}1": value - 1 for name, value in values.items()}}
+
+
+def attention_text(values, dim, causal):
+    end = "(min(length, bq * {tq} + {tq}) + {tk1}) // {tk}" if causal else "(length + {tk1}) // {tk}"
+    seen = "kb * {tk} + j <= bq * {tq} + i" if causal else "kb * {tk} + j < length"
+    values = one_less(values)
+    return ATTENTION.format(**values, dim=dim, end=end.format(**values), seen=seen.format(**values))
+
+
+# family -> text of a configuration, configurations, shapes
+FAMILIES = {
+    "gemm": (lambda c: GEMM.format(**one_less(c), type="f16", out="f16"), gemm_configurations(2),
+             [dict(m=m, n=n, k=k) for m, n, k in (
+                 (4096, 4096, 4096), (8192, 8192, 8192), (2048, 2048, 2048), (1024, 1024, 1024), (512, 512, 4096), (16, 6144, 4096),
+                 (64, 28672, 8192), (128, 2560, 2560), (256, 4096, 14336), (1024, 1024, 16384), (3000, 3000, 3000), (512, 28672, 4096),
+                 (8192, 1024, 8192), (384, 8192, 8192))]),
+    "gemm_fp8": (lambda c: GEMM.format(**one_less(c), type="e4m3", out="f16"), gemm_configurations(1),
+                 [dict(m=m, n=n, k=k) for m, n, k in ((4096, 4096, 4096), (8192, 8192, 8192), (128, 7168, 4096), (1024, 1024, 8192), (2048, 8192, 2048))]),
+    "gemv": (lambda c: GEMV.format(**one_less(c)), GEMV_CONFIGURATIONS,
+             [dict(n=n, k=k) for n, k in ((16384, 16384), (9216, 9216), (14336, 14336), (9216, 36864), (4096, 4096))]),
+}
+for d in (64, 128):
+    for causal in (False, True):
+        FAMILIES[f"attention_d{d}_{'causal' if causal else 'full'}"] = (
+            lambda c, d=d, causal=causal: attention_text(c, d, causal), attention_configurations(d),
+            [dict(heads=h, length=n) for h, n in ((16, 512), (64, 1024), (32, 4096), (16, 8192))])
+for cols in (512, 2048, 8192, 16384):
+    FAMILIES[f"softmax_{cols}"] = (lambda c, cols=cols: SOFTMAX.format(**one_less(c), cols=cols), row_configurations(cols),
+                                   [dict(m=m) for m in (1024, 32768 if cols < 8192 else 16384)])
+
+
+def chosen(family, each):
+    """A sample of the family's configurations, the same in every process."""
+    configurations = FAMILIES[family][1]
+    return random.Random(family).sample(configurations, min(each, len(configurations)))
+
+
+def tensors(family, sizes):
+    """Arguments, in order, and the output among them."""
+    import torch
+    def half(*shape):
+        return torch.randn(*shape, device="cuda", dtype=torch.float16)
+    if family.startswith("gemm"):
+        a, b = half(sizes["m"], sizes["k"]), half(sizes["n"], sizes["k"])
+        if family == "gemm_fp8":
+            a, b = (a / 4).to(torch.float8_e4m3fn), (b / 4).to(torch.float8_e4m3fn)
+        return [a, b, half(sizes["m"], sizes["n"])]
+    if family == "gemv":
+        return [half(sizes["n"], sizes["k"]), half(sizes["k"]), torch.empty(sizes["n"], device="cuda")]
+    if family.startswith("attention"):
+        dim = int(re.search(r"d(\d+)", family).group(1))
+        return [math.log2(math.e) / math.sqrt(dim)] + [half(sizes["heads"], sizes["length"], dim) for _ in range(4)]
+    cols = int(family.split("_")[1])
+    return [half(sizes["m"], cols), half(sizes["m"], cols)]
+
+
+def expected(family, args):
+    import torch
+    if family.startswith("gemm"):
+        return args[0].float() @ args[1].float().t()
+    if family == "gemv":
+        return args[0].float() @ args[1].float()
+    if family.startswith("attention"):
+        return torch.nn.functional.scaled_dot_product_attention(*(x[None] for x in args[1:4]), is_causal="causal" in family)[0]
+    return torch.softmax(args[0].float(), 1)
+
+
+def loaded(family, configuration):
+    import tilegen as tg
+    return tg.Program.parse(FAMILIES[family][0](configuration)).compile("cuda").load()
+
+
+def warm(part, parts, only, each):
+    """Loads every parts-th program."""
+    work = [(f, c) for f in FAMILIES if re.search(only, f) for c in chosen(f, each)]
+    import torch
+    torch.zeros(1, device="cuda")
+    for family, configuration in work[part::parts]:
+        try:
+            loaded(family, configuration)
+        except Exception:  # noqa: BLE001, told by the process that measures
+            pass
+
+
+def measure(family, each, rounds):
+    import torch
+    import tilegen as tg
+    from timing import captured, replay_ms, rotations
+    from watch import watched
+    kernels, refused = [], {}
+    for c in chosen(family, each):
+        try:
+            kernels.append((c, loaded(family, c)))
+        except tg.Error as e:
+            refused[json.dumps(c)] = str(e)[:200]
+    rows = []
+    for sizes in FAMILIES[family][2]:
+        first = tensors(family, sizes)
+        nbytes = sum(a.nbytes for a in first if not isinstance(a, float))
+        sets = [first] + [tensors(family, sizes) for _ in range(rotations(nbytes, 12) - 1)]
+        want = expected(family, first)
+        graphs, kept = {}, []
+        for at, (c, kernel) in enumerate(kernels):
+            bound = [kernel.bind(*args) for args in sets]
+            kept.append(bound)
+            first[-1].fill_(float("nan"))
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            with watched(f"{family} {c} {sizes}"):
+                bound[0]()
+                torch.cuda.synchronize()
+                begin.record()
+                bound[-1]()
+                end.record()
+                end.synchronize()
+            error = float((first[-1].float() - want).norm() / want.norm())
+            if not error < 5e-3:
+                print(f"{family} {c} {sizes} is wrong: {error}", flush=True)
+                continue
+            ms = max(begin.elapsed_time(end) - 0.004, 0.002)
+            launches = max(2, min(200, int(3 / ms)))
+            graphs[at] = (captured(lambda i, bound=bound: bound[i](), len(sets), launches), launches)
+        times = {at: [] for at in graphs}
+        for r in range(rounds):
+            for at in random.sample(list(graphs), len(graphs)):
+                with watched(f"{family} {kernels[at][0]} {sizes}"):
+                    times[at].append(replay_ms(*graphs[at]) * 1e3)
+        us = {at: sorted(t)[len(t) // 2] for at, t in times.items()}
+        best = min(us, key=us.get)
+        print(f"{family:24} {sizes}: {len(us)} configurations, {us[best]:.1f} us by {kernels[best][0]}, "
+              f"median {sorted(us.values())[len(us) // 2]:.1f}", flush=True)
+        rows.append({"family": family, "sizes": sizes,
+                     "us": [[kernels[at][0], round(t, 2)] for at, t in us.items()]})
+        del graphs, kept
+        torch.cuda.empty_cache()
+    return rows, refused
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("--json")
+    p.add_argument("--only", default="")
+    p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--each", type=int, default=64)
+    p.add_argument("--warm", type=int, nargs=2)
+    a = p.parse_args()
+    if a.warm:
+        return warm(*a.warm, a.only, a.each)
+    parts = max(1, (os.cpu_count() or 2) - 2)
+    begin = time.time()
+    with concurrent.futures.ThreadPoolExecutor(parts) as pool:
+        list(pool.map(lambda part: subprocess.run([sys.executable, __file__, "--only", a.only, "--each", str(a.each), "--warm", str(part),
+                                                   str(parts)], check=False), range(parts)))
+    print(f"code made in {time.time() - begin:.0f} s", flush=True)
+    import torch
+    import table
+    torch.manual_seed(1)
+    found = {"rows": [], "refused": {}}
+    with torch.cuda.stream(torch.cuda.Stream()):
+        for family in FAMILIES:
+            if not re.search(a.only, family):
+                continue
+            rows, refused = measure(family, a.each, a.rounds)
+            found["rows"] += rows
+            found["refused"][family] = refused
+            if a.json:
+                with open(a.json, "w", encoding="utf-8") as f:
+                    json.dump({**table.machine(), **found}, f)
+    print(f"{time.time() - begin:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+#include "cost/estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace tilegen::cost {
+
+namespace {
+
+// Extent of a grid that tensors tell.
+constexpr int64_t kUnknownExtent = 16;
+// Points of each dimension of the grid that stand for all.
+constexpr int64_t kSamples = 4;
+
+// Fitted as those of kernel_walk.cpp: how much of each other pipes and memories hide (one fourth where they
+// are equal), and both hide of what a block waits for;
+constexpr double kBesideMemory = 1.515, kBesideWaits = 3.15;
+// how much longer threads take for each part of the registers there are that they need beyond them.
+constexpr double kSpilled = 1.4;
+
+// Of the tensors that the kernel touches, once.
+double tensor_bytes(const PlannedKernel& k) {
+  std::map<ir::BufferId, int> passes;  // read, written
+  for (const analysis::KernelOp& op : k.ops.ops)
+    for (const analysis::OpAccess& a : op.accesses)
+      if (!a.value.valid()) passes[a.buffer] |= (a.read ? 1 : 0) | (a.write ? 2 : 0);
+  double bytes = 0;
+  for (const auto& [buffer, how] : passes) {
+    double all = ir::dtype_bytes(k.p.buffer(buffer).type);
+    for (ir::ExprId extent : k.p.buffer(buffer).shape)
+      all *= static_cast<double>(k.sizes.value(extent).value_or(kNominalSize));
+    bytes += all * (how == 3 ? 2 : 1);
+  }
+  return bytes;
+}
+
+// Blocks of a grid that stand for all.
+class Sample {
+ public:
+  Sample(const ir::Kernel& kernel, SizedProgram& sizes) : kernel_(kernel), sizes_(sizes) {
+    for (ir::ExprId extent : kernel.grid) {
+      const auto n = sizes.value(extent);
+      known = known && n.has_value();
+      grid_.push_back(std::max<int64_t>(0, n.value_or(kUnknownExtent)));
+      blocks *= static_cast<double>(grid_.back());
+      count *= std::min(grid_.back(), kSamples);
+    }
+  }
+
+  bool known = true;
+  double blocks = 1;
+  int64_t count = 1;
+
+  void set(int64_t number) {
+    for (size_t d = 0; d < grid_.size(); ++d) {
+      const int64_t points = std::min(grid_[d], kSamples), at = number % points;
+      number /= points;
+      sizes_.set(kernel_.block_vars[d], points == 1 ? 0 : at * (grid_[d] - 1) / (points - 1));
+    }
+  }
+
+ private:
+  const ir::Kernel& kernel_;
+  SizedProgram& sizes_;
+  std::vector<int64_t> grid_;
+};
+
+// Cycles of one wave.
+struct Wave {
+  double pipes = 0, l2 = 0, memory = 0, waits = 0;
+  double all() const {
+    return together(together(pipes, std::max(l2, memory), kBesideMemory), waits, kBesideWaits);
+  }
+};
+
+Bound bound_of(const Wave& w, double cycles, const target::Target& t) {
+  const double device = std::max(w.l2, w.memory);
+  if (t.launch_cycles > cycles) return Bound::launch;
+  if (w.waits > std::max(w.pipes, device)) return Bound::latency;
+  if (w.pipes > device) return Bound::pipe;
+  return w.memory > w.l2 ? Bound::memory : Bound::l2;
+}
+
+}  // namespace
+
+std::vector<OpWork> works_of(const PlannedKernel& k) {
+  std::vector<OpWork> works;
+  for (const analysis::KernelOp& op : k.ops.ops) works.push_back(op_work(k, op));
+  return works;
+}
+
+KernelEstimate estimate_kernel(const ir::Program& p, int index, const PlannedKernel& k, SizedProgram& sizes,
+                               const std::vector<OpWork>& works, const Ahead& ahead) {
+  const ir::Kernel& kernel = p.kernels[static_cast<size_t>(index)];
+  const target::Target& t = k.t;
+  Sample sample(kernel, sizes);
+  KernelEstimate e;
+  e.kernel = kernel.name;
+  e.occupancy = occupancy(k);
+  e.blocks = sample.blocks;
+  e.known = sample.known;
+  e.memory_bytes = tensor_bytes(k);
+  const double memory_cycles =
+      std::min<double>(t.multiprocessors, e.blocks) / t.memory_bytes_per_cycle;  // of a byte
+  double cold = 0, longest = 0;
+  std::vector<double> times;
+  // Twice: how much of what blocks read and write comes from device memory shows when all of it is known.
+  for (int pass = 0; pass < 2; ++pass) {
+    KernelWalk walk(k, kernel, works, 1 / t.l2_bytes_per_cycle + cold * memory_cycles, ahead);
+    e.block = {};
+    for (int64_t s = 0; s < sample.count; ++s) {
+      sample.set(s);
+      const double weight = 1.0 / static_cast<double>(sample.count);
+      Span one = walk.block(weight);
+      longest = std::max(longest, one.serial);
+      e.block += one *= weight;
+    }
+    cold =
+        std::min(1.0, e.memory_bytes /
+                          std::max(1.0, e.blocks * (e.block.work.read_bytes + e.block.work.written_bytes)));
+    times = walk.times();
+    e.known = e.known && walk.known();
+  }
+  if (e.occupancy.spills()) {
+    e.spilled =
+        1 + kSpilled *
+                (static_cast<double>(e.occupancy.registers) / static_cast<double>(e.occupancy.may_have) - 1);
+    e.block.serial *= e.spilled;
+    e.block.threads *= e.spilled;
+  }
+  for (analysis::OpId i : k.ops.ops.ids())
+    e.ops.push_back({k.ops.ops[i].path, works[i.index()].place, times[i.index()],
+                     works[i.index()].work * times[i.index()]});
+
+  // So many blocks at once on a multiprocessor.
+  const auto wave = [&](double blocks) {
+    return Wave{blocks * e.block.busy(), blocks * e.block.work.l2_bytes / t.l2_bytes_per_cycle,
+                blocks * cold * e.block.work.l2_bytes * memory_cycles, e.block.serial};
+  };
+  const double units = t.multiprocessors, room = units * static_cast<double>(e.occupancy.blocks);
+  e.waves = e.blocks / room;
+  const double full = std::floor(e.waves), rest = e.blocks - full * room;
+  const Wave whole = wave(static_cast<double>(e.occupancy.blocks)), last = wave(std::ceil(rest / units));
+  e.cycles = full * whole.all() + (rest > 0 ? last.all() : 0);
+  if (e.waves <= 1) e.cycles = std::max(e.cycles, longest);
+  e.bound = bound_of(full > 0 ? whole : last, e.cycles, t);
+  e.pipe = e.block.units > e.block.threads ? e.block.work.busiest() : e.block.work.busiest(/*threads=*/true);
+  e.cycles += t.launch_cycles;
+  e.microseconds = e.cycles / t.clock_mhz;
+  return e;
+}
+
+std::string KernelEstimate::bound_text() const {
+  switch (bound) {
+    case Bound::pipe:
+      return pipe_name(pipe);
+    case Bound::latency:
+      return "waits";
+    case Bound::l2:
+      return "second cache";
+    case Bound::memory:
+      return "device memory";
+    case Bound::launch:
+      return "launch";
+  }
+  return "";
+}
+
+double Estimate::microseconds() const {
+  double sum = 0;
+  for (const KernelEstimate& k : kernels) sum += k.microseconds;
+  return sum;
+}
+
+Estimate estimate(const ir::Program& p, const plan::Schedule& schedule, const target::Target& t,
+                  const Sizes& given) {
+  Estimate e;
+  for (size_t i = 0; i < p.kernels.size() && i < schedule.kernels.size(); ++i) {
+    const analysis::KernelOps ops = analysis::collect_kernel_ops(p, static_cast<int>(i));
+    SizedProgram sizes(p, given);
+    const PlannedKernel k{p, ops, schedule.kernels[i], t, sizes};
+    e.kernels.push_back(estimate_kernel(p, static_cast<int>(i), k, sizes, works_of(k)));
+  }
+  return e;
+}
+
+}  // namespace tilegen::cost

@@ -1,0 +1,218 @@
+#include "cost/kernel_walk.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilegen::cost {
+
+namespace {
+
+// Trips of a loop whose length tensors tell.
+constexpr int64_t kUnknownTrips = 16;
+
+// Fitted to the times of bench/results/configurations.json (bench/gpu/model_order.py), one H200:
+// how much products and threads' work on their sums hide of each other (attention),
+constexpr double kTurns = 1.46;
+// and products the loads of shared memory that serve them (narrow tiles of GEMM);
+constexpr double kServed = 10;
+// cycles until a product's sums can be read;
+constexpr double kProductLatency = 130;
+// of a product's time, for how much its slot is not asked for again though the next ones are there (GEMM of 2
+// and 3 slots);
+constexpr double kHeld = 0.53;
+// instructions of a warp that waits for a tile and gives it back (attention of small tiles);
+constexpr double kWaitInstructions = 29;
+// how much longer than the memory's latency threads wait for their own loads (softmax, GEMV);
+constexpr double kExposed = 2;
+// instructions in a cycle of a warp by itself, dependences among them.
+constexpr double kOwnRate = 0.6;
+
+}  // namespace
+
+double together(double a, double b, double overlap) {
+  const double most = std::max(a, b), least = std::min(a, b);
+  return most <= 0 ? 0 : most * std::pow(1 + std::pow(least / most, overlap), 1 / overlap);
+}
+
+Span& Span::operator+=(const Span& more) {
+  serial += more.serial;
+  units += more.units;
+  threads += more.threads;
+  work += more.work;
+  return *this;
+}
+
+Span& Span::operator*=(double times) {
+  serial *= times;
+  units *= times;
+  threads *= times;
+  work *= times;
+  return *this;
+}
+
+double Span::busy() const { return together(units, threads, kTurns); }
+
+struct KernelWalk::Parts {
+  Span threads;              // without what the engine and the units do
+  double products = 0;       // serial, of units
+  double hidden_bytes = 0;   // that are read beside
+  double exposed_bytes = 0;  // that threads wait for
+  double waits = 0;          // for loads, those after one another at once
+  bool last_was_load = false;
+};
+
+KernelWalk::KernelWalk(const PlannedKernel& k, const ir::Kernel& kernel, const std::vector<OpWork>& works,
+                       double cycles_of_byte, const Ahead& ahead)
+    : k_(k),
+      kernel_(kernel),
+      works_(works),
+      cycles_of_byte_(cycles_of_byte),
+      ahead_(ahead),
+      times_(works.size()) {
+  for (analysis::OpId i : k.ops.ops.ids()) of_[k.ops.ops[i].stmt] = i;
+  if (!k.t.warpgroup_mma.empty())
+    warpgroups_ = std::max(1.0, static_cast<double>(k.threads()) / k.t.warpgroup);
+}
+
+Span KernelWalk::block(double weight) { return walk(kernel_.body, weight, {}); }
+
+// Of one of so many actors that share the work: its warps alone issue at their own rate.
+double KernelWalk::own_serial(const Work& w, double actors) const {
+  const double warps = std::max(1.0, static_cast<double>(k_.threads()) / k_.t.warp / actors);
+  const double rate = std::min<double>(k_.t.schedulers, warps * kOwnRate) / k_.t.schedulers;
+  double most = w[Pipe::issue] / actors / rate;
+  for (Pipe p : {Pipe::plain, Pipe::convert, Pipe::special, Pipe::shared, Pipe::global})
+    most = std::max(most, w[p] / actors);
+  return most + w.latency;
+}
+
+Span KernelWalk::walk(const ir::Block& body, double weight, ir::StmtId loop) {
+  Parts parts;
+  for (ir::StmtId id : body) statement(id, weight, parts);
+  return combine(parts, loop);
+}
+
+void KernelWalk::statement(ir::StmtId id, double weight, Parts& parts) {
+  if (const auto at = of_.find(id); at != of_.end()) return op(at->second, weight, parts);
+  if (k_.p.as<ir::Loop>(id)) return loop(id, weight, parts);
+  const auto* branch = k_.p.as<ir::Branch>(id);
+  if (!branch) return;
+  if (const auto condition = k_.sizes.value(branch->condition)) {
+    for (ir::StmtId s : *condition != 0 ? branch->then_body : branch->else_body) statement(s, weight, parts);
+    return;
+  }
+  for (const ir::Block* side : {&branch->then_body, &branch->else_body}) {
+    Span span = walk(*side, weight / 2, {});
+    parts.threads += span *= 0.5;
+  }
+}
+
+void KernelWalk::loop(ir::StmtId id, double weight, Parts& parts) {
+  const ir::Loop& loop = *k_.p.as<ir::Loop>(id);
+  const auto trips = k_.sizes.value(loop.extents[0]);
+  known_ = known_ && trips.has_value();
+  const auto n = static_cast<double>(std::max<int64_t>(0, trips.value_or(kUnknownTrips)));
+  if (n == 0) return;
+  Span span = walk(loop.body, weight * n, id);
+  span *= n;
+  span.serial += fill_;
+  parts.threads += span;
+  parts.last_was_load = false;
+}
+
+void KernelWalk::op(analysis::OpId id, double weight, Parts& parts) {
+  const OpWork& w = works_[id.index()];
+  times_[id.index()] += weight;
+  parts.threads.work += w.work;
+  switch (w.place) {
+    case OpPlace::engine:
+      parts.hidden_bytes += w.work.l2_bytes;
+      break;
+    case OpPlace::background:
+      parts.hidden_bytes += w.work.l2_bytes;
+      parts.threads.threads += w.work.busy();
+      parts.threads.serial += own_serial(w.work, 1);
+      break;
+    case OpPlace::units:
+      parts.products += std::max(w.work[Pipe::tensor], w.work[Pipe::shared]) / warpgroups_ + kProductLatency;
+      parts.threads.units += together(w.work[Pipe::tensor], w.work[Pipe::shared], kServed);
+      parts.threads.threads += w.work[Pipe::plain];
+      parts.threads.serial += w.work[Pipe::plain];
+      break;
+    case OpPlace::threads:
+      parts.threads.threads += w.work.busy();
+      parts.threads.serial += std::max(w.work[Pipe::tensor], own_serial(w.work, warpgroups_));
+      if (w.reads_tensor && !parts.last_was_load) parts.waits += 1;
+      parts.exposed_bytes += w.work.l2_bytes;
+      break;
+  }
+  parts.last_was_load = w.reads_tensor;
+}
+
+Span KernelWalk::combine(const Parts& parts, ir::StmtId loop) {
+  const target::Target& t = k_.t;
+  Span span = parts.threads;
+  const plan::LoopPlan* plan = loop.valid() ? find_plan(*k_.p.as<ir::Loop>(loop)) : nullptr;
+  const auto overlaps = [](const plan::LoopPlan& l) {  // products run on while threads do other things
+    return (l.drained && !*l.drained) || std::any_of(l.stages.begin(), l.stages.end(), [&](const auto& s) {
+             return s.second > l.num_stages - 1;
+           });
+  };
+  if (parts.products > 0)
+    span.serial = plan && overlaps(*plan) ? together(parts.products, parts.threads.serial, kTurns)
+                                          : parts.products + parts.threads.serial;
+  const bool ahead = loop.valid() && loop == ahead_.loop;
+  const bool of_threads = ahead && ahead_.threads;
+  const double hidden_bytes = parts.hidden_bytes + (of_threads ? parts.exposed_bytes : 0);
+  if (!of_threads)
+    span.serial += parts.waits * kExposed * t.memory_latency + parts.exposed_bytes * cycles_of_byte_;
+  fill_ = 0;
+  if (hidden_bytes <= 0) return span;
+  const double arrival = t.memory_latency + hidden_bytes * cycles_of_byte_;
+  const Slots slots = plan ? slots_of(*plan) : Slots();
+  // Iterations that tiles are asked for ahead: the slot that a product reads is none of them.
+  double depth = !plan ? 0
+                       : static_cast<double>(slots.produced ? std::max<int64_t>(1, slots.slots - 1)
+                                                            : plan->num_stages - 1);
+  if (ahead) depth = std::max(depth, static_cast<double>(ahead_.iterations));
+  if (depth < 1) {
+    span.serial += arrival;
+    return span;
+  }
+  const double waits =
+      slots.pipelines * kWaitInstructions * static_cast<double>(k_.threads()) / t.warp / t.schedulers;
+  span.threads += waits;
+  span.serial += waits + slots.pipelines * t.shared_latency;
+  const double held = slots.produced ? kHeld * parts.products / slots.pipelines : 0;
+  span.serial = std::max(span.serial, (arrival + held) / depth);
+  if (!persistent()) fill_ = arrival;
+  return span;
+}
+
+bool KernelWalk::persistent() const { return k_.schedule.persistence && k_.schedule.persistence->persistent; }
+
+const plan::LoopPlan* KernelWalk::find_plan(const ir::Loop& loop) const {
+  if (loop.kind != ir::LoopKind::pipelined) return nullptr;
+  for (ir::StmtId s : loop.body) {
+    const auto at = of_.find(s);
+    if (at == of_.end()) continue;
+    const std::string& path = k_.ops.ops[at->second].path;
+    for (const plan::LoopPlan& l : k_.schedule.loops)
+      if (std::any_of(l.stages.begin(), l.stages.end(), [&](const auto& st) { return st.first == path; }))
+        return &l;
+  }
+  return nullptr;
+}
+
+KernelWalk::Slots KernelWalk::slots_of(const plan::LoopPlan& l) const {
+  Slots s;
+  for (const plan::PipelinePlan& c : k_.schedule.pipelines)
+    if (c.loop == l.loop) {
+      s.slots = s.produced ? std::min(s.slots, c.slots) : c.slots;
+      s.produced = true;
+      s.pipelines += 1;
+    }
+  return s;
+}
+
+}  // namespace tilegen::cost

@@ -1,0 +1,76 @@
+// A block's way through a kernel: what it takes of each pipe, and how long it takes alone.
+#pragma once
+
+#include <map>
+
+#include "cost/op_work.h"
+
+namespace tilegen::cost {
+
+// Both take their time; the larger `overlap` is, the more of one hides behind the other.
+double together(double a, double b, double overlap);
+
+// A part of a block's way.
+struct Span {
+  double serial = 0;   // cycles, where the block is alone on a multiprocessor
+  double units = 0;    // cycles of the multiprocessor's units for asynchronous products
+  double threads = 0;  // cycles of its pipes for threads, op after op
+  Work work;
+  Span& operator+=(const Span& more);
+  Span& operator*=(double times);
+  // Cycles of the multiprocessor: products and what threads do with them take turns.
+  double busy() const;
+};
+
+// A loop whose tiles are taken to be asked for so many iterations ahead at least.
+struct Ahead {
+  ir::StmtId loop;
+  int64_t iterations = 0;
+  bool threads = false;  // what threads load themselves, too
+};
+
+class KernelWalk {
+ public:
+  // `works`: by op. `cycles_of_byte`: of a tensor, on its way to a multiprocessor that shares memories with
+  // others.
+  KernelWalk(const PlannedKernel& k, const ir::Kernel& kernel, const std::vector<OpWork>& works,
+             double cycles_of_byte, const Ahead& ahead);
+
+  // The block whose indices `k.sizes` has; ops count as done `weight` times.
+  Span block(double weight);
+
+  const std::vector<double>& times() const { return times_; }  // by op
+  bool known() const { return known_; }                        // every loop's length
+
+ private:
+  // What the statements of one body do, by who does it.
+  struct Parts;
+  struct Slots {
+    bool produced = false;
+    int64_t slots = 0;
+    double pipelines = 0;
+  };
+
+  double own_serial(const Work& w, double actors) const;
+  Span walk(const ir::Block& body, double weight, ir::StmtId loop);
+  void statement(ir::StmtId id, double weight, Parts& parts);
+  void loop(ir::StmtId id, double weight, Parts& parts);
+  void op(analysis::OpId id, double weight, Parts& parts);
+  Span combine(const Parts& parts, ir::StmtId loop);
+  bool persistent() const;
+  const plan::LoopPlan* find_plan(const ir::Loop& loop) const;
+  Slots slots_of(const plan::LoopPlan& l) const;
+
+  const PlannedKernel& k_;
+  const ir::Kernel& kernel_;
+  const std::vector<OpWork>& works_;
+  const double cycles_of_byte_;
+  const Ahead ahead_;
+  std::map<ir::StmtId, analysis::OpId> of_;
+  std::vector<double> times_;
+  double warpgroups_ = 1;
+  double fill_ = 0;  // until the first tile of the loop that was walked last is there
+  bool known_ = true;
+};
+
+}  // namespace tilegen::cost

@@ -1,0 +1,69 @@
+#include "cost/product_work.h"
+
+#include <algorithm>
+
+#include "ir/op_kinds.h"
+#include "support/checked.h"
+#include "target/operand_matrices.h"
+
+namespace tilegen::cost {
+
+using target::MmaAtom;
+
+namespace {
+
+// Wavefronts of shared memory that a warp takes for one k step of an operand's atom.
+int64_t load_wavefronts(const MmaAtom& atom, int side, const OperandSource& from) {
+  const layout::Fragment& f = side == 0 ? atom.a_layout : atom.b_layout;
+  const int64_t bytes = ir::dtype_bytes(side == 0 ? atom.a : atom.b);
+  if (!target::is_multiply_add(atom) && bytes == 1 && !from.along_k) return f.registers();  // byte by byte
+  const auto matrices = target::operand_matrices(atom, side);
+  if (!matrices.empty()) return static_cast<int64_t>(matrices.size());
+  return std::max<int64_t>(1, ceil_div(f.registers() * bytes, int64_t{4}));
+}
+
+}  // namespace
+
+// Every instruction fetches its operands for itself.
+ProductWork warpgroup_product(const analysis::GemmShape& s, const WarpgroupSplit& x,
+                              const target::Target& t) {
+  const int64_t reps = s.m / (x.atom->m * x.m), columns = s.n / x.n;
+  const auto k_steps = static_cast<double>(s.k / x.atom->k);
+  const double instructions = static_cast<double>(x.m * x.n * reps * (columns / x.width));
+  const int64_t a_bytes = x.atom->m * x.atom->k * ir::dtype_bytes(s.a),
+                b_bytes = x.width * x.atom->k * ir::dtype_bytes(s.b);
+  ProductWork w;
+  w.product = instructions * x.width / 8 * x.atom->cycles_per_8 * k_steps;
+  w.loads =
+      instructions * static_cast<double>((x.a_shared ? a_bytes : 0) + b_bytes) / t.shared_bytes_per_cycle;
+  // Copied: of the 8 rows that are read and written at once two lie in the same banks, but for reads of
+  //   words.
+  for (int side = 0; side < 2; ++side) {
+    const int64_t bytes = ir::dtype_bytes(side == 0 ? s.a : s.b), passes = bytes == 1 ? 4 : 3;
+    if (x.copied[side])
+      w.loads += static_cast<double>((side == 0 ? s.m : s.n) * bytes * x.atom->k * passes) /
+                 t.shared_bytes_per_cycle;
+  }
+  w.loads *= k_steps;
+  if (s.promote)
+    w.sums = static_cast<double>(s.m * s.n * ceil_div(s.k, ir::gemm_attr::kPromoted)) / t.plain_lanes;
+  return w;
+}
+
+ProductWork warp_product(const analysis::GemmShape& s, const MmaAtom& atom, const analysis::WarpGrid& g,
+                         const OperandSource (&from)[2], const target::Target& t) {
+  const analysis::WarpTile tile = analysis::warp_tile(s, atom, g);
+  const double warps = static_cast<double>(g.m * g.n * g.copies);
+  ProductWork w;
+  w.product = warps * static_cast<double>(tile.m * tile.n * tile.k * atom.cycles) / t.schedulers;
+  w.loads = static_cast<double>((from[0].shared ? tile.m * load_wavefronts(atom, 0, from[0]) : 0) +
+                                (from[1].shared ? tile.n * load_wavefronts(atom, 1, from[1]) : 0)) *
+            static_cast<double>(tile.k) * warps;
+  return w;
+}
+
+double cycles_of(const ProductWork& w) {
+  return std::max(w.product, w.loads) + 0.25 * std::min(w.product, w.loads) + w.sums;
+}
+
+}  // namespace tilegen::cost

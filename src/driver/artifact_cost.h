@@ -1,0 +1,15 @@
+// The cost model's word on an artifact.
+//
+// requires: a plan with every decision; why here: the model sees the program in the form that was planned.
+// refuses: targets without threads: the estimate has no kernels, and there are no cliffs.
+#pragma once
+
+#include "cost/cliffs.h"
+#include "driver/compile.h"
+
+namespace tilegen::driver {
+
+cost::Estimate estimate(const Artifact& artifact);
+std::vector<cost::Cliff> cliffs(const Artifact& artifact);
+
+}  // namespace tilegen::driver

@@ -1,0 +1,125 @@
+// What estimates are made of, and how they follow the program, the plan and the sizes.
+#include "planned.h"
+
+#include "cost/report.h"
+
+namespace tilegen::cost {
+namespace {
+
+const OpEstimate& op_of(const KernelEstimate& k, const std::string& path) {
+  for (const OpEstimate& op : k.ops)
+    if (op.op == path) return op;
+  ADD_FAILURE() << path;
+  return k.ops.front();
+}
+
+// 128 x 128 x 64 by wgmma m64n128k16 of two warpgroups: 128 cycles each, 4 k steps.
+TEST(Estimate, CountsTheCyclesOfProducts) {
+  const KernelEstimate k = planned(Gemm{}.text()).estimate({{"m", 1024}, {"n", 1024}, {"k", 640}}).kernels[0];
+  const OpEstimate& product = op_of(k, "gemm/ko/gemm#0");
+  EXPECT_EQ(product.times, 10);
+  EXPECT_EQ(product.work[Pipe::tensor], 10 * 128 * 128 * 64 / 1024 / 2);
+  EXPECT_EQ(product.place, OpPlace::units);
+  EXPECT_EQ(op_of(k, "gemm/ko/copy#0").work.read_bytes, 10 * 128 * 64 * 2);
+  EXPECT_EQ(k.blocks, 64);
+  EXPECT_EQ(k.memory_bytes, (1024 * 640 * 2 * 2) + 1024 * 1024 * 4);
+  EXPECT_TRUE(k.known);
+}
+
+TEST(Estimate, LargeProductsAreBoundByTensorUnits) {
+  const Planned p = planned(Gemm{128, 256, 64, 256, 4}.text());
+  const KernelEstimate k = p.estimate({{"m", 8192}, {"n", 8192}, {"k", 8192}}).kernels[0];
+  EXPECT_EQ(k.bound, Bound::pipe);
+  EXPECT_EQ(k.pipe, Pipe::tensor);
+  const double peak = 2.0 * 8192 * 8192 * 8192 / (4096.0 * p.target.multiprocessors) / p.target.clock_mhz;
+  EXPECT_GT(k.microseconds, peak);
+  EXPECT_LT(k.microseconds, 1.35 * peak);
+}
+
+// A dim without a size has a nominal one, which its facts allow.
+TEST(Estimate, TakesNominalSizesNextToWhatFactsAllow) {
+  const auto p = schedule::program_from(
+      "tl 1 program p\ndim a\ndim b <= 100\ndim c >= 5000 divisible 512\ntensor X: f32[a, b, c]\n"
+      "kernel k grid (x: a) threads 32 {\n  alloc t: fragment f32[1, 1, 32]\n  fill t, 0.0f32\n"
+      "  copy t -> X[x :+ 1, 0 :+ 1, 0 :+ 32]\n}\n");
+  ASSERT_TRUE(p);
+  const SizedProgram sized(*p, {{"a", 7}});
+  EXPECT_EQ(sized.of(ir::VarId(0)), 7);
+  EXPECT_EQ(sized.of(ir::VarId(1)), 100);
+  EXPECT_EQ(sized.of(ir::VarId(2)), 5120);
+}
+
+TEST(Estimate, GrowsWithEverySize) {
+  const Planned p = planned(Gemm{}.text());
+  const double least = p.us({{"m", 2048}, {"n", 2048}, {"k", 2048}});
+  for (const char* name : {"m", "n", "k"}) {
+    Sizes more = {{"m", 2048}, {"n", 2048}, {"k", 2048}};
+    more[name] = 8192;
+    EXPECT_GT(p.us(more), 2 * least) << name;
+  }
+}
+
+// A wave with one block more takes another wave.
+TEST(Estimate, SeesTheLastWave) {
+  const Planned p = planned(Gemm{128, 256, 64, 256, 4}.text());
+  const Sizes full = {{"m", 12 * 128}, {"n", 11 * 256}, {"k", 4096}},
+              more = {{"m", 12 * 128 + 1}, {"n", 11 * 256}, {"k", 4096}};
+  EXPECT_GT(p.us(more), 1.7 * p.us(full));
+}
+
+TEST(Estimate, KnowsWhatTheScheduleSays) {
+  const Planned p = planned(Gemm{}.text());
+  const KernelEstimate k = p.estimate().kernels[0];
+  EXPECT_EQ(k.kernel, "gemm");
+  EXPECT_EQ(k.ops.size(), p.schedule.kernels[0].ops.size());
+  EXPECT_GE(k.occupancy.blocks, 1);
+  EXPECT_GE(k.occupancy.registers, 64) << "the sums alone";
+}
+
+// Blocks of a causal loop differ: the estimate is of their mean.
+TEST(Estimate, TakesTheMeanOfBlocks) {
+  const auto text = [](const char* end) {
+    return std::string(
+               "tl 1 program p\ndim n\ntensor X: f32[n] readonly\ntensor Y: f32[n]\n"
+               "kernel k grid (b: ceildiv(n, 128)) threads 128 {\n  alloc x: fragment f32[128]\n"
+               "  alloc y: fragment f32[128]\n  fill y, 0.0f32\n  serial i in 0 .. ") +
+           end +
+           " {\n    copy X[i * 128 :+ 128] -> x\n    parallel j in 128 { y[j] = y[j] + x[j] }\n  }\n"
+           "  copy y -> Y[b * 128 :+ 128]\n}\n";
+  };
+  const Sizes sizes = {{"n", 128 * 1024}};
+  const double causal = planned(text("b + 1")).estimate(sizes).kernels[0].block.work[Pipe::issue],
+               all = planned(text("1024")).estimate(sizes).kernels[0].block.work[Pipe::issue];
+  EXPECT_NEAR(causal / all, 0.5, 0.02);
+}
+
+TEST(Estimate, OfASimulatedTargetIsThatOfTheOneItSimulates) {
+  EXPECT_EQ(planned(Gemm{}.text(), "sim:sm_90a").us(), planned(Gemm{}.text(), "sm_90a").us());
+}
+
+// Every program of the planning tests has a finite time on every generation, and the same when asked again.
+TEST(Estimate, OfEveryPlannedProgram) {
+  for (const char* file : {"chained_gemm", "flash_attention", "gemm_bias_relu", "layernorm", "softmax"})
+    for (const char* target : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"}) {
+      const Planned p =
+          planned(schedule::read_file(schedule::source_path(std::string("tests/files/plan/") + file + ".tl")),
+                  target);
+      const double us = p.us();
+      EXPECT_TRUE(us > 0 && us < 1e9) << file << " " << target << " " << us;
+      EXPECT_EQ(us, p.us());
+    }
+}
+
+TEST(Report, NamesKernelsOpsPipesAndSizes) {
+  const Planned p = planned(Gemm{}.text());
+  const Sizes sizes = {{"m", 512}};
+  const std::string text = estimate_to_text(p.estimate(sizes), p.program, p.target, sizes),
+                    json = estimate_to_json(p.estimate(sizes), p.program, p.target, sizes);
+  for (const char* word : {"gemm/ko/gemm#0", "m 512", "n 4096", "bound by", "shared memory", "waves"})
+    EXPECT_NE(text.find(word), text.npos) << word << "\n" << text;
+  for (const char* word : {"\"gemm/ko/gemm#0\"", "\"m\": 512", "\"busy\"", "\"tensor\"", "\"us\""})
+    EXPECT_NE(json.find(word), json.npos) << word << "\n" << json;
+}
+
+}  // namespace
+}  // namespace tilegen::cost
