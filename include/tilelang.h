@@ -240,7 +240,7 @@ enum { TL_OPTION_I64 = 1, TL_OPTION_BOOL = 2, TL_OPTION_STR = 3 };
 typedef uint32_t tl_section;
 enum {
   TL_SECTION_TILE_IR = 1,           /* the program, canonical .tl text */
-  TL_SECTION_SCHEDULE_TEXT = 2,     /* every decision with its reason */
+  TL_SECTION_SCHEDULE_TEXT = 2,     /* every decision with its reason, and the estimated time */
   TL_SECTION_SCHEDULE_JSON = 3,     /* the same, to edit and hand back as option "schedule_json" */
   TL_SECTION_THREAD_PROGRAM = 4,    /* what one thread does */
   TL_SECTION_LLVM_IR = 5,           /* option "keep_ir" */

@@ -33,7 +33,8 @@ set(TILEGEN_TEST_SECONDS
   differential.mutation 6
   unit.ir 6
   unit.layout 6
-  python.model_order 7
+  python.model_order.configurations 7
+  python.model_order.configurations_held_out 5
   cuda.fallback 5
   python.versions 5
   unit.arith 5

@@ -3,8 +3,8 @@
 configurations is judged by (model_order.py).
 
 Graphs of launches over input sets that rotate past the L2, shuffled order, medians; every result is checked.
-  configurations.py [--json FILE] [--only REGEX] [--rounds 3] [--each 64]
-Other processes load the code first, so that the driver's cache has it."""
+  configurations.py [--json FILE] [--only REGEX] [--rounds 3] [--each 64] [--held-out]
+--held-out: other shapes and other configurations, to which nothing was fitted. Other processes load the code first, so that the driver's cache has it."""
 import argparse
 import concurrent.futures
 import itertools
@@ -184,10 +184,22 @@ for cols in (512, 2048, 8192, 16384):
                                    [dict(m=m) for m in (1024, 32768 if cols < 8192 else 16384)])
 
 
-def chosen(family, each):
+# Shapes that constants of the cost model were not fitted to.
+HELD_OUT = {
+    "gemm": [dict(m=m, n=n, k=k) for m, n, k in (
+        (6144, 6144, 2048), (2560, 2560, 2560), (32, 8192, 8192), (128, 6144, 4096), (256, 8192, 8192), (1536, 1536, 6144), (5000, 3000, 2000),
+        (16384, 512, 1024))],
+    "gemm_fp8": [dict(m=m, n=n, k=k) for m, n, k in ((6144, 3072, 4096), (64, 8192, 8192), (512, 4096, 7168))],
+    "gemv": [dict(n=n, k=k) for n, k in ((11008, 4096), (4096, 11008), (32768, 8192))],
+}
+HELD_OUT |= {f: [dict(heads=h, length=n) for h, n in ((12, 768), (40, 2048), (8, 16384))] for f in FAMILIES if f.startswith("attention")}
+HELD_OUT |= {f: [dict(m=4000), dict(m=50000 if f in ("softmax_512", "softmax_2048") else 12000)] for f in FAMILIES if f.startswith("softmax")}
+
+
+def chosen(family, each, held_out):
     """A sample of the family's configurations, the same in every process."""
     configurations = FAMILIES[family][1]
-    return random.Random(family).sample(configurations, min(each, len(configurations)))
+    return random.Random(family + " held out" * held_out).sample(configurations, min(each, len(configurations)))
 
 
 def tensors(family, sizes):
@@ -225,9 +237,9 @@ def loaded(family, configuration):
     return tg.Program.parse(FAMILIES[family][0](configuration)).compile("cuda").load()
 
 
-def warm(part, parts, only, each):
+def warm(part, parts, only, each, held_out):
     """Loads every parts-th program."""
-    work = [(f, c) for f in FAMILIES if re.search(only, f) for c in chosen(f, each)]
+    work = [(f, c) for f in FAMILIES if re.search(only, f) for c in chosen(f, each, held_out)]
     import torch
     torch.zeros(1, device="cuda")
     for family, configuration in work[part::parts]:
@@ -237,19 +249,19 @@ def warm(part, parts, only, each):
             pass
 
 
-def measure(family, each, rounds):
+def measure(family, each, rounds, held_out):
     import torch
     import tilegen as tg
     from timing import captured, replay_ms, rotations
     from watch import watched
     kernels, refused = [], {}
-    for c in chosen(family, each):
+    for c in chosen(family, each, held_out):
         try:
             kernels.append((c, loaded(family, c)))
         except tg.Error as e:
             refused[json.dumps(c)] = str(e)[:200]
     rows = []
-    for sizes in FAMILIES[family][2]:
+    for sizes in HELD_OUT[family] if held_out else FAMILIES[family][2]:
         first = tensors(family, sizes)
         nbytes = sum(a.nbytes for a in first if not isinstance(a, float))
         sets = [first] + [tensors(family, sizes) for _ in range(rotations(nbytes, 12) - 1)]
@@ -296,15 +308,16 @@ def main():
     p.add_argument("--only", default="")
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--each", type=int, default=64)
+    p.add_argument("--held-out", action="store_true")
     p.add_argument("--warm", type=int, nargs=2)
     a = p.parse_args()
     if a.warm:
-        return warm(*a.warm, a.only, a.each)
+        return warm(*a.warm, a.only, a.each, a.held_out)
     parts = max(1, (os.cpu_count() or 2) - 2)
     begin = time.time()
     with concurrent.futures.ThreadPoolExecutor(parts) as pool:
         list(pool.map(lambda part: subprocess.run([sys.executable, __file__, "--only", a.only, "--each", str(a.each), "--warm", str(part),
-                                                   str(parts)], check=False), range(parts)))
+                                                   str(parts)] + ["--held-out"] * a.held_out, check=False), range(parts)))
     print(f"code made in {time.time() - begin:.0f} s", flush=True)
     import torch
     import table
@@ -314,7 +327,7 @@ def main():
         for family in FAMILIES:
             if not re.search(a.only, family):
                 continue
-            rows, refused = measure(family, a.each, a.rounds)
+            rows, refused = measure(family, a.each, a.rounds, a.held_out)
             found["rows"] += rows
             found["refused"][family] = refused
             if a.json:

@@ -166,7 +166,10 @@ std::string section_text(const driver::Artifact& a, tl_section section) {
     case TL_SECTION_TILE_IR:
       return ir::print_program(*a.program);
     case TL_SECTION_SCHEDULE_TEXT:
-      return plan::schedule_to_text(a.schedule);
+      return plan::schedule_to_text(a.schedule) +
+             (a.target.has_block_threads()
+                  ? "\n" + cost::estimate_summary(driver::estimate(a), *a.program, a.target, a.sizes)
+                  : "");
     case TL_SECTION_SCHEDULE_JSON:
       return plan::schedule_to_json(a.schedule);
     case TL_SECTION_THREAD_PROGRAM: {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "analysis/exchange.h"
 #include "support/checked.h"
 
 namespace tilegen::cost {
@@ -24,14 +23,10 @@ int64_t value_words(const PlannedKernel& k) {
     const plan::ValuePlan& value = k.schedule.values[v];
     if (!value.fragment) continue;
     size_t first = ops, last = 0;
-    int deepest = 0;
     for (analysis::OpId i : k.ops.ops.ids())
       for (const analysis::OpAccess& a : k.ops.ops[i].accesses)
-        if (a.value == analysis::ValueId(v)) {
+        if (a.value == analysis::ValueId(v))
           first = std::min(first, i.index()), last = std::max(last, i.index());
-          deepest = std::max(deepest, k.ops.ops[i].depth);
-        }
-    // Over a loop that it goes into from outside it lives until the loop's end.
     for (size_t i = first; i <= last && i < ops; ++i)
       alive[i] += words(value.fragment->registers() * std::max<int64_t>(1, value.slots),
                         k.p.buffer(k.ops.values[analysis::ValueId(v)].buffer).type);

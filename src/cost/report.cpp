@@ -76,6 +76,16 @@ std::string kernel_text(const KernelEstimate& k, const target::Target& t) {
   return out;
 }
 
+std::string head(const Estimate& e, const ir::Program& p, const target::Target& t, const Sizes& sizes) {
+  std::string out = format("cost on %s: %.1f us", t.name.c_str(), e.microseconds());
+  const char* before = " at ";
+  for (const auto& [name, size] : taken(p, sizes)) {
+    out += before + name + " " + std::to_string(size);
+    before = ", ";
+  }
+  return out + "\n";
+}
+
 nlohmann::ordered_json pipes_json(const Work& w) {
   nlohmann::ordered_json out;
   for (size_t i = 0; i < kPipes; ++i) out[pipe_name(pipe(i))] = w[pipe(i)];
@@ -86,14 +96,17 @@ nlohmann::ordered_json pipes_json(const Work& w) {
 
 std::string estimate_to_text(const Estimate& e, const ir::Program& p, const target::Target& t,
                              const Sizes& sizes) {
-  std::string out = format("cost on %s: %.1f us", t.name.c_str(), e.microseconds());
-  const char* before = " at ";
-  for (const auto& [name, size] : taken(p, sizes)) {
-    out += before + name + " " + std::to_string(size);
-    before = ", ";
-  }
-  out += "\n";
+  std::string out = head(e, p, t, sizes);
   for (const KernelEstimate& k : e.kernels) out += kernel_text(k, t);
+  return out;
+}
+
+std::string estimate_summary(const Estimate& e, const ir::Program& p, const target::Target& t,
+                             const Sizes& sizes) {
+  std::string out = head(e, p, t, sizes);
+  for (const KernelEstimate& k : e.kernels)
+    out += format("  %s  %.1f us, bound by %s, %.2f waves\n", k.kernel.c_str(), k.microseconds,
+                  k.bound_text().c_str(), k.waves);
   return out;
 }
 

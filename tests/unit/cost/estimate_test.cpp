@@ -59,6 +59,16 @@ TEST(Estimate, GrowsWithEverySize) {
   }
 }
 
+// Nothing, and more than any memory: a number all the same.
+TEST(Estimate, OfAnySizesIsANumber) {
+  const Planned p = planned(Gemm{}.text());
+  for (int64_t size : {int64_t{0}, int64_t{1}, int64_t{1} << 40, INT64_MAX}) {
+    const double us = p.us({{"m", size}, {"n", size}, {"k", size}});
+    EXPECT_TRUE(us >= 0 && us == us) << size << " " << us;
+    for (const Cliff& c : p.cliffs({{"m", size}, {"n", size}, {"k", size}})) EXPECT_GE(c.factor, kCliff);
+  }
+}
+
 // A wave with one block more takes another wave.
 TEST(Estimate, SeesTheLastWave) {
   const Planned p = planned(Gemm{128, 256, 64, 256, 4}.text());
@@ -117,6 +127,7 @@ TEST(Report, NamesKernelsOpsPipesAndSizes) {
                     json = estimate_to_json(p.estimate(sizes), p.program, p.target, sizes);
   for (const char* word : {"gemm/ko/gemm#0", "m 512", "n 4096", "bound by", "shared memory", "waves"})
     EXPECT_NE(text.find(word), text.npos) << word << "\n" << text;
+  EXPECT_EQ(estimate_summary(p.estimate(sizes), p.program, p.target, sizes).find("cost on sm_90a: "), 0u);
   for (const char* word : {"\"gemm/ko/gemm#0\"", "\"m\": 512", "\"busy\"", "\"tensor\"", "\"us\""})
     EXPECT_NE(json.find(word), json.npos) << word << "\n" << json;
 }
