@@ -43,6 +43,8 @@ constexpr char kHelp[] =
                                       code (what a device loads) ptx (NVIDIA targets)
       --fallback N                    of the N-th fallback version, for arguments that those in front refuse
       --svg DIR                       with layouts or pictures: an SVG of each layout too
+  run, compile, check and show also take
+      --param NAME=VALUE              a compile-time parameter of the program; may be given once for each
   tilegen help | version
 
 Ends with 0 when all is right, 1 when the library refuses the work or results are wrong, 2 when the command

@@ -18,7 +18,7 @@ int show_command(int argc, char** argv) {
   const std::optional<std::string> folder = line.get("svg");
   if (folder && !layouts) fail_usage("--svg goes with --what layouts or --what pictures");
   const Context context = make_context();
-  const Program program = read_program(context, line.file());
+  const Program program = read_program(context, line.file(), line.params());
   if (form.section == TL_SECTION_TILE_IR) {  // needs no target
     write_file("-", program_text(program));
     return 0;

@@ -1,6 +1,8 @@
 """Programs, targets, compiled artifacts and kernels ready to launch."""
+import collections
 import ctypes
 import json
+import operator
 
 from . import _header as h
 from ._library import call, error_from, lib, take_blob
@@ -84,6 +86,24 @@ def devices():
     return out
 
 
+Param = collections.namedtuple("Param", "value domain")  # of a compile-time parameter
+
+
+def int64_of(value):
+    """An integer that the library takes; ctypes would cut a larger one."""
+    value = operator.index(value)
+    if not -2**63 <= value < 2**63:
+        raise OverflowError(f"{value} does not fit 64 bits")
+    return value
+
+
+def _bindings(values):
+    """names, values, count of a dict, as the library takes them."""
+    n = len(values)
+    return ((ctypes.c_char_p * n)(*(name.encode() for name in values)),
+            (ctypes.c_int64 * n)(*(int64_of(v) for v in values.values())), n)
+
+
 class Program(_Handle):
     """An immutable tile program; Program.parse reads the .tl text form."""
     _release = "tl_program_release"
@@ -93,11 +113,28 @@ class Program(_Handle):
         self.context = context
 
     @classmethod
-    def parse(cls, text, file_name=None, context=None):
+    def parse(cls, text, file_name=None, context=None, params=None):
+        """`params`: {name: value} of compile-time parameters; the others have the text's values."""
         context, data, handle = context or default_context(), text.encode(), ctypes.c_void_p()
-        call("tl_program_parse", context.handle, data, len(data), file_name.encode() if file_name else None,
-             ctypes.byref(handle))
+        call("tl_program_parse_bound", context.handle, data, len(data), file_name.encode() if file_name else None,
+             *_bindings(params or {}), ctypes.byref(handle))
         return cls(handle, context)
+
+    def bind(self, **values):
+        """A new program from this one's text with other values of compile-time parameters; those not named stay."""
+        handle = ctypes.c_void_p()
+        call("tl_program_bind", self.context.handle, self.handle, *_bindings(values), ctypes.byref(handle))
+        return Program(handle, self.context)
+
+    @property
+    def params(self):
+        """Compile-time parameters, {name: Param(value, domain)} in the order of declaration."""
+        out = {}
+        for i in range(lib.tl_program_compile_param_count(self.handle)):
+            info = h.tl_compile_param_info(struct_size=ctypes.sizeof(h.tl_compile_param_info))
+            lib.tl_program_compile_param(self.handle, i, ctypes.byref(info))
+            out[info.name.decode()] = Param(info.value, tuple(info.domain[:info.domain_size]))
+        return out
 
     @property
     def name(self):
