@@ -310,6 +310,16 @@ typedef struct tl_param_info {
   const char* name;
 } tl_param_info;
 
+/* One compile-time parameter of a program, in the order of declaration. What is pointed to belongs to the
+ * program. */
+typedef struct tl_compile_param_info {
+  uint32_t struct_size;
+  uint32_t domain_size; /* at least 1 */
+  const char* name;
+  const int64_t* domain; /* domain_size distinct values; the first is the default */
+  int64_t value;         /* the one this program was made with */
+} tl_compile_param_info;
+
 /* One device. Strings belong to the library. */
 typedef struct tl_device_info {
   uint32_t struct_size;
@@ -422,8 +432,9 @@ TL_API tl_status tl_context_set_dump(tl_context* context, tl_dump_fn fn, tl_drop
                                      tl_error** out_error);
 
 /** Asks `fn` whether to stop, on the calling thread or one of the library, for one call by one thread at a
- *  time; NULL switches it off. Calls that are given the context ask: tl_program_parse, tl_builder_finish of
- *  its builders, tl_compile, tl_artifact_fallback, and launches and interpretations whose tl_launch names it.
+ *  time; NULL switches it off. Calls that are given the context ask: tl_program_parse,
+ *  tl_program_parse_bound, tl_program_bind, tl_builder_finish of its builders, tl_compile,
+ *  tl_artifact_fallback, and launches and interpretations whose tl_launch names it.
  *  They end with
  *  TL_CANCELLED within 50 ms of the answer, as they do when their time runs out. What a launch or
  *  interpretation wrote until then stays written. LLVM cannot be interrupted everywhere: a compilation that
@@ -438,8 +449,8 @@ TL_API tl_status tl_context_set_cancel(tl_context* context, tl_cancel_fn fn, tl_
 TL_API tl_status tl_context_set_timeout(tl_context* context, int64_t timeout_ms, tl_error** out_error);
 
 /** Lowers a limit: "text_bytes", "expr_nodes", "expr_depth", "statements", "buffers", "nesting", "rank",
- *  "tile_elements", "unroll", "diagnostics". Raising one above its present value, or a value below 1, is
- *  refused. Holds for builders and parses begun afterwards. */
+ *  "tile_elements", "unroll", "diagnostics", "domain_values". Raising one above its
+ *  present value, or a value below 1, is refused. Holds for builders and parses begun afterwards. */
 TL_API tl_status tl_context_set_limit(tl_context* context, const char* name, int64_t value,
                                       tl_error** out_error);
 
@@ -542,6 +553,21 @@ TL_API tl_status tl_builder_status(const tl_builder* builder);
 /** Ends the program, checks it as a whole and hands it out. The builder is spent, whatever the result;
  *  destroy it. */
 TL_API tl_status tl_builder_finish(tl_builder* builder, tl_program** out_program, tl_error** out_error);
+
+/* Compile-time parameters, before the first kernel. They are no launch arguments. */
+
+/** Chooses the value of the compile-time parameter that tl_param will declare by this name. Mistakes, which
+ *  tl_builder_finish reports: a name bound twice, or after its tl_param, or never declared
+ *  (TL_INVALID_ARGUMENT). */
+TL_API void tl_builder_bind(tl_builder* builder, const char* name, int64_t value);
+
+/** Declares a compile-time parameter with a domain of `count` distinct values, which are copied, and gives
+ *  the value that this build uses: the one bound by tl_builder_bind, which must be in the domain, else the
+ *  first. Use it where a number is wanted: shapes, extents, threads, stages. A builder that has failed, and
+ *  NULL, give the first value too, or 1 where there is none, so that arithmetic on it stays defined. A domain
+ *  that is empty or repeats a value is TL_INVALID_PROGRAM, one above the limit "domain_values"
+ *  TL_LIMIT_EXCEEDED. */
+TL_API int64_t tl_param(tl_builder* builder, const char* name, const int64_t* values, size_t count);
 
 /* Parameters, in launch order, before the first kernel. */
 
@@ -687,6 +713,21 @@ TL_API tl_status tl_layout_draw(const char* layout, tl_picture form, tl_blob** o
  *  is read. */
 TL_API tl_status tl_program_parse(const tl_context* context, const char* text, size_t size,
                                   const char* file_name, tl_program** out_program, tl_error** out_error);
+
+/** The same with values for `count` compile-time parameters, by name; the others have the text's. A name that
+ *  the program does not declare, or a value outside its domain, is TL_INVALID_ARGUMENT. */
+TL_API tl_status tl_program_parse_bound(const tl_context* context, const char* text, size_t size,
+                                        const char* file_name, const char* const* names,
+                                        const int64_t* values, size_t count, tl_program** out_program,
+                                        tl_error** out_error);
+
+/** A new program from the text of `program`, read and checked again with `count` compile-time parameters
+ *  bound to other values; those not named keep the values of `program`, which stays as it is. Errors: those
+ *  of tl_program_parse_bound. A program made by a builder has no text and is TL_INVALID_ARGUMENT: build it
+ *  again after tl_builder_bind. A printed program has its values folded in, so other values are refused. */
+TL_API tl_status tl_program_bind(const tl_context* context, const tl_program* program,
+                                 const char* const* names, const int64_t* values, size_t count,
+                                 tl_program** out_program, tl_error** out_error);
 TL_API void tl_program_retain(tl_program* program);
 TL_API void tl_program_release(tl_program* program);
 
@@ -702,6 +743,11 @@ TL_API const char* tl_program_name(const tl_program* program);
 /** Parameters in launch order, without workspaces: how many, and number `index`. */
 TL_API size_t tl_program_param_count(const tl_program* program);
 TL_API tl_status tl_program_param(const tl_program* program, size_t index, tl_param_info* out_info);
+
+/** Compile-time parameters in the order of declaration: how many, and number `index`. */
+TL_API size_t tl_program_compile_param_count(const tl_program* program);
+TL_API tl_status tl_program_compile_param(const tl_program* program, size_t index,
+                                          tl_compile_param_info* out_info);
 
 /** Runs the program by interpretation, slowly, on host tensors: the reference for compiled code. Arguments
  *  as for tl_kernel_launch. Also reports reads of on-chip elements that nobody wrote and indices outside

@@ -95,6 +95,7 @@ Expected<std::shared_ptr<const ir::Program>> Builder::finish(ProgramCheck check,
       fail(DiagCode::scope_mismatch, kCall, "the " + frame.what + place + " was never ended",
            "call tl_end for it");
     }
+    check_bindings(kCall);
     if (frames_.empty() && program_.kernels.empty())
       fail(DiagCode::misplaced_statement, kCall, "the program '" + program_.name + "' has no kernel",
            "open one with tl_begin_kernel");

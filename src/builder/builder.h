@@ -32,6 +32,11 @@ class Builder {
   // Records an error of `call` at the current location. Those after the first are consequences.
   void fail(DiagCode code, std::string_view call, std::string message, std::string hint);
 
+  // Compile-time parameters, before the first kernel: the value bound before, else the domain's first, also
+  // where the call fails; 1 for a domain without values.
+  void bind(std::string_view name, int64_t value);
+  int64_t param(std::string_view name, std::span<const int64_t> domain);
+
   // Parameters, before the first kernel.
   ir::VarId dim(std::string_view name);
   void dim_fact(ir::VarId dim, int64_t lower, int64_t upper, int64_t divisor);
@@ -111,6 +116,9 @@ class Builder {
   bool check_names(std::string_view call, std::span<const std::string_view> names, size_t count);
   bool check_attrs(std::string_view call, const ir::OpRow& row, std::span<const int64_t> attrs);
   bool before_kernels(std::string_view call);
+  bool check_domain(std::string_view name, std::span<const int64_t> domain);
+  std::string param_names() const;
+  void check_bindings(std::string_view call);
   bool inside_kernel(std::string_view call);
   bool outside_parallel(std::string_view call);
   bool room_for_buffer(std::string_view call);
@@ -133,6 +141,7 @@ class Builder {
   std::vector<Frame> frames_;
   std::vector<std::string> names_;                           // visible ones, in order of declaration
   std::map<std::string, std::string, std::less<>> visible_;  // name -> what it names
+  std::map<std::string, int64_t, std::less<>> bindings_;     // by parameter, those not declared yet
   uint64_t next_token_ = 1;
   uint64_t made_up_names_ = 0;
   bool spent_ = false;

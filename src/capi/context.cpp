@@ -23,7 +23,8 @@ constexpr LimitRow kLimits[] = {{"text_bytes", &Limits::text_bytes},
                                 {"rank", &Limits::rank},
                                 {"tile_elements", &Limits::tile_elements},
                                 {"unroll", &Limits::unroll},
-                                {"diagnostics", &Limits::diagnostics}};
+                                {"diagnostics", &Limits::diagnostics},
+                                {"domain_values", &Limits::domain_values}};
 static_assert(sizeof(Limits) == std::size(kLimits) * sizeof(int64_t), "a limit has no row");
 
 Expected<int64_t Limits::*> find_limit(const char* name) {

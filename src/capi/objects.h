@@ -136,6 +136,9 @@ struct tl_program : tilegen::capi::RefCounted {
   std::shared_ptr<const tilegen::ir::Program> program;
   mutable tilegen::Once hashed;
   mutable std::string hash;
+  // What tl_program_bind reads anew; none for a program without compile-time parameters or of a builder.
+  std::shared_ptr<const std::string> source;
+  std::string file;
 };
 
 struct tl_artifact : tilegen::capi::RefCounted {

@@ -1,4 +1,7 @@
 // Programs: reading, printing, parameters, and the reference interpreter.
+#include <algorithm>
+#include <span>
+
 #include "capi/guard.h"
 #include "capi/launch_arguments.h"
 #include "check/check_program.h"
@@ -18,6 +21,56 @@ Checked no_errors(const ir::Program& program, const Limits& limits, const Cancel
     if (d.severity == Severity::error) error.diagnostics.push_back(std::move(d));
   if (!error.diagnostics.empty()) return error;
   return Unit{};
+}
+
+// Reads, checks and hands out a program; one with compile-time parameters keeps its text.
+Checked read_program(const tl_context* context, std::string_view text, const std::string& file,
+                     std::span<const ir::ParamBinding> bindings, tl_program** out_program) {
+  const CallLimits call(context);
+  auto parsed = ir::parse_program(text, file, context->limits, call.get(), bindings);
+  if (!parsed) return parsed.error();
+  if (Checked good = no_errors(*parsed, context->limits, call.get()); !good) return good;
+  auto made = std::make_unique<tl_program>();
+  if (!parsed->compile_params.empty()) {
+    made->source = std::make_shared<const std::string>(text);
+    made->file = file;
+  }
+  made->program = std::make_shared<const ir::Program>(std::move(*parsed));
+  *out_program = made.release();
+  return Unit{};
+}
+
+Expected<std::vector<ir::ParamBinding>> read_bindings(const tl_context* context, const char* const* names,
+                                                      const int64_t* values, size_t count) {
+  if (count > static_cast<size_t>(context->limits.buffers))
+    return Error(DiagCode::limit_nodes, "",
+                 std::to_string(count) + " parameters are bound, more than a program may have",
+                 "bind each parameter once");
+  if (count > 0 && (!names || !values)) return null_argument(names ? "values" : "names");
+  std::vector<ir::ParamBinding> bindings;
+  for (size_t i = 0; i < count; ++i) {
+    if (!names[i]) return null_argument("names[" + std::to_string(i) + "]");
+    bindings.push_back({names[i], values[i]});
+  }
+  return bindings;
+}
+
+// Parameters that are not bound keep the program's values.
+Checked bind_program(const tl_context* context, const tl_program* program,
+                     std::vector<ir::ParamBinding> bindings, tl_program** out_program) {
+  const ir::Program& p = *program->program;
+  if (!program->source && !p.compile_params.empty())
+    return Error(DiagCode::bad_binding, "",
+                 "program '" + p.name + "' was made by a builder, which keeps no text to bind anew",
+                 "build it again, with tl_builder_bind before tl_param");
+  for (const ir::CompileParam& param : p.compile_params) {
+    const bool given = std::any_of(bindings.begin(), bindings.end(),
+                                   [&](const ir::ParamBinding& b) { return b.name == param.name; });
+    if (!given) bindings.push_back({param.name, param.value});
+  }
+  // Without parameters every binding is wrong, as reading the canonical text says.
+  const std::string text = program->source ? *program->source : ir::print_program(p);
+  return read_program(context, text, program->file, bindings, out_program);
 }
 
 size_t given_params(const ir::Program& p) {
@@ -49,14 +102,53 @@ tl_status tl_program_parse(const tl_context* context, const char* text, size_t s
     if (out_program) *out_program = nullptr;
     if (!context) return null_argument("context");
     if (!text || !out_program) return null_argument(text ? "out_program" : "text");
-    const CallLimits call(context);
-    auto parsed = ir::parse_program({text, size}, file_name ? file_name : "", context->limits, call.get());
-    if (!parsed) return parsed.error();
-    if (Checked good = no_errors(*parsed, context->limits, call.get()); !good) return good;
-    auto made = std::make_unique<tl_program>();
-    made->program = std::make_shared<const ir::Program>(std::move(*parsed));
-    *out_program = made.release();
-    return Unit{};
+    return read_program(context, {text, size}, file_name ? file_name : "", {}, out_program);
+  });
+}
+
+tl_status tl_program_parse_bound(const tl_context* context, const char* text, size_t size,
+                                 const char* file_name, const char* const* names, const int64_t* values,
+                                 size_t count, tl_program** out_program, tl_error** out_error) {
+  return guard("tl_program_parse_bound", out_error, [&]() -> Checked {
+    if (out_program) *out_program = nullptr;
+    if (!context) return null_argument("context");
+    if (!text || !out_program) return null_argument(text ? "out_program" : "text");
+    auto bindings = read_bindings(context, names, values, count);
+    if (!bindings) return bindings.error();
+    return read_program(context, {text, size}, file_name ? file_name : "", *bindings, out_program);
+  });
+}
+
+tl_status tl_program_bind(const tl_context* context, const tl_program* program, const char* const* names,
+                          const int64_t* values, size_t count, tl_program** out_program,
+                          tl_error** out_error) {
+  return guard("tl_program_bind", out_error, [&]() -> Checked {
+    if (out_program) *out_program = nullptr;
+    if (!context) return null_argument("context");
+    if (!program || !out_program) return null_argument(program ? "out_program" : "program");
+    auto bindings = read_bindings(context, names, values, count);
+    if (!bindings) return bindings.error();
+    return bind_program(context, program, std::move(*bindings), out_program);
+  });
+}
+
+size_t tl_program_compile_param_count(const tl_program* program) {
+  return program ? program->program->compile_params.size() : 0;
+}
+
+tl_status tl_program_compile_param(const tl_program* program, size_t index, tl_compile_param_info* out_info) {
+  return guard("tl_program_compile_param", nullptr, [&]() -> Checked {
+    if (!program || !out_info) return null_argument(program ? "out_info" : "program");
+    const auto& params = program->program->compile_params;
+    if (index >= params.size())
+      return Error(DiagCode::bad_enum, "", "there is no compile-time parameter " + std::to_string(index),
+                   "count them with tl_program_compile_param_count");
+    tl_compile_param_info info{};
+    info.domain_size = static_cast<uint32_t>(params[index].domain.size());
+    info.name = params[index].name.c_str();
+    info.domain = params[index].domain.data();
+    info.value = params[index].value;
+    return fill_struct(out_info, info);
   });
 }
 

@@ -13,8 +13,8 @@ constexpr int64_t kUnknownExtent = 16;
 // Points of each dimension of the grid that stand for all.
 constexpr int64_t kSamples = 4;
 
-// Fitted as those of kernel_walk.cpp: how much pipes and memories hide of each other, and both of what a block
-// waits for;
+// Fitted as those of kernel_walk.cpp: how much pipes and memories hide of each other, and both of what a
+// block waits for;
 constexpr double kBesideMemory = 1.515, kBesideWaits = 3.15;
 // how much longer threads take for each part of the registers there are that they need beyond them.
 constexpr double kSpilled = 1.4;

@@ -128,8 +128,23 @@ struct Param {
   BufferId buffer;  // tensor
 };
 
+// A constant of the text that takes one value of a finite domain. The body holds the value folded in.
+struct CompileParam {
+  std::string name;
+  std::vector<int64_t> domain;  // distinct, in the order given; the first value is the default
+  int64_t value = 0;            // one of the domain
+  SourceLocation location;
+};
+
+// A value chosen for the compile-time parameter of that name.
+struct ParamBinding {
+  std::string name;
+  int64_t value = 0;
+};
+
 struct Program {
   std::string name;
+  std::vector<CompileParam> compile_params;
   ExprPool exprs;
   std::vector<Var> vars;
   std::vector<Buffer> buffers;

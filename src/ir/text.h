@@ -6,21 +6,28 @@
 //
 // Grammar. White space separates and means nothing else; a comment runs from ';' to the end of the line.
 //   program   := "tl" "1" "program" NAME decl* kernel+
-//   decl      := "dim" NAME fact*                fact := ">=" int | "<=" int | "divisible" int
+//   decl      := "dim" NAME fact*                fact := (">=" | "<=" | "divisible") const
 //              | "scalar" NAME ":" DTYPE
-//              | "tensor" NAME ":" DTYPE "[" exprs "]" ["strides" "[" exprs "]"] ["readonly"]
-//   kernel    := "kernel" NAME "grid" "(" block ("," block)* ")" ["threads" int] "{" alloc* stmt* "}"
+//              | "tensor" NAME ":" DTYPE "[" exprs "]" ["strides" "[" exprs "]"] ["readonly" | "workspace"]
+//              | "param" NAME ["=" int] "in" "{" int ("," int)* "}"
+//   kernel    := "kernel" NAME "grid" "(" block ("," block)* ")" ["threads" const] "{" alloc* stmt* "}"
 //   block     := NAME ":" expr                   at most three
-//   alloc     := "alloc" NAME ":" ("shared" | "fragment" | "local") DTYPE "[" ints "]"
-//   stmt      := LOOP NAME "in" expr (".." | ":+") expr ["stages" int] "{" stmt* "}"
-//              | "parallel" NAME ("," NAME)* "in" int ("," int)* "{" stmt* "}"
+//   alloc     := "alloc" NAME ":" ("shared" | "fragment" | "local") DTYPE "[" consts "]"
+//   stmt      := LOOP NAME "in" expr (".." | ":+") expr ["stages" const] "{" stmt* "}"
+//              | "parallel" NAME ("," NAME)* "in" const ("," const)* "{" stmt* "}"
 //              | "if" expr "{" stmt* "}" ["else" "{" stmt* "}"]
 //              | NAME "[" exprs "]" "=" expr
 //              | OP regions ["," expr] ["->" regions] ["{" attr ("," attr)* "}"]
-//   region    := NAME [ "[" range ("," range)* "]" ]      range := expr ":+" int
+//   region    := NAME [ "[" range ("," range)* "]" ]      range := expr ":+" const
 //   attr      := NAME | NAME "=" (int | NAME)             a bare NAME sets a boolean attribute
-// LOOP is serial, unroll, vectorized or pipelined; OP the text of a row of ops.def. exprs, ints and regions
-// are comma-separated lists (exprs and ints may be empty); int := ["-"] DIGITS.
+// LOOP is serial, unroll, vectorized or pipelined; OP the text of a row of ops.def. exprs, consts and
+// regions are comma-separated lists (exprs and consts may be empty); int := ["-"] DIGITS; const is an expr of
+// + - * // % and calls whose value is an integer constant.
+//
+// Compile-time parameters: a name of `param` stands for its value, an i64 constant, wherever an expression or
+// a const may stand after its declaration. The value is the one bound when the text is read, else that after
+// "=", else the domain's first. The program holds the value folded in; canonical text has it after "=" and
+// declares these parameters first.
 //
 // Loops: `a .. b` runs from a to b, b excluded; `a :+ n` runs n times from a. Canonical is `..` when both
 // ends are constants, when a is 0, or when the extent is literally b - a; else `:+`.
@@ -39,14 +46,15 @@
 // inf:f32, -inf:f32, nan:f32, and 0x7e01:f16 for exact bits (printed only for a NaN that is not the usual
 // one).
 //
-// Names: [A-Za-z_][A-Za-z0-9_]*, at most kMaxNameLength long. Dims, scalars, tensors and kernels share one
-// name space per program. Inside a kernel, buffers, block variables and loop variables may shadow nothing in
-// scope; loops that do not contain each other may reuse a name. Words that start a statement or stand as an
-// operand (if, else, alloc, kernel, the loop kinds, the op names, and, or, true, false, inf, nan) cannot name
-// a variable or buffer. A program made elsewhere may break these rules; it is printed with "_" for bad
-// characters and the first free of "_1", "_2", ... appended.
+// Names: [A-Za-z_][A-Za-z0-9_]*, at most kMaxNameLength long. Dims, scalars, tensors, compile-time parameters
+// and kernels share one name space per program. Inside a kernel, buffers, block variables and loop variables
+// may shadow nothing in scope; loops that do not contain each other may reuse a name. Words that start a
+// statement or stand as an operand (if, else, alloc, kernel, the loop kinds, the op names, and, or, true,
+// false, inf, nan) cannot name a variable or buffer. A program made elsewhere may break these rules; it is
+// printed with "_" for bad characters and the first free of "_1", "_2", ... appended.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -71,9 +79,11 @@ uint64_t written_nodes(const Program& p);
 // types inside expressions, so that every id of the result is valid and every expression well typed; the
 // caller runs check_program. Reports up to Limits::diagnostics errors, resuming at the next line after a
 // syntax error, and stops at the first limit_* error. `file` names the source in locations; lines and columns
-// count from 1, columns in bytes.
+// count from 1, columns in bytes. `bindings` choose the values of compile-time parameters; the others take
+// the text's. One that names no parameter, or another value than the domain's, is an error.
 Expected<Program> parse_program(std::string_view text, std::string_view file, const Limits& limits,
-                                const Cancellation* cancellation = nullptr);
+                                const Cancellation* cancellation = nullptr,
+                                std::span<const ParamBinding> bindings = {});
 
 // 128-bit hash of the canonical text, as 32 hex digits. Stable across processes, machines and library
 // versions that share the text version.

@@ -181,6 +181,7 @@ ExprId Parser::make_variable(const Token& name) {
     unknown_name(name, "a variable", false, true);
     return {};
   }
+  if (symbol->kind == SymbolKind::compile_param) return use_param(symbol->id, name);
   if (symbol->kind != SymbolKind::variable) {
     error(DiagCode::syntax_error, name, "expected a value, found the whole buffer " + describe(name),
           "read one element of it: " + std::string(name.text) + "[...]");

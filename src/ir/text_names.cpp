@@ -32,10 +32,13 @@ class Namer {
     for (const Var& v : p.vars) wanted_.insert(with_plain_characters(v.name));
     for (const Buffer& b : p.buffers) wanted_.insert(with_plain_characters(b.name));
     for (const Kernel& k : p.kernels) wanted_.insert(with_plain_characters(k.name));
+    for (const CompileParam& c : p.compile_params) wanted_.insert(with_plain_characters(c.name));
   }
 
   NameTable run() {
     table_.program = with_plain_characters(p_.name);
+    for (const CompileParam& param : p_.compile_params)
+      claim(param.name, table_.compile_params.emplace_back());
     for (const Param& param : p_.params) {
       if (param.kind == Param::Kind::tensor) {
         claim(p_.buffer(param.buffer).name, table_.buffers[param.buffer.value]);

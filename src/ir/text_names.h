@@ -10,7 +10,7 @@ namespace tilegen::ir::text {
 
 struct NameTable {
   std::string program;
-  std::vector<std::string> vars, buffers, kernels;  // by id
+  std::vector<std::string> vars, buffers, kernels, compile_params;  // by id
 };
 
 // Names that break the rules of text.h are changed, in program order, so that they read back to the same

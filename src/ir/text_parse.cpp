@@ -34,6 +34,7 @@ Expected<Program> Parser::run() {
   } else if (program_.kernels.empty() && diagnostics_.empty()) {
     expected("a kernel", "a program ends with at least one 'kernel NAME grid (...) { ... }'");
   }
+  if (diagnostics_.empty()) check_bindings();
   if (!diagnostics_.empty()) {
     Error e;
     e.diagnostics = std::move(diagnostics_);
@@ -60,9 +61,10 @@ void Parser::parse_top_level() {
   bool ok = false;
   if (!program_.kernels.empty() && starts_declaration(token_) && !token_.is("kernel")) {
     error(DiagCode::misplaced_statement, token_, describe(token_) + " stands after a kernel",
-          "declare dims, scalars and tensors before the first kernel");
+          "declare dims, scalars, tensors and compile-time parameters before the first kernel");
   }
-  if (static_cast<int64_t>(program_.params.size()) >= limits_.buffers && !token_.is("kernel")) {
+  if (static_cast<int64_t>(program_.params.size() + program_.compile_params.size()) >= limits_.buffers &&
+      !token_.is("kernel")) {
     limit(DiagCode::limit_nodes, token_,
           "a program has at most " + std::to_string(limits_.buffers) + " parameters",
           "declare fewer dims, scalars and tensors");
@@ -72,14 +74,18 @@ void Parser::parse_top_level() {
     ok = parse_scalar();
   } else if (accept("tensor")) {
     ok = parse_tensor();
+  } else if (accept("param")) {
+    ok = parse_param();
   } else if (accept("kernel")) {
     ok = parse_kernel();
   } else if (token_.is("}")) {
-    expected("'dim', 'scalar', 'tensor' or 'kernel'", "every open block is closed already; remove this '}'");
+    expected("'dim', 'scalar', 'tensor', 'param' or 'kernel'",
+             "every open block is closed already; remove this '}'");
   } else {
     NearestName nearest(token_.text);
-    for (std::string_view word : {"dim", "scalar", "tensor", "kernel"}) nearest.offer(word);
-    expected("'dim', 'scalar', 'tensor' or 'kernel'", nearest.hint("declare parameters, then kernels"));
+    for (std::string_view word : {"dim", "scalar", "tensor", "param", "kernel"}) nearest.offer(word);
+    expected("'dim', 'scalar', 'tensor', 'param' or 'kernel'",
+             nearest.hint("declare parameters, then kernels"));
   }
   if (!ok) recover(start, mark);
 }
@@ -102,7 +108,7 @@ bool Parser::parse_dim() {
     if (token_.is("divisible")) fact = &program_.vars.back().divisor;
     if (fact == nullptr) return true;
     advance();
-    if (!parse_int(*fact, "the number of the fact")) return false;
+    if (!parse_constant(*fact, "the number of the fact")) return false;
   }
 }
 
@@ -185,7 +191,7 @@ bool Parser::parse_kernel() {
   std::vector<Token> names;
   bool ok = parse_grid(kernel, names);
   for (const Token& var : names) kernel.block_vars.push_back(add_loop_var(var, VarKind::block_index));
-  if (ok && accept("threads")) ok = parse_int(kernel.threads, "the number of threads");
+  if (ok && accept("threads")) ok = parse_constant(kernel.threads, "the number of threads");
   program_.kernels.push_back(std::move(kernel));
   statement_seen_ = false;
   return ok && open_block(BlockKind::kernel, StmtId(), mark);
@@ -196,8 +202,8 @@ bool Parser::parse_kernel() {
 namespace tilegen::ir {
 
 Expected<Program> parse_program(std::string_view text, std::string_view file, const Limits& limits,
-                                const Cancellation* cancellation) {
-  return text::Parser(text, file, limits, cancellation).run();
+                                const Cancellation* cancellation, std::span<const ParamBinding> bindings) {
+  return text::Parser(text, file, limits, cancellation, bindings).run();
 }
 
 std::string program_hash(const Program& p) {

@@ -114,7 +114,7 @@ bool Parser::parse_alloc() {
     do {
       int64_t extent = 1;
       Token at = token_;
-      ok = room_for_rank(buffer.shape.size(), at) && parse_int(extent, "an extent of the buffer");
+      ok = room_for_rank(buffer.shape.size(), at) && parse_extent(extent, "an extent of the buffer");
       if (ok) buffer.shape.push_back(constant(extent, at));
     } while (ok && accept(","));
     ok = ok && expect("]", "or ',' and a further extent");
@@ -193,7 +193,7 @@ bool Parser::parse_loop(LoopKind kind) {
   if (!parse_name(name, "the loop variable")) return false;
   size_t mark = declared_.size();
   bool ok = expect("in", "after the loop variable") && parse_bounds(loop);
-  if (ok && accept("stages")) ok = parse_int(loop.num_stages, "the number of stages");
+  if (ok && accept("stages")) ok = parse_constant(loop.num_stages, "the number of stages");
   loop.vars.push_back(add_loop_var(name, VarKind::loop));  // after the bounds: they cannot use it
   if (!ok) return false;
   StmtId id = add_statement(at, std::move(loop));
@@ -230,7 +230,8 @@ bool Parser::parse_parallel() {
   do {
     int64_t extent = 1;
     Token extent_at = token_;
-    if (!room_for_rank(loop.extents.size(), token_) || !parse_int(extent, "a constant extent")) return false;
+    if (!room_for_rank(loop.extents.size(), token_) || !parse_extent(extent, "a constant extent"))
+      return false;
     loop.extents.push_back(constant(extent, extent_at));
   } while (accept(","));
   if (loop.extents.size() != loop.vars.size()) {

@@ -27,7 +27,7 @@ struct Parser::ExprStacks {
 
 using Kind = Parser::Pending::Kind;
 
-bool Parser::parse_expr(ExprId& out) {
+bool Parser::parse_expr(ExprId& out, Level loosest) {
   ExprStacks s;
   for (;;) {
     bool complete = false;
@@ -37,7 +37,7 @@ bool Parser::parse_expr(ExprId& out) {
     while (s.brackets > 0 && (token_.is(")") || token_.is("]")))
       if (!close_bracket(s)) return false;
     if (std::optional<Infix> infix = infix_from_text(token_.text);
-        infix && token_.kind != TokenKind::number) {
+        infix && token_.kind != TokenKind::number && (s.brackets > 0 || infix_level(infix->op) >= loosest)) {
       if (!parse_infix(s, *infix)) return false;
       continue;
     }

@@ -63,7 +63,7 @@ bool Parser::parse_ranges(Region& region) {
       return expected("':+' and the extent of the region",
                       "write a range as 'offset :+ extent', for example i * 64 :+ 64");
     advance();
-    if (!parse_int(extent, "a constant extent")) return false;
+    if (!parse_extent(extent, "a constant extent")) return false;
     region.offsets.push_back(offset);
     region.extents.push_back(extent);
   } while (accept(","));

@@ -128,7 +128,10 @@ BufferId Parser::find_buffer(const Token& name) {
     return {};
   }
   if (symbol->kind != SymbolKind::buffer) {
-    error(DiagCode::syntax_error, name, "expected a tensor or buffer, found the variable " + describe(name),
+    const bool is_param = symbol->kind == SymbolKind::compile_param;
+    error(DiagCode::syntax_error, name,
+          std::string("expected a tensor or buffer, found the ") +
+              (is_param ? "compile-time parameter " : "variable ") + describe(name),
           "a variable stands alone, without '[...]', and only inside expressions");
     return {};
   }
@@ -182,7 +185,7 @@ void Parser::limit_reached() {
 }
 
 bool Parser::starts_declaration(const Token& t) {
-  return t.is("dim") || t.is("scalar") || t.is("tensor") || t.is("kernel");
+  return t.is("dim") || t.is("scalar") || t.is("tensor") || t.is("param") || t.is("kernel");
 }
 
 // Goes on after a syntax error: at the next token that stands first on a line (outside kernels: a

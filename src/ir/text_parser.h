@@ -22,20 +22,23 @@ namespace tilegen::ir::text {
 
 class Parser {
  public:
-  Parser(std::string_view text, std::string_view file, const Limits& limits, const Cancellation* cancellation)
+  Parser(std::string_view text, std::string_view file, const Limits& limits, const Cancellation* cancellation,
+         std::span<const ParamBinding> bindings = {})
       : lexer_(text),
         file_(file),
         limits_(limits),
         cancellation_(cancellation),
         stop_(cancellation, 64),
-        bytes_(text.size()) {}
+        bytes_(text.size()),
+        bindings_(bindings),
+        bound_(bindings.size()) {}
   Expected<Program> run();
 
   struct Pending;     // operators and brackets an expression has open
   struct ExprStacks;  // both defined in text_parse_expr.cpp
 
  private:
-  enum class SymbolKind : uint8_t { variable, buffer, kernel };
+  enum class SymbolKind : uint8_t { variable, buffer, kernel, compile_param };
   struct Symbol {
     SymbolKind kind;
     uint32_t id;
@@ -58,6 +61,17 @@ class Parser {
   bool parse_tensor();
   bool parse_kernel();
   bool parse_grid(Kernel& kernel, std::vector<Token>& names);
+
+  // text_parse_param.cpp: compile-time parameters and constants
+  bool parse_param();
+  bool parse_domain(CompileParam& param);
+  void bind(CompileParam& param, const Token& at);
+  void check_bindings();
+  ExprId use_param(uint32_t id, const Token& at);
+  bool begins_constant(std::string_view what);
+  bool parse_constant(int64_t& out, std::string_view what);
+  bool parse_extent(int64_t& out, std::string_view what);
+  static std::string domain_text(const CompileParam& param);
 
   // text_parse_block.cpp: blocks and statements
   void parse_item();
@@ -89,7 +103,8 @@ class Parser {
   void unknown_attribute(const OpRow& row, const Token& name);
 
   // text_parse_expr.cpp: expressions
-  bool parse_expr(ExprId& out);
+  // Infix operators looser than `loosest` end it, unless they stand in brackets.
+  bool parse_expr(ExprId& out, Level loosest = kAny);
   bool parse_operand(ExprStacks& s, bool& complete);
   bool parse_named_operand(ExprStacks& s, bool& complete);
   bool parse_infix(ExprStacks& s, const Infix& infix);
@@ -156,8 +171,15 @@ class Parser {
   std::unordered_map<std::string_view, Symbol> kernels_;
   std::vector<std::string_view> declared_;  // keys of symbols_, in order of declaration
   std::vector<OpenBlock> open_;
-  bool statement_seen_ = false;  // in the current kernel
-  bool in_attributes_ = false;   // the "}" ahead closes an attribute list
+  bool statement_seen_ = false;               // in the current kernel
+  static constexpr size_t kShownName = 32;    // characters of a name and
+  static constexpr size_t kShownValues = 16;  // values of a domain in a message
+  std::span<const ParamBinding> bindings_;
+  std::vector<bool> bound_;            // by binding
+  std::vector<bool> overridden_;       // by parameter: bound to another value than the text's
+  std::vector<bool> param_used_;       // by parameter: the text names it
+  std::vector<uint32_t> in_constant_;  // parameters that the latest constant names
+  bool in_attributes_ = false;         // the "}" ahead closes an attribute list
 };
 
 }  // namespace tilegen::ir::text

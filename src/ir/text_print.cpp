@@ -19,6 +19,7 @@ class ProgramPrinter {
 
   std::string run() {
     out_ = "tl 1 program " + names_.program + "\n";
+    for (size_t i = 0; i < p_.compile_params.size(); ++i) print_compile_param(i);
     for (const Param& param : p_.params) {
       if (param.kind == Param::Kind::tensor) {
         print_tensor(param.buffer);
@@ -36,6 +37,14 @@ class ProgramPrinter {
     size_t next;
     const Block* else_body;  // still to come
   };
+
+  void print_compile_param(size_t i) {
+    const CompileParam& param = p_.compile_params[i];
+    out_ += "param " + names_.compile_params[i] + " = " + std::to_string(param.value) + " in {";
+    for (size_t v = 0; v < param.domain.size(); ++v)
+      out_ += (v > 0 ? ", " : "") + std::to_string(param.domain[v]);
+    out_ += "}\n";
+  }
 
   void print_variable(VarId id) {
     const Var& v = p_.var(id);

@@ -16,6 +16,7 @@ struct Limits {
   int64_t tile_elements = 1 << 24;  // elements of one on-chip buffer
   int64_t unroll = 1 << 14;         // product of the extents of nested unrolled loops
   int64_t diagnostics = 64;         // kept by one builder or parse
+  int64_t domain_values = 256;      // of one compile-time parameter
 };
 
 }  // namespace tilegen

@@ -37,6 +37,21 @@ says 2 "dimension m is not known" "$tilegen" run "$program" --s 1
 says 2 "given as 5x47 but must be 5x48" "$tilegen" run "$program" --X 5x47 --s 1
 says 2 "neither an option nor a parameter" "$tilegen" run "$program" --m 3 --s 1 --q 4
 says 2 "cannot be read" "$tilegen" run absent.tl
+
+# compile-time parameters: a product at several bindings against the interpreter
+gemm=$programs/../../files/text/gemm_params.tl
+says 0 "BM = 128 in {64, 128}" "$tilegen" show "$gemm" --what text --param BM=128
+for binding in "BM=64 BN=64 BK=32 STAGES=2 THREADS=128" "BM=128 BN=64 BK=16 STAGES=3 THREADS=256"; do
+  read -ra given <<<"${binding// / --param }"
+  for target in host sim:sm_80; do
+    says 0 "^C  *right" "$tilegen" run "$gemm" --m 70 --n 136 --k 72 --target $target --repeats 1 --param "${given[@]}"
+  done
+done
+says 1 "it has BM, BN, BK, STAGES, THREADS" "$tilegen" compile "$gemm" --target host --param BQQQ=1
+says 1 "is bound to 96" "$tilegen" compile "$gemm" --target host --param BM=96
+says 2 "NAME=INTEGER" "$tilegen" compile "$gemm" --target host --param BM
+says 2 "given twice" "$tilegen" compile "$gemm" --target host --param BM=64 --param BM=128
+says 0 "--param NAME=VALUE" "$tilegen" help
 printf 'tl 1 program broken\nkernel k grid(b: 1) { copy A -> B }\n' >broken.tl
 says 1 "broken.tl:2:" "$tilegen" show broken.tl
 

@@ -37,11 +37,20 @@ CommandLine::CommandLine(int argc, char** argv, const std::set<std::string>& fla
       value = name.substr(equals + 1);
       name.resize(equals);
     }
-    if (!known.empty() && !known.count(name) && !flags.count(name)) fail_usage("unknown option " + argument);
+    if (!known.empty() && !known.count(name) && !flags.count(name) && name != "param")
+      fail_usage("unknown option " + argument);
     if (flags.count(name) && inline_value) fail_usage("--" + name + " takes no value");
     if (!flags.count(name) && !inline_value) {
       if (++i == argc) fail_usage(argument + " needs a value");
       value = argv[i];
+    }
+    if (name == "param") {
+      const size_t split = value.find('=');
+      const auto number = split == std::string::npos ? std::nullopt : parse_integer(value.substr(split + 1));
+      if (!number || split == 0) fail_usage("--param needs NAME=INTEGER, got '" + value + "'");
+      if (!params_.emplace(value.substr(0, split), *number).second)
+        fail_usage("--param " + value.substr(0, split) + " is given twice");
+      continue;
     }
     if (!values_.emplace(name, value).second) fail_usage(argument + " is given twice");
   }

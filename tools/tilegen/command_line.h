@@ -31,12 +31,16 @@ class CommandLine {
   int64_t integer_or(const std::string& name, int64_t fallback, int64_t least, int64_t most) const;
   std::optional<double> non_negative(const std::string& name) const;
 
+  // The values of --param NAME=VALUE, which may be given for several names.
+  const std::map<std::string, int64_t>& params() const { return params_; }
+
   // The one plain word of a command that takes a file.
   const std::string& file() const;
 
  private:
   std::vector<std::string> words_;
   std::map<std::string, std::string> values_;  // without the dashes
+  std::map<std::string, int64_t> params_;
 };
 
 }  // namespace tool

@@ -13,7 +13,7 @@ int compile_command(int argc, char** argv) {
   const CommandLine line(argc, argv, {}, {"target", "schedule", "sizes", "schedule-out", "emit", "o"});
   if (line.has("emit") && !line.has("o")) fail_usage("--emit needs -o (`tilegen show` prints)");
   const Context context = make_context();
-  const Program program = read_program(context, line.file());
+  const Program program = read_program(context, line.file(), line.params());
   const ResultForm* form = line.has("o") ? &result_form(line.get_or("emit", "asm")) : nullptr;
   const Artifact artifact = compile_file(context, program, line, form, false);
   if (const auto path = line.get("schedule-out"))

@@ -46,13 +46,21 @@ Target find_target(const Context& context, const std::string& name) {
   return Target(target);
 }
 
-Program read_program(const Context& context, const std::string& path) {
+Program read_program(const Context& context, const std::string& path,
+                     const std::map<std::string, int64_t>& params) {
   const std::string text = read_text(context, path);
   const char* shown = path == "-" ? "standard input" : path.c_str();
   tl_program* program = nullptr;
   tl_error* error = nullptr;
-  require(tl_program_parse(context.get(), text.data(), text.size(), shown, &program, &error), error,
-          "reading the program");
+  std::vector<const char*> names;
+  std::vector<int64_t> values;
+  for (const auto& [name, value] : params) {
+    names.push_back(name.c_str());
+    values.push_back(value);
+  }
+  require(tl_program_parse_bound(context.get(), text.data(), text.size(), shown, names.data(), values.data(),
+                                 names.size(), &program, &error),
+          error, "reading the program");
   return Program(program);
 }
 

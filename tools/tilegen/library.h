@@ -4,6 +4,7 @@
 
 #include <tilelang.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,8 +39,10 @@ using Kernel = Handle<tl_kernel, tl_kernel_release>;
 using Blob = Handle<tl_blob, tl_blob_release>;
 
 Context make_context();
-Target find_target(const Context& context, const std::string& name);    // "" = the best of this machine
-Program read_program(const Context& context, const std::string& path);  // "-" = standard input
+Target find_target(const Context& context, const std::string& name);  // "" = the best of this machine
+// "-" = standard input. `params`: values of compile-time parameters.
+Program read_program(const Context& context, const std::string& path,
+                     const std::map<std::string, int64_t>& params);
 Options make_options();
 Artifact compile(const Context& context, const Program& program, const Target& target,
                  const Options& options);

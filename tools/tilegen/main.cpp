@@ -45,6 +45,8 @@ constexpr char kHelp[] =
       --sizes m=4096,n=512            of dims, that the estimate takes; a nominal size for others
       --fallback N                    of the N-th fallback version, for arguments that those in front refuse
       --svg DIR                       with layouts or pictures: an SVG of each layout too; with cost: of each kernel
+  run, compile, check and show also take
+      --param NAME=VALUE              a compile-time parameter of the program; may be given once for each
   tilegen help | version
 
 Ends with 0 when all is right, 1 when the library refuses the work or results are wrong, 2 when the command

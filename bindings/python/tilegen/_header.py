@@ -231,6 +231,16 @@ class tl_param_info(Structure):
     ]
 
 
+class tl_compile_param_info(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("domain_size", c_uint32),
+        ("name", c_char_p),
+        ("domain", POINTER(c_int64)),
+        ("value", c_int64),
+    ]
+
+
 class tl_device_info(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -332,6 +342,8 @@ FUNCTIONS = {
     "tl_builder_set_location": (None, (c_void_p, c_char_p, c_uint32, c_uint32,)),
     "tl_builder_status": (c_int32, (c_void_p,)),
     "tl_builder_finish": (c_int32, (c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_builder_bind": (None, (c_void_p, c_char_p, c_int64,)),
+    "tl_param": (c_int64, (c_void_p, c_char_p, POINTER(c_int64), c_size_t,)),
     "tl_dim": (tl_expr, (c_void_p, c_char_p,)),
     "tl_dim_fact": (None, (c_void_p, tl_expr, c_int64, c_int64, c_int64,)),
     "tl_scalar": (tl_expr, (c_void_p, c_char_p, c_uint32,)),
@@ -362,6 +374,8 @@ FUNCTIONS = {
     "tl_store": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr,)),
     "tl_layout_draw": (c_int32, (c_char_p, c_uint32, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_program_parse": (c_int32, (c_void_p, c_char_p, c_size_t, c_char_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_program_parse_bound": (c_int32, (c_void_p, c_char_p, c_size_t, c_char_p, POINTER(c_char_p), POINTER(c_int64), c_size_t, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_program_bind": (c_int32, (c_void_p, c_void_p, POINTER(c_char_p), POINTER(c_int64), c_size_t, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_program_retain": (None, (c_void_p,)),
     "tl_program_release": (None, (c_void_p,)),
     "tl_program_print": (c_int32, (c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
@@ -369,6 +383,8 @@ FUNCTIONS = {
     "tl_program_name": (c_char_p, (c_void_p,)),
     "tl_program_param_count": (c_size_t, (c_void_p,)),
     "tl_program_param": (c_int32, (c_void_p, c_size_t, POINTER(tl_param_info),)),
+    "tl_program_compile_param_count": (c_size_t, (c_void_p,)),
+    "tl_program_compile_param": (c_int32, (c_void_p, c_size_t, POINTER(tl_compile_param_info),)),
     "tl_interpret": (c_int32, (c_void_p, POINTER(tl_arg), c_size_t, POINTER(c_void_p),)),
     "tl_interpret_launch": (c_int32, (c_void_p, POINTER(tl_launch), POINTER(tl_arg), c_size_t, POINTER(c_void_p),)),
     "tl_compile": (c_int32, (c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),

@@ -20,7 +20,7 @@ import numbers
 
 from . import _header as h
 from ._library import call, lib
-from .program import Program
+from .program import Program, int64_of
 from .types import boolean, dtype_of, e4m3, e5m2, f16, bf16, f32, f64, i64, ALL
 
 _FLOATS = (f16, bf16, f32, f64, e4m3, e5m2)
@@ -129,12 +129,15 @@ class Buffer(_Memory):
 
 
 class Builder:
-    def __init__(self, name, context=None):
+    def __init__(self, name, context=None, params=None):
+        """`params`: {name: value} of the compile-time parameters that `param` declares."""
         handle = ctypes.c_void_p()
         from .program import default_context
         self.context = context or default_context()
         call("tl_builder_create", self.context.handle, name.encode(), ctypes.byref(handle))
         self.handle = handle
+        for key, value in (params or {}).items():
+            lib.tl_builder_bind(self.handle, key.encode(), int64_of(value))
 
     def __del__(self):
         if getattr(self, "handle", None):
@@ -189,6 +192,12 @@ class Builder:
         return Expr(self, lib.tl_load(self.handle, buffer.raw, len(raw), (h.tl_expr * len(raw))(*raw)))
 
     # Parameters.
+
+    def param(self, name, values):
+        """Declares a compile-time parameter with a domain; gives the int that this build uses, the domain's first unless
+        the builder was given another."""
+        values = [int64_of(v) for v in values]
+        return lib.tl_param(self.handle, name.encode(), (ctypes.c_int64 * len(values))(*values), len(values))
 
     def dim(self, name, lower=0, upper=2**63 - 1, divisor=1):
         """A symbolic extent, with what is known of it."""

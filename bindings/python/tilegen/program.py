@@ -1,10 +1,14 @@
 """Programs, targets, compiled artifacts and kernels ready to launch."""
+import collections
 import ctypes
+import itertools
 import json
+import math
+import operator
 import warnings
 
 from . import _header as h
-from ._library import Diagnostic, call, error_from, lib, take_blob
+from ._library import Diagnostic, Error, call, error_from, lib, take_blob
 from .tensors import Described, describe
 from .types import dtype_of
 
@@ -85,6 +89,26 @@ def devices():
     return out
 
 
+Param = collections.namedtuple("Param", "value domain")  # of a compile-time parameter
+# Values of a program's compile-time parameters, the estimated time in microseconds, and why there is none.
+Configuration = collections.namedtuple("Configuration", "values us refused")
+
+
+def int64_of(value):
+    """An integer that the library takes; ctypes would cut a larger one."""
+    value = operator.index(value)
+    if not -2**63 <= value < 2**63:
+        raise OverflowError(f"{value} does not fit 64 bits")
+    return value
+
+
+def _bindings(values):
+    """names, values, count of a dict, as the library takes them."""
+    n = len(values)
+    return ((ctypes.c_char_p * n)(*(name.encode() for name in values)),
+            (ctypes.c_int64 * n)(*(int64_of(v) for v in values.values())), n)
+
+
 class Program(_Handle):
     """An immutable tile program; Program.parse reads the .tl text form."""
     _release = "tl_program_release"
@@ -94,11 +118,52 @@ class Program(_Handle):
         self.context = context
 
     @classmethod
-    def parse(cls, text, file_name=None, context=None):
+    def parse(cls, text, file_name=None, context=None, params=None):
+        """`params`: {name: value} of compile-time parameters; the others have the text's values."""
         context, data, handle = context or default_context(), text.encode(), ctypes.c_void_p()
-        call("tl_program_parse", context.handle, data, len(data), file_name.encode() if file_name else None,
-             ctypes.byref(handle))
+        call("tl_program_parse_bound", context.handle, data, len(data), file_name.encode() if file_name else None,
+             *_bindings(params or {}), ctypes.byref(handle))
         return cls(handle, context)
+
+    def bind(self, **values):
+        """A new program from this one's text with other values of compile-time parameters; those not named stay."""
+        handle = ctypes.c_void_p()
+        call("tl_program_bind", self.context.handle, self.handle, *_bindings(values), ctypes.byref(handle))
+        return Program(handle, self.context)
+
+    @property
+    def params(self):
+        """Compile-time parameters, {name: Param(value, domain)} in the order of declaration."""
+        out = {}
+        for i in range(lib.tl_program_compile_param_count(self.handle)):
+            info = h.tl_compile_param_info(struct_size=ctypes.sizeof(h.tl_compile_param_info))
+            lib.tl_program_compile_param(self.handle, i, ctypes.byref(info))
+            out[info.name.decode()] = Param(info.value, tuple(info.domain[:info.domain_size]))
+        return out
+
+    def configurations(self, target, limit=1024, **options):
+        """The values of the compile-time parameters, planned for `target` one after the other and put in order by the cost model
+        (targets of threads), which runs nothing: Configurations, the shortest time first; those that are refused are last, their
+        `us` None. `options` as for compile; the option `sizes` says for which sizes. ValueError where there are over `limit`, or all are
+        refused."""
+        params = self.params
+        if math.prod(len(p.domain) for p in params.values()) > limit:
+            raise ValueError(f"program '{self.name}' has over {limit} configurations: give a larger limit, or fewer values")
+        target = target if isinstance(target, Target) else Target(target)
+        found = []
+        for values in itertools.product(*(p.domain for p in params.values())):
+            values = dict(zip(params, values))
+            try:
+                cost = self.bind(**values)._compile(target, dict(options, plan_only=True)).cost
+            except Error as refused:
+                found.append(Configuration(values, None, str(refused)))
+                continue
+            if cost is None:
+                raise ValueError(f"there are no estimates for target '{target.name}', which has no threads")
+            found.append(Configuration(values, cost["us"], ""))
+        if all(c.us is None for c in found):
+            raise ValueError(f"every configuration of program '{self.name}' is refused, the first ({found[0].values}): {found[0].refused}")
+        return sorted(found, key=lambda c: math.inf if c.us is None else c.us)
 
     @property
     def name(self):
@@ -130,8 +195,13 @@ class Program(_Handle):
 
     def compile(self, target=None, **options):
         """Compiles for a Target or a target's name; options as tl_option_describe lists them. A dict given as `schedule`
-        becomes schedule_json."""
-        target = target if isinstance(target, Target) else Target(target)
+        becomes schedule_json. What the plan loses is told as PerformanceWarning."""
+        made = self._compile(target if isinstance(target, Target) else Target(target), options)
+        for d in made.warnings:
+            warnings.warn(f"{d.op}: {d.message} ({d.hint}) [{d.code}]", PerformanceWarning, stacklevel=2)
+        return made
+
+    def _compile(self, target, options):
         if "schedule" in options:
             options["schedule_json"] = json.dumps(options.pop("schedule"))
         raw = ctypes.c_void_p()
@@ -145,10 +215,7 @@ class Program(_Handle):
             call("tl_compile", self.context.handle, self.handle, target.handle, raw, ctypes.byref(artifact))
         finally:
             lib.tl_options_destroy(raw)
-        made = Artifact(artifact, self, target)
-        for d in made.warnings:
-            warnings.warn(f"{d.op}: {d.message} ({d.hint}) [{d.code}]", PerformanceWarning, stacklevel=2)
-        return made
+        return Artifact(artifact, self, target)
 
 
 class PerformanceWarning(UserWarning):

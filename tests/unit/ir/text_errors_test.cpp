@@ -73,7 +73,7 @@ TEST(TextErrors, Declarations) {
       {"dim 4", syntax_error, 2, 5},
       {"dim n >= x", syntax_error, 2, 10, "number of the fact"},
       {"dim n divisible 8f32", syntax_error, 2, 17, "plain decimal integer"},
-      {"dim n <= 9223372036854775808", syntax_error, 2, 10, "does not fit 64 bits"},
+      {"dim n <= 9223372036854775808", syntax_error, 2, 10, "does not fit i64"},
       {"dim n\ndim n", duplicate_name, 3, 5, "line 2, column 5"},
       {"dim n\ntensor n: f32[4]", duplicate_name, 3, 8},
       {"dim copy", bad_name, 2, 5, "word of the language"},
