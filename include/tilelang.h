@@ -316,7 +316,7 @@ typedef struct tl_compile_param_info {
   uint32_t struct_size;
   uint32_t domain_size; /* at least 1 */
   const char* name;
-  const int64_t* domain; /* domain_size distinct values; the first is the default */
+  const int64_t* domain; /* domain_size distinct values */
   int64_t value;         /* the one this program was made with */
 } tl_compile_param_info;
 

@@ -17,8 +17,6 @@ import subprocess
 import sys
 import time
 
-HALF_BYTES = 2
-
 GEMM = """tl 1 program gemm
 dim m
 dim n

@@ -7,6 +7,7 @@
 #include "analysis/exchange.h"
 #include "analysis/gemm_shape.h"
 #include "ir/op_kinds.h"
+#include "ir/statement_paths.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::cost {
@@ -27,9 +28,12 @@ std::string times(double factor) {
 class KernelCliffs {
  public:
   KernelCliffs(const ir::Program& p, int index, const PlannedKernel& k, SizedProgram& sizes)
-      : p_(p), index_(index), k_(k), sizes_(sizes), works_(works_of(k)) {
-    cycles_ = estimate_kernel(p, index, k, sizes, works_).cycles;
-  }
+      : p_(p),
+        index_(index),
+        k_(k),
+        sizes_(sizes),
+        works_(works_of(k)),
+        base_(estimate_kernel(index, k, sizes, works_)) {}
 
   std::vector<Cliff> find() {
     for (OpId i : k_.ops.ops.ids()) {
@@ -51,10 +55,11 @@ class KernelCliffs {
  private:
   const ir::Kernel& kernel() const { return p_.kernels[static_cast<size_t>(index_)]; }
 
-  // One kind of fault: the ops that have it, and their works without.
-  struct Fault {
-    std::vector<std::pair<OpId, OpWork>> ops;
-    std::string message, way_out;  // of the first
+  // An op with a fault, and its work without.
+  struct Suspect {
+    OpId op;
+    OpWork instead;
+    std::string message, way_out;
   };
 
   void add(DiagCode code, const std::string& path, const SourceLocation& location, double factor,
@@ -74,21 +79,28 @@ class KernelCliffs {
   }
 
   void suspect(DiagCode code, OpId op, OpWork instead, std::string message, std::string way_out) {
-    Fault& f = faults_[code];
-    if (f.ops.empty()) f.message = std::move(message), f.way_out = std::move(way_out);
-    f.ops.emplace_back(op, std::move(instead));
+    suspects_[code].push_back({op, std::move(instead), std::move(message), std::move(way_out)});
   }
 
-  // Ops that share a fault hide it behind each other: it is weighed for all of them at once.
+  // Cycles of a block's pipes and waits that the fault takes.
+  double loss(const Suspect& s) const {
+    const auto cycles = [](const Work& w) { return w.busy() + w.latency; };
+    return base_.ops[s.op.index()].times * (cycles(works_[s.op.index()].work) - cycles(s.instead.work));
+  }
+
+  // Ops that share a fault hide it behind each other: it is weighed for all of them at once, and named where
+  // it costs most.
   void judge() {
-    for (auto& [code, fault] : faults_) {
+    for (auto& [code, list] : suspects_) {
       std::vector<OpWork> works = works_;
-      for (const auto& [op, instead] : fault.ops) works[op.index()] = instead;
-      const double factor = cycles_ / estimate_kernel(p_, index_, k_, sizes_, works).cycles;
-      if (fault.ops.size() > 1)
-        fault.message += ", and so in " + number(static_cast<int64_t>(fault.ops.size()) - 1) + " more";
-      const KernelOp& first = k_.ops.ops[fault.ops.front().first];
-      add(code, first.path, first.location, factor, std::move(fault.message), std::move(fault.way_out));
+      for (const Suspect& s : list) works[s.op.index()] = s.instead;
+      const double factor = base_.cycles / estimate_kernel(index_, k_, sizes_, works).cycles;
+      Suspect& most = *std::max_element(
+          list.begin(), list.end(), [&](const Suspect& a, const Suspect& b) { return loss(a) < loss(b); });
+      if (list.size() > 1)
+        most.message += ", and so in " + number(static_cast<int64_t>(list.size()) - 1) + " more";
+      const KernelOp& op = k_.ops.ops[most.op];
+      add(code, op.path, op.location, factor, std::move(most.message), std::move(most.way_out));
     }
   }
 
@@ -200,24 +212,21 @@ class KernelCliffs {
   }
 
   void loads(ir::StmtId id, const ir::Loop& loop) {
-    std::string path;
-    for (OpId i : k_.ops.ops.ids())
-      for (ir::StmtId s : loop.body)
-        if (path.empty() && k_.ops.ops[i].stmt == s)
-          path = k_.ops.ops[i].path.substr(0, k_.ops.ops[i].path.rfind('/'));
-    if (path.empty()) return;
+    const std::string path = ir::KernelPaths(p_, index_)[id.value];
     const plan::LoopPlan* plan = plan::find_loop(k_.schedule, path);
     const int64_t stages = plan ? plan->num_stages : 0;
     const SourceLocation& location = p_.stmt(id).location;
     const int64_t wanted = stages <= 1 ? 2 : loop.num_stages - 1;
     if (stages > 1 && wanted < stages) return;
     const double gain =
-        cycles_ / estimate_kernel(p_, index_, k_, sizes_, works_, {id, wanted, stages <= 1}).cycles;
+        base_.cycles / estimate_kernel(index_, k_, sizes_, works_, {id, wanted, stages <= 1}).cycles;
     if (stages <= 1)
       add(DiagCode::no_overlap, path, location, gain,
-          "each iteration waits for its own loads, nothing is loaded ahead",
+          "each iteration waits for its own loads, nothing is loaded ahead" +
+              (plan && !plan->reason.empty() ? " (" + plan->reason + ")" : ""),
           loop.num_stages == 1 ? "ask for 2 stages or more"
-                               : "use smaller tiles, so that shared memory holds two");
+                               : "copy tiles that the kernel does not write from tensors to shared memory, "
+                                 "which needs room for two of each");
     else
       add(DiagCode::stages_lost, path, location, gain,
           number(stages) + " of the " + number(loop.num_stages) + " stages asked for fit shared memory",
@@ -225,10 +234,11 @@ class KernelCliffs {
   }
 
   void spills() {
-    const Occupancy o = occupancy(k_);
+    const Occupancy& o = base_.occupancy;
     if (!o.spills()) return;
-    const KernelEstimate e = estimate_kernel(p_, index_, k_, sizes_, works_);
-    add(DiagCode::register_spills, kernel().name, kernel().location, e.spilled,
+    const double factor =
+        base_.cycles / estimate_kernel(index_, k_, sizes_, works_, {}, /*spills=*/false).cycles;
+    add(DiagCode::register_spills, kernel().name, kernel().location, factor,
         "a thread needs about " + number(o.registers) + " registers and may have " + number(o.may_have),
         "use more threads or smaller tiles");
   }
@@ -238,8 +248,8 @@ class KernelCliffs {
   const PlannedKernel& k_;
   SizedProgram& sizes_;
   const std::vector<OpWork> works_;
-  double cycles_ = 0;
-  std::map<DiagCode, Fault> faults_;
+  const KernelEstimate base_;
+  std::map<DiagCode, std::vector<Suspect>> suspects_;
   std::vector<Cliff> found_;
 };
 

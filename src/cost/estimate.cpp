@@ -90,9 +90,9 @@ std::vector<OpWork> works_of(const PlannedKernel& k) {
   return works;
 }
 
-KernelEstimate estimate_kernel(const ir::Program& p, int index, const PlannedKernel& k, SizedProgram& sizes,
-                               const std::vector<OpWork>& works, const Ahead& ahead) {
-  const ir::Kernel& kernel = p.kernels[static_cast<size_t>(index)];
+KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& sizes,
+                               const std::vector<OpWork>& works, const Ahead& ahead, bool spills) {
+  const ir::Kernel& kernel = k.p.kernels[static_cast<size_t>(index)];
   const target::Target& t = k.t;
   Sample sample(kernel, sizes);
   KernelEstimate e;
@@ -122,12 +122,11 @@ KernelEstimate estimate_kernel(const ir::Program& p, int index, const PlannedKer
     times = walk.times();
     e.known = e.known && walk.known();
   }
-  if (e.occupancy.spills()) {
-    e.spilled =
-        1 + kSpilled *
-                (static_cast<double>(e.occupancy.registers) / static_cast<double>(e.occupancy.may_have) - 1);
-    e.block.serial *= e.spilled;
-    e.block.threads *= e.spilled;
+  if (spills && e.occupancy.spills()) {
+    const double more =
+        static_cast<double>(e.occupancy.registers) / static_cast<double>(e.occupancy.may_have) - 1;
+    e.block.serial *= 1 + kSpilled * more;
+    e.block.threads *= 1 + kSpilled * more;
   }
   for (analysis::OpId i : k.ops.ops.ids())
     e.ops.push_back({k.ops.ops[i].path, works[i.index()].place, times[i.index()],
@@ -158,7 +157,7 @@ std::string KernelEstimate::bound_text() const {
     case Bound::latency:
       return "waits";
     case Bound::l2:
-      return "second cache";
+      return "L2";
     case Bound::memory:
       return "device memory";
     case Bound::launch:
@@ -180,7 +179,7 @@ Estimate estimate(const ir::Program& p, const plan::Schedule& schedule, const ta
     const analysis::KernelOps ops = analysis::collect_kernel_ops(p, static_cast<int>(i));
     SizedProgram sizes(p, given);
     const PlannedKernel k{p, ops, schedule.kernels[i], t, sizes};
-    e.kernels.push_back(estimate_kernel(p, static_cast<int>(i), k, sizes, works_of(k)));
+    e.kernels.push_back(estimate_kernel(static_cast<int>(i), k, sizes, works_of(k)));
   }
   return e;
 }

@@ -25,7 +25,7 @@ struct OpEstimate {
 };
 
 // What a kernel's time follows: a pipe of a multiprocessor; what a block waits for though nobody else is
-// busy; the second cache; device memory; the launch.
+// busy; L2; device memory; the launch.
 enum class Bound : uint8_t { pipe, latency, l2, memory, launch };
 
 struct KernelEstimate {
@@ -36,7 +36,6 @@ struct KernelEstimate {
   Span block;  // of one, in the mean of the grid
   double cycles = 0;
   double memory_bytes = 0;  // of device memory, read and written
-  double spilled = 1;       // how much longer threads take for want of registers
   Bound bound = Bound::pipe;
   Pipe pipe = Pipe::issue;  // Bound::pipe
   bool known = true;
@@ -52,10 +51,10 @@ struct Estimate {
 Estimate estimate(const ir::Program& p, const plan::Schedule& schedule, const target::Target& t,
                   const Sizes& sizes);
 
-// One kernel, with works of its ops other than the plan's, or a loop whose tiles are asked for ahead:
-// what would be if.
-KernelEstimate estimate_kernel(const ir::Program& p, int kernel, const PlannedKernel& k, SizedProgram& sizes,
-                               const std::vector<OpWork>& works, const Ahead& ahead = {});
+// One kernel, with works of its ops other than the plan's, a loop whose tiles are asked for ahead, or all the
+// registers that it wants: what would be if. `sizes` are those of `k`.
+KernelEstimate estimate_kernel(int kernel, const PlannedKernel& k, SizedProgram& sizes,
+                               const std::vector<OpWork>& works, const Ahead& ahead = {}, bool spills = true);
 std::vector<OpWork> works_of(const PlannedKernel& k);
 
 }  // namespace tilegen::cost

@@ -1,5 +1,6 @@
 #include "cost/expression_work.h"
 
+#include <algorithm>
 #include <map>
 
 namespace tilegen::cost {
@@ -12,7 +13,7 @@ struct Price {
   double issued() const { return plain + convert + special; }
 };
 
-// As lowering emits them, for f32; narrower types are computed in it.
+// For f32; narrower types are computed in it. exp as it is emitted, the others estimates.
 Price price_of(const ir::ExprPool& e, const ir::ExprNode& n) {
   using ir::ExprOp;
   switch (n.op) {
@@ -45,110 +46,106 @@ Price price_of(const ir::ExprPool& e, const ir::ExprNode& n) {
   }
 }
 
-class Expressions {
+class BodyWalk {
  public:
-  Expressions(const ir::Program& p, const ir::Loop& loop, const layout::Fragment* iteration, int64_t threads,
-              bool unmasked)
-      : p_(p),
-        e_(p.exprs),
-        iteration_(iteration),
-        threads_(static_cast<double>(threads)),
-        unmasked_(unmasked) {
-    for (size_t d = 0; d < loop.vars.size(); ++d) {
-      int64_t extent = 1;
-      e_.is_const_int(loop.extents[d], &extent);
-      extents_.emplace_back(loop.vars[d], static_cast<double>(extent));
-    }
-  }
+  BodyWalk(const ir::Program& p, const ir::Loop& loop, const std::function<void(const BodyNode&)>& visit)
+      : e_(p.exprs), loop_(loop), visit_(visit) {}
 
-  Price all;  // of one thread
-
-  void add(ir::ExprId root) { visit(root); }
-
- private:
   struct Node {
-    bool element = false;  // one is read below
-    uint32_t along = 0;    // variables it differs along
+    bool element = false;
+    uint32_t along = 0;
   };
 
-  Node visit(ir::ExprId id, bool fused = false) {
+  Node walk(ir::ExprId id, bool fused = false) {
     if (!id.valid()) return {};
     if (const auto known = seen_.find(id); known != seen_.end()) return known->second;
     const ir::ExprNode& n = e_[id];
     Node node;
     if (n.op == ir::ExprOp::var)
-      for (size_t d = 0; d < extents_.size(); ++d)
-        if (extents_[d].first == n.var()) node.along |= uint32_t{1} << d;
+      for (size_t d = 0; d < loop_.vars.size(); ++d)
+        if (loop_.vars[d] == n.var()) node.along |= uint32_t{1} << d;
     if (n.op == ir::ExprOp::load) {
       node.element = true;
-      for (ir::ExprId index : e_.indices(id)) node.along |= visit(index).along;
+      for (ir::ExprId index : e_.indices(id)) node.along |= walk(index).along;
     }
-    const bool sum = (n.op == ir::ExprOp::add || n.op == ir::ExprOp::sub) && ir::is_float(n.type);
-    bool one = sum;  // product, which the addition takes along
+    bool takes_one = (n.op == ir::ExprOp::add || n.op == ir::ExprOp::sub) && ir::is_float(n.type);
     for (ir::ExprId operand : {n.a, n.b, n.c}) {
-      if (!operand.valid()) continue;
-      const bool takes = one && e_[operand].op == ir::ExprOp::mul && !seen_.count(operand);
-      if (takes) one = false;
-      const Node below = visit(operand, takes);
+      const bool taken =
+          takes_one && operand.valid() && e_[operand].op == ir::ExprOp::mul && !seen_.count(operand);
+      if (taken) takes_one = false;
+      const Node below = walk(operand, taken);
       node.element = node.element || below.element;
       node.along |= below.along;
     }
-    const bool index_only = !node.element;  // a condition on indices, or the indices themselves
-    const bool priced = n.op != ir::ExprOp::load && !fused &&
-                        (node.element ? !(unmasked_ && n.op == ir::ExprOp::select && !reads(n.a))
-                                      : !unmasked_ && n.type == ir::DType::boolean);
-    if (priced) {
-      const Price one_point = price_of(e_, n);
-      const double points = points_of(node.along) * (index_only ? 0.5 : 1);
-      all.plain += one_point.plain * points;
-      all.convert += one_point.convert * points;
-      all.special += one_point.special * points;
-    }
+    const bool mask = n.op == ir::ExprOp::select && !walk(n.a).element;
+    visit_({n, node.element, node.along, fused, mask});
     seen_.emplace(id, node);
     return node;
   }
 
-  bool reads(ir::ExprId id) { return visit(id).element; }
-
-  // Of a thread.
-  double points_of(uint32_t along) const {
-    double points = 1;
-    if (iteration_) {
-      for (const layout::Digit& d : iteration_->map().digits())
-        if (d.output == layout::kRegister && d.dim >= 0 && (along >> d.dim & 1) != 0)
-          points *= static_cast<double>(d.extent);
-      return points;
-    }
-    for (size_t d = 0; d < extents_.size(); ++d)
-      if ((along >> d & 1) != 0) points *= extents_[d].second;
-    return std::max(1.0, points / threads_);
-  }
-
-  const ir::Program& p_;
+ private:
   const ir::ExprPool& e_;
-  const layout::Fragment* iteration_;
-  const double threads_;
-  const bool unmasked_;
-  std::vector<std::pair<ir::VarId, double>> extents_;
+  const ir::Loop& loop_;
+  const std::function<void(const BodyNode&)>& visit_;
   std::map<ir::ExprId, Node> seen_;
 };
 
+// Of one thread's points, those at which something differs.
+double points_of(uint32_t along, const layout::Fragment* iteration, const std::vector<double>& extents,
+                 int64_t threads) {
+  double points = 1;
+  if (iteration) {
+    for (const layout::Digit& d : iteration->map().digits())
+      if (d.output == layout::kRegister && d.dim >= 0 && (along >> d.dim & 1) != 0)
+        points *= static_cast<double>(d.extent);
+    return points;
+  }
+  for (size_t d = 0; d < extents.size(); ++d)
+    if ((along >> d & 1) != 0) points *= extents[d];
+  return std::max(1.0, points / static_cast<double>(threads));
+}
+
 }  // namespace
+
+void for_each_body_node(const ir::Program& p, const ir::Loop& loop,
+                        const std::function<void(const BodyNode&)>& visit) {
+  BodyWalk walk(p, loop, visit);
+  ir::for_each_statement(p, loop.body, [&](ir::StmtId id, int) {
+    if (const auto* store = p.as<ir::Store>(id)) walk.walk(store->value);
+    if (const auto* branch = p.as<ir::Branch>(id)) walk.walk(branch->condition);
+  });
+}
+
+std::vector<double> loop_extents(const ir::Program& p, const ir::Loop& loop) {
+  std::vector<double> extents;
+  for (ir::ExprId e : loop.extents) {
+    int64_t extent = 1;
+    p.exprs.is_const_int(e, &extent);
+    extents.push_back(static_cast<double>(extent));
+  }
+  return extents;
+}
 
 Work loop_work(const ir::Program& p, const ir::Loop& loop, const layout::Fragment* iteration, int64_t threads,
                bool unmasked, const target::Target& t) {
-  Expressions expressions(p, loop, iteration, threads, unmasked);
-  ir::for_each_statement(p, loop.body, [&](ir::StmtId id, int) {
-    if (const auto* store = p.as<ir::Store>(id)) expressions.add(store->value);
-    if (const auto* branch = p.as<ir::Branch>(id)) expressions.add(branch->condition);
+  const std::vector<double> extents = loop_extents(p, loop);
+  Price all;  // of one thread
+  for_each_body_node(p, loop, [&](const BodyNode& n) {
+    if (n.node.op == ir::ExprOp::load || n.fused) return;
+    // Of what reads no element only conditions are computed at points, at half a price: many are a row's.
+    if (n.element ? unmasked && n.mask : unmasked || n.node.type != ir::DType::boolean) return;
+    const Price one = price_of(p.exprs, n.node);
+    const double points = points_of(n.along, iteration, extents, threads) * (n.element ? 1 : 0.5);
+    all.plain += one.plain * points;
+    all.convert += one.convert * points;
+    all.special += one.special * points;
   });
-  const Price& one = expressions.all;
   const double lanes = static_cast<double>(threads);
   Work w;
-  w[Pipe::issue] = one.issued() * lanes / t.warp / t.schedulers;
-  w[Pipe::plain] = one.plain * lanes / t.plain_lanes;
-  w[Pipe::convert] = one.convert * lanes / t.convert_lanes;
-  w[Pipe::special] = one.special * lanes / t.special_lanes;
+  w[Pipe::issue] = all.issued() * lanes / t.warp / t.schedulers;
+  w[Pipe::plain] = all.plain * lanes / t.plain_lanes;
+  w[Pipe::convert] = all.convert * lanes / t.convert_lanes;
+  w[Pipe::special] = all.special * lanes / t.special_lanes;
   w.latency = 20;  // of a chain of a few dependent instructions
   return w;
 }

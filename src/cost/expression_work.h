@@ -2,12 +2,28 @@
 // is the same for a row of points is computed once for it.
 #pragma once
 
+#include <functional>
+
 #include "cost/work.h"
 #include "ir/program.h"
 #include "layout/fragment.h"
 #include "target/target.h"
 
 namespace tilegen::cost {
+
+// A node of the body's expressions; what is the same is one node.
+struct BodyNode {
+  const ir::ExprNode& node;
+  bool element = false;  // an element is read at it or below
+  uint32_t along = 0;    // a bit for each variable of the loop that it differs along
+  bool fused = false;    // a product that an addition takes along
+  bool mask = false;     // a select whose condition reads no element
+};
+// Operands before their users.
+void for_each_body_node(const ir::Program& p, const ir::Loop& loop,
+                        const std::function<void(const BodyNode&)>& visit);
+// Extent of each variable of the loop, all constant.
+std::vector<double> loop_extents(const ir::Program& p, const ir::Loop& loop);
 
 // `iteration`: of the loop's points over the block's threads; null: every thread's share is that of the
 // block's points over all of them. `unmasked`: conditions on indices hold, as far as versions of the code

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "analysis/exchange.h"
 #include "analysis/warpgroup_operand.h"
@@ -24,6 +25,8 @@ namespace {
 // Fitted as those of kernel_walk.cpp: what a byte of a line that is fetched for nothing costs, of one that is
 // wanted (rows of 64 bytes in GEMM); instructions of a warp for an op, however small.
 constexpr double kPartOfLine = 0.6, kOpInstructions = 17;
+
+constexpr double kSector = 32;  // bytes of a line that are fetched at least
 
 double as_double(int64_t v) { return static_cast<double>(v); }
 
@@ -103,16 +106,38 @@ class ThreadOp {
     return false;
   }
 
-  // Elements along the buffer's last dimension that a warp's lanes touch side by side.
-  int64_t lane_run(const ops::ElementAccess& a, int64_t vector) const {
-    if (!iteration() || a.dim_of.empty()) return vector;
-    const int walked = a.dim_of.back();
-    if (walked < 0) return 1;
-    int64_t run = vector;
-    for (const Digit& d : iteration()->map().digits())
-      if (d.output == layout::kThread && d.dim == walked && d.weight == run && d.stride < k_.t.warp)
-        run *= std::min<int64_t>(d.extent, k_.t.warp);
-    return run;
+  // Where each lane of the first warp is at its first point.
+  std::vector<std::vector<int64_t>> lane_points() const {
+    std::vector<std::vector<int64_t>> points;
+    for (int64_t lane = 0; lane < std::min<int64_t>(k_.t.warp, k_.threads()); ++lane) {
+      std::vector<int64_t> point(op_.view.extents.size(), 0);
+      for (const Digit& d : iteration()->map().digits())
+        if (d.output == layout::kThread && d.dim >= 0 && d.stride > 0)
+          point[static_cast<size_t>(d.dim)] += lane / d.stride % d.extent * d.weight;
+      points.push_back(std::move(point));
+    }
+    return points;
+  }
+
+  // Of one access of a warp, rows of the tensor lying apart.
+  double lines(const ops::ElementAccess& view, int64_t bytes, double least) const {
+    const bool irregular =
+        std::find(view.dim_of.begin(), view.dim_of.end(), ops::kIrregularIndex) != view.dim_of.end();
+    if (!iteration() || irregular) return irregular ? as_double(k_.t.warp) : least;
+    std::set<std::vector<int64_t>> touched;
+    for (const std::vector<int64_t>& point : lane_points()) {
+      std::vector<int64_t> at;
+      for (int d : view.dim_of) at.push_back(d < 0 ? 0 : point[static_cast<size_t>(d)]);
+      if (!at.empty()) at.back() = at.back() * bytes / k_.t.line_bytes;
+      touched.insert(std::move(at));
+    }
+    return std::max(least, as_double(static_cast<int64_t>(touched.size())));
+  }
+
+  // Bytes of a row of the tensor that the op's points name.
+  double row_bytes(const ops::ElementAccess& view, int64_t bytes) const {
+    const int walked = view.dim_of.empty() ? -1 : view.dim_of.back();
+    return as_double(walked < 0 ? bytes : bytes * op_.view.extents[static_cast<size_t>(walked)]);
   }
 
   void access(size_t i) {
@@ -129,15 +154,13 @@ class ThreadOp {
     issue(accesses);
     const double warp_bytes = as_double(bytes * (walks ? vector : 1) * k_.t.warp);
     if (buffer.scope == ir::MemScope::global) {
-      const double run = as_double(lane_run(view, walks ? vector : 1) * bytes);
-      const double lines =
-          uniform ? 1 : std::max(1.0, warp_bytes / std::min(as_double(k_.t.line_bytes), run));
-      out_.work[Pipe::global] += accesses * warps() * lines;
-      out_.least_lines +=
-          accesses * warps() * std::max(1.0, std::min(lines, warp_bytes / as_double(k_.t.line_bytes)));
-      const double moved = own_elements(view) * as_double(bytes) * std::max(1.0, 32.0 / std::max(run, 1.0));
+      const double least = std::max(1.0, warp_bytes / as_double(k_.t.line_bytes)),
+                   touched = uniform ? 1 : lines(view, bytes, least), row = row_bytes(view, bytes);
+      out_.work[Pipe::global] += accesses * warps() * touched;
+      out_.least_lines += accesses * warps() * std::min(touched, least);
+      const double moved = own_elements(view) * as_double(bytes) * std::max(1.0, kSector / row);
       (a.write ? out_.work.written_bytes : out_.work.read_bytes) += moved;
-      out_.work.l2_bytes += served_bytes(k_, buffer, moved, run);
+      out_.work.l2_bytes += served_bytes(k_, buffer, moved, row);
       if (!a.write) out_.reads_tensor = true;
       return;
     }
@@ -178,11 +201,7 @@ class ThreadOp {
                                                        : std::optional<layout::Layout>();
     if (!iteration() || !memory) return least;
     std::vector<int64_t> addresses;
-    for (int64_t lane = 0; lane < std::min<int64_t>(k_.t.warp, k_.threads()); ++lane) {
-      std::vector<int64_t> point(op_.view.extents.size(), 0);
-      for (const Digit& d : iteration()->map().digits())
-        if (d.output == layout::kThread && d.dim >= 0 && d.stride > 0)
-          point[static_cast<size_t>(d.dim)] += lane / d.stride % d.extent * d.weight;
+    for (const std::vector<int64_t>& point : lane_points()) {
       std::vector<int64_t> index;
       for (size_t b = 0; b < view.dim_of.size(); ++b) {
         const int64_t at = view.dim_of[b] < 0 ? 0 : point[static_cast<size_t>(view.dim_of[b])];

@@ -71,7 +71,7 @@ std::string kernel_text(const KernelEstimate& k, const target::Target& t) {
   row("all", 1, k.block.work);
   out += "  share of the kernel's time that each is busy\n";
   for (size_t i = 0; i < kPipes; ++i) out += bar(pipe_name(pipe(i)), share(k, k.block.work[pipe(i)], t));
-  out += bar("second cache", share(k, k.block.work.l2_bytes / t.l2_bytes_per_cycle, t));
+  out += bar("L2", share(k, k.block.work.l2_bytes / t.l2_bytes_per_cycle, t));
   out += bar("device memory", k.memory_bytes / t.memory_bytes_per_cycle / std::max(k.cycles, 1.0));
   return out;
 }
@@ -131,7 +131,7 @@ std::string estimate_to_json(const Estimate& e, const ir::Program& p, const targ
     kernel["memory_bytes"] = k.memory_bytes;
     nlohmann::ordered_json busy;
     for (size_t i = 0; i < kPipes; ++i) busy[pipe_name(pipe(i))] = share(k, k.block.work[pipe(i)], t);
-    busy["second cache"] = share(k, k.block.work.l2_bytes / t.l2_bytes_per_cycle, t);
+    busy["L2"] = share(k, k.block.work.l2_bytes / t.l2_bytes_per_cycle, t);
     busy["device memory"] = k.memory_bytes / t.memory_bytes_per_cycle / std::max(k.cycles, 1.0);
     kernel["busy"] = std::move(busy);
     kernel["ops"] = nlohmann::ordered_json::array();

@@ -132,7 +132,7 @@ struct Target : thread::Machine {
   double plain_lanes = 0, special_lanes = 0, convert_lanes = 0, shared_bytes_per_cycle = 0;
   // Of a multiprocessor: instructions it issues in a cycle. For the cost model, as the rest of these.
   double schedulers = 1;
-  // Under load; bytes of device memory in a cycle, of the whole device; bytes of the second cache that a
+  // Under load; bytes of device memory in a cycle, of the whole device; bytes of L2 that a
   // multiprocessor gets in one when all want some.
   double clock_mhz = 0, memory_bytes_per_cycle = 0, l2_bytes_per_cycle = 0;
   // Cycles until a load of device memory, or of shared memory, is there; until threads of a block have met;

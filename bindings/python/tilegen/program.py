@@ -195,7 +195,7 @@ class Program(_Handle):
 
     def compile(self, target=None, **options):
         """Compiles for a Target or a target's name; options as tl_option_describe lists them. A dict given as `schedule`
-        becomes schedule_json. What the plan loses is told as PerformanceWarning."""
+        becomes schedule_json. What the plan loses is a PerformanceWarning."""
         made = self._compile(target if isinstance(target, Target) else Target(target), options)
         for d in made.warnings:
             warnings.warn(f"{d.op}: {d.message} ({d.hint}) [{d.code}]", PerformanceWarning, stacklevel=2)

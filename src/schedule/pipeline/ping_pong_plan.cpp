@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/run_ahead.h"
+#include "cost/expression_work.h"
 #include "support/diag_codes.h"
 #include "thread/named_barriers.h"
 
@@ -18,85 +19,27 @@ namespace {
 // hides behind the products in any order; where there is much more, matrix units idle in any order.
 constexpr double kMinShare = 0.25, kMaxShare = 2;
 
-// Work of an expression, by the loop variables that it differs along.
-class Work {
- public:
-  Work(const ir::Program& p, const ir::Loop& loop, const target::Target& t)
-      : e_(p.exprs),
-        special_slots_(t.plain_lanes / t.special_lanes),
-        convert_slots_(t.plain_lanes / t.convert_lanes) {
-    for (size_t d = 0; d < loop.vars.size(); ++d) {
-      int64_t extent = 1;
-      e_.is_const_int(loop.extents[d], &extent);
-      extents_.emplace_back(loop.vars[d], static_cast<double>(extent));
-    }
+// Issue slots of an element, `special` and `convert` of functions and conversions.
+double slots_of(const ir::ExprPool& e, const ir::ExprNode& n, double special, double convert) {
+  switch (n.op) {
+    case ir::ExprOp::cast:
+      return ir::is_float(n.type) != ir::is_float(e.type(n.a)) ? convert : 1;
+    case ir::ExprOp::exp:
+    case ir::ExprOp::exp2:
+    case ir::ExprOp::log:
+    case ir::ExprOp::log2:
+    case ir::ExprOp::sqrt:
+    case ir::ExprOp::rsqrt:
+    case ir::ExprOp::tanh:
+    case ir::ExprOp::div:
+      return special;
+    case ir::ExprOp::erf:
+    case ir::ExprOp::sigmoid:
+      return 2 * special;
+    default:
+      return 1;
   }
-
-  double slots = 0;
-
-  void add(ir::ExprId root) { visit(root); }
-
- private:
-  // Whether an element is read below, and what along which variables the node differs.
-  struct Node {
-    bool element = false;
-    uint32_t along = 0;
-  };
-
-  Node visit(ir::ExprId id) {
-    if (!id.valid()) return {};
-    if (const auto known = seen_.find(id); known != seen_.end()) return known->second;
-    const ir::ExprNode& n = e_[id];
-    Node node;
-    if (n.op == ir::ExprOp::var)
-      for (size_t d = 0; d < extents_.size(); ++d)
-        if (extents_[d].first == n.var()) node.along |= uint32_t{1} << d;
-    if (n.op == ir::ExprOp::load) {
-      node.element = true;
-      for (ir::ExprId index : e_.indices(id)) node.along |= visit(index).along;
-    }
-    for (ir::ExprId operand : {n.a, n.b, n.c}) {
-      const Node below = visit(operand);
-      node.element = node.element || below.element;
-      node.along |= below.along;
-    }
-    if (node.element && n.op != ir::ExprOp::load) slots += price(n) * points(node.along);
-    seen_.emplace(id, node);
-    return node;
-  }
-
-  double points(uint32_t along) const {
-    double all = 1;
-    for (size_t d = 0; d < extents_.size(); ++d)
-      if ((along >> d & 1) != 0) all *= extents_[d].second;
-    return all;
-  }
-  double price(const ir::ExprNode& n) const {
-    switch (n.op) {
-      case ir::ExprOp::cast:
-        return ir::is_float(n.type) != ir::is_float(e_.type(n.a)) ? convert_slots_ : 1;
-      case ir::ExprOp::exp:
-      case ir::ExprOp::exp2:
-      case ir::ExprOp::log:
-      case ir::ExprOp::log2:
-      case ir::ExprOp::sqrt:
-      case ir::ExprOp::rsqrt:
-      case ir::ExprOp::tanh:
-      case ir::ExprOp::div:
-        return special_slots_;
-      case ir::ExprOp::erf:
-      case ir::ExprOp::sigmoid:
-        return 2 * special_slots_;
-      default:
-        return 1;
-    }
-  }
-
-  const ir::ExprPool& e_;
-  const double special_slots_, convert_slots_;  // issue slots of such an element
-  std::vector<std::pair<ir::VarId, double>> extents_;
-  std::map<ir::ExprId, Node> seen_;
-};
+}
 
 std::string percent(double share) { return std::to_string(std::llround(100 * share)) + " %"; }
 
@@ -143,12 +86,15 @@ double thread_cycles(const ir::Program& p, const KernelOp& op, const target::Tar
     for (int64_t extent : tile->operands[0].extents) points *= static_cast<double>(extent);
     slots = points;
   } else if (const auto* loop = p.as<ir::Loop>(op.stmt)) {
-    Work work(p, *loop, t);
-    ir::for_each_statement(p, loop->body, [&](ir::StmtId id, int) {
-      if (const auto* store = p.as<ir::Store>(id)) work.add(store->value);
-      if (const auto* branch = p.as<ir::Branch>(id)) work.add(branch->condition);
+    const std::vector<double> extents = cost::loop_extents(p, *loop);
+    cost::for_each_body_node(p, *loop, [&](const cost::BodyNode& n) {
+      if (!n.element || n.node.op == ir::ExprOp::load) return;
+      double points = 1;
+      for (size_t d = 0; d < extents.size(); ++d)
+        if ((n.along >> d & 1) != 0) points *= extents[d];
+      slots += points *
+               slots_of(p.exprs, n.node, t.plain_lanes / t.special_lanes, t.plain_lanes / t.convert_lanes);
     });
-    slots = work.slots;
   }
   return slots / t.plain_lanes;
 }

@@ -18,9 +18,9 @@ struct Generation {
   int64_t shared_kib = 0;       // of a block
   int multiprocessors = 0;      // of the usual part
   int64_t threads_per_multiprocessor = 0, l2_mib = 0;
-  // Clock under load and bandwidth of device memory of the usual part, by its data sheet (sm_90 and sm_90a:
-  // measured reading on an H200). Of the second cache: NVIDIA A100 white paper (5120 bytes a cycle), for the
-  // others taken to be the same of a multiprocessor; Hopper: fitted to bench/results/configurations.json.
+  // Clock under load and bandwidth of device memory of the usual part, by its data sheet (sm_90, sm_90a:
+  // bench/results/limits.json). L2: NVIDIA A100 white paper (5120 bytes a cycle), the same of a
+  // multiprocessor for others; sm_90, sm_90a: fitted to bench/results/configurations.json.
   double clock_mhz = 0, memory_gb_per_s = 0, l2_bytes_per_cycle = 47;
   double plain_lanes = 128;
   bool f64_waits_around_loops = true;  // MmaAtom::waits_around_loops, of f64
@@ -130,7 +130,7 @@ Target common() {
   t.special_lanes = 16, t.convert_lanes = 64;
   t.shared_bytes_per_cycle = 128;
   t.schedulers = 4;
-  // Fitted to bench/results/configurations.json (H200).
+  // Memory and launch: fitted to bench/results/configurations.json (H200); the others estimates.
   t.memory_latency = 810, t.shared_latency = 30, t.meeting_latency = 40, t.launch_cycles = 3200;
   // PTX ISA: "barrier", "setmaxnreg", "cp.async", "ld", "mbarrier".
   t.warpgroup = kWarpgroup;

@@ -1,4 +1,4 @@
-// Each fault that costs a kernel much is told, once, with a factor; the program without it is told nothing.
+// Each fault that costs a kernel much is one warning with a factor; the program without it has none.
 #include "planned.h"
 
 #include "support/diag_codes.h"
@@ -77,6 +77,20 @@ TEST(Cliffs, RegisterSpills) {
   EXPECT_FALSE(find(planned(text(2048)).cliffs(), DiagCode::register_spills));
 }
 
+// A tile that is read along its columns, in the planned layout and with rows that lie in the same banks.
+TEST(Cliffs, BankConflicts) {
+  Planned p = planned(
+      "tl 1 program p\ndim m\ntensor X: f32[m, 64, 64] readonly\ntensor Y: f32[m, 64, 64]\n"
+      "kernel k grid (b: m) threads 256 {\n  alloc s: shared f32[64, 64]\n  alloc x: fragment f32[64, 64]\n"
+      "  copy X[b :+ 1, 0 :+ 64, 0 :+ 64] -> s\n  serial t in 0 .. 16 {\n"
+      "    parallel i, j in 64, 64 { x[i, j] = s[j, i] }\n  }\n"
+      "  copy x -> Y[b :+ 1, 0 :+ 64, 0 :+ 64]\n}\n");
+  EXPECT_FALSE(find(p.cliffs(), DiagCode::bank_conflicts));
+  for (plan::ValuePlan& v : p.schedule.kernels[0].values)
+    if (v.memory) v.memory = layout::Layout::row_major(v.memory->shape());
+  expect_cliff(p, DiagCode::bank_conflicts, "k/t/i.j");
+}
+
 // Lanes that walk down a tensor's columns.
 TEST(Cliffs, ScatteredAccess) {
   const auto text = [](const char* index) {
@@ -100,7 +114,7 @@ TEST(Cliffs, RepeatedWork) {
            "    parallel i in 128 { x[i] = exp(x[i]) / (x[i] + 1.0f32) }\n  }\n  copy x -> Y[b :+ 1, 0 :+ "
            "128]\n}\n";
   };
-  expect_cliff(planned(text(512)), DiagCode::repeated_work, "k/copy#0");
+  expect_cliff(planned(text(512)), DiagCode::repeated_work, "k/t/i");
   EXPECT_FALSE(find(planned(text(32)).cliffs(), DiagCode::repeated_work));
 }
 

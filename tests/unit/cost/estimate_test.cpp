@@ -1,6 +1,8 @@
 // What estimates are made of, and how they follow the program, the plan and the sizes.
 #include "planned.h"
 
+#include <filesystem>
+
 #include "cost/report.h"
 
 namespace tilegen::cost {
@@ -107,17 +109,29 @@ TEST(Estimate, OfASimulatedTargetIsThatOfTheOneItSimulates) {
   EXPECT_EQ(planned(Gemm{}.text(), "sim:sm_90a").us(), planned(Gemm{}.text(), "sm_90a").us());
 }
 
-// Every program of the planning tests has a finite time on every generation, and the same when asked again.
-TEST(Estimate, OfEveryPlannedProgram) {
-  for (const char* file : {"chained_gemm", "flash_attention", "gemm_bias_relu", "layernorm", "softmax"})
-    for (const char* target : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"}) {
-      const Planned p =
-          planned(schedule::read_file(schedule::source_path(std::string("tests/files/plan/") + file + ".tl")),
-                  target);
-      const double us = p.us();
-      EXPECT_TRUE(us > 0 && us < 1e9) << file << " " << target << " " << us;
-      EXPECT_EQ(us, p.us());
+// Every program of the tests has a finite time and factors, and the same when asked again.
+TEST(Estimate, OfEveryProgram) {
+  size_t estimated = 0;
+  for (const char* folder : {"tests/files/plan", "tests/differential/regressions"})
+    for (const auto& file : std::filesystem::recursive_directory_iterator(schedule::source_path(folder))) {
+      if (file.path().extension() != ".tl") continue;
+      const auto text = ir::parse_program(schedule::read_file(file.path().string()), "", Limits{});
+      if (!text) continue;
+      for (const char* name : {"sm_80", "sm_90a"}) {
+        Planned p;
+        p.target = schedule::target_named(name);
+        p.program = schedule::planned_form(*text, name);
+        auto plan = schedule::plan_for(*text, name);
+        if (!plan) continue;  // refused on this generation
+        p.schedule = std::move(*plan);
+        const double us = p.us();
+        EXPECT_TRUE(us > 0 && us < 1e30) << file.path() << " " << name << " " << us;
+        EXPECT_EQ(us, p.us());
+        for (const Cliff& c : p.cliffs()) EXPECT_TRUE(c.factor >= kCliff && c.factor < 1e6) << file.path();
+        ++estimated;
+      }
     }
+  EXPECT_GT(estimated, 100u);
 }
 
 TEST(Report, NamesKernelsOpsPipesAndSizes) {
