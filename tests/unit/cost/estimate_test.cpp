@@ -109,7 +109,9 @@ TEST(Estimate, OfASimulatedTargetIsThatOfTheOneItSimulates) {
   EXPECT_EQ(planned(Gemm{}.text(), "sim:sm_90a").us(), planned(Gemm{}.text(), "sm_90a").us());
 }
 
-// Every program of the tests has a finite time and factors, and the same when asked again.
+// Every program of the tests has a finite time and factors, and the same when asked again. At nominal sizes
+// the grids of chunk_scan and chunk_state have 4096^3 blocks, which take hours; a regression has a loop of
+// 2^63 steps.
 TEST(Estimate, OfEveryProgram) {
   size_t estimated = 0;
   for (const char* folder : {"tests/files/plan", "tests/differential/regressions"})
@@ -117,7 +119,11 @@ TEST(Estimate, OfEveryProgram) {
       if (file.path().extension() != ".tl") continue;
       const auto text = ir::parse_program(schedule::read_file(file.path().string()), "", Limits{});
       if (!text) continue;
-      for (const char* name : {"sm_80", "sm_90a"}) {
+      const std::string stem = file.path().stem().string();
+      const double most = stem == "loop_longer_than_can_be_walked" ? 1e30
+                          : stem.rfind("chunk_", 0) == 0           ? 1e11
+                                                                   : 1e9;
+      for (const char* name : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"}) {
         Planned p;
         p.target = schedule::target_named(name);
         p.program = schedule::planned_form(*text, name);
@@ -125,13 +131,13 @@ TEST(Estimate, OfEveryProgram) {
         if (!plan) continue;  // refused on this generation
         p.schedule = std::move(*plan);
         const double us = p.us();
-        EXPECT_TRUE(us > 0 && us < 1e30) << file.path() << " " << name << " " << us;
+        EXPECT_TRUE(us > 0 && us < most) << file.path() << " " << name << " " << us;
         EXPECT_EQ(us, p.us());
         for (const Cliff& c : p.cliffs()) EXPECT_TRUE(c.factor >= kCliff && c.factor < 1e6) << file.path();
         ++estimated;
       }
     }
-  EXPECT_GT(estimated, 100u);
+  EXPECT_GT(estimated, 700u);
 }
 
 TEST(Report, NamesKernelsOpsPipesAndSizes) {
