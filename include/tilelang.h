@@ -14,8 +14,9 @@
  *              TL_LIMIT_EXCEEDED and leaves every object as usable as before; a builder has failed.
  *              Calls without a status return what stands for "nothing". Code generation that ends in
  *              this way does not give all of its memory back.
- *   Ownership  tl_context, tl_target, tl_program, tl_artifact, tl_kernel, tl_error and tl_blob are reference
- *              counted: the creating call hands out one reference, *_retain adds one, *_release drops one.
+ *   Ownership  tl_context, tl_target, tl_program, tl_tuning, tl_artifact, tl_kernel, tl_error and tl_blob are
+ *              reference counted: the creating call hands out one reference, *_retain adds one, *_release
+ *              drops one.
  *              tl_options and tl_builder have one owner and *_destroy. NULL is accepted by all of these and
  *              ignored. Objects hold references to what they need, so release order is free. Nothing is ever
  *              passed to free().
@@ -71,6 +72,7 @@ typedef struct tl_options tl_options;   /* compile options by name */
 typedef struct tl_target tl_target;     /* what a device can do */
 typedef struct tl_builder tl_builder;   /* makes one program */
 typedef struct tl_program tl_program;   /* an immutable tile program */
+typedef struct tl_tuning tl_tuning;     /* the configurations of a program, in order of estimated time */
 typedef struct tl_artifact tl_artifact; /* a compiled program and every decision taken for it */
 typedef struct tl_kernel tl_kernel;     /* an artifact loaded on a device, ready to launch */
 
@@ -320,6 +322,15 @@ typedef struct tl_compile_param_info {
   int64_t value;         /* the one this program was made with */
 } tl_compile_param_info;
 
+/* One configuration: a value for each compile-time parameter. What is pointed to belongs to the tl_tuning. */
+typedef struct tl_configuration_info {
+  uint32_t struct_size;
+  uint32_t value_count;
+  const int64_t* values; /* value_count, in the order in which the parameters are declared */
+  double microseconds;   /* estimated, of one launch; 0 where refused */
+  const char* refusal;   /* why the target does not take it; NULL where it does */
+} tl_configuration_info;
+
 /* One device. Strings belong to the library. */
 typedef struct tl_device_info {
   uint32_t struct_size;
@@ -421,7 +432,7 @@ TL_API void tl_context_release(tl_context* context);
  *  time and what it decided, and each compilation, those that a launch with this context needs as well;
  *  TL_LOG_DEBUG parts of stages and the notes of the schedule; TL_LOG_TRACE that a stage begins. `stage`
  *  names who speaks: "plan", "expand", "accesses", "lower", "verify", "generate", "compile", "fallback",
- *  "cost". A message that finds no memory is left out.
+ *  "cost", "tune". A message that finds no memory is left out.
  *  Where the environment variable TILEGEN_LOG is error, warn, info, debug or trace when the library first
  *  looks, the same is written to standard error, whatever contexts say; by default nothing is. */
 TL_API tl_status tl_context_set_log(tl_context* context, tl_log_level level, tl_log_fn fn, tl_drop_fn drop,
@@ -433,9 +444,8 @@ TL_API tl_status tl_context_set_dump(tl_context* context, tl_dump_fn fn, tl_drop
 
 /** Asks `fn` whether to stop, on the calling thread or one of the library, for one call by one thread at a
  *  time; NULL switches it off. Calls that are given the context ask: tl_program_parse,
- *  tl_program_parse_bound, tl_program_bind, tl_builder_finish of its builders, tl_compile,
- *  tl_artifact_fallback, and launches and interpretations whose tl_launch names it.
- *  They end with
+ *  tl_program_parse_bound, tl_program_bind, tl_builder_finish of its builders, tl_tune, tl_compile,
+ *  tl_artifact_fallback, and launches and interpretations whose tl_launch names it. They end with
  *  TL_CANCELLED within 50 ms of the answer, as they do when their time runs out. What a launch or
  *  interpretation wrote until then stays written. LLVM cannot be interrupted everywhere: a compilation that
  *  its caller left ends in the background, without a further callback. At most four do at a time, the next
@@ -758,6 +768,27 @@ TL_API tl_status tl_interpret(const tl_program* program, const tl_arg* args, siz
 /** The same with a tl_launch, of which `timeout_ms` and `context` count. */
 TL_API tl_status tl_interpret_launch(const tl_program* program, const tl_launch* launch, const tl_arg* args,
                                      size_t count, tl_error** out_error);
+
+/* ---------------------------------------------------------------------------------- tuning -- */
+
+/** Plans every configuration of `program` for `target`, a value of its domain for each compile-time parameter,
+ *  on up to eight threads, and puts them in the order of the cost model's estimates, the shortest first; those
+ *  that the target does not take are last. Nothing is lowered or run. `options` (NULL for none) are those of
+ *  tl_compile; "sizes" says for which sizes. Option "tune" = "model" of tl_compile takes the first at once.
+ *  Errors: TL_INVALID_ARGUMENT for a program with compile-time parameters that a builder made;
+ *  TL_LIMIT_EXCEEDED for more than 1024 configurations; TL_UNSUPPORTED for a target without threads; those of
+ *  the first configuration where all are refused. */
+TL_API tl_status tl_tune(const tl_context* context, const tl_program* program, const tl_target* target,
+                         const tl_options* options, tl_tuning** out_tuning, tl_error** out_error);
+TL_API void tl_tuning_retain(tl_tuning* tuning);
+TL_API void tl_tuning_release(tl_tuning* tuning);
+
+/** Configurations: how many, number `index`, and its program, for those that are not refused. */
+TL_API size_t tl_tuning_count(const tl_tuning* tuning);
+TL_API tl_status tl_tuning_configuration(const tl_tuning* tuning, size_t index,
+                                         tl_configuration_info* out_info);
+TL_API tl_status tl_tuning_program(const tl_tuning* tuning, size_t index, tl_program** out_program,
+                                   tl_error** out_error);
 
 /* -------------------------------------------------------------------------------- compiling -- */
 

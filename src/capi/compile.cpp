@@ -1,11 +1,11 @@
 // Compiling, and what an artifact shows.
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 
-#include "capi/context_log.h"
+#include "capi/compile_options.h"
 #include "capi/guard.h"
+#include "capi/tune.h"
 #include "cost/report.h"
 #include "driver/artifact_cost.h"
 #include "driver/fallback_version.h"
@@ -22,99 +22,21 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How launches of a simulated target run.
-Checked convert_simulation(const OptionValues& values, sim::SimOptions& out) {
-  struct Order {
-    const char* name;
-    sim::WarpOrder order;
-  };
-  constexpr Order kOrders[] = {{"round_robin", sim::WarpOrder::round_robin},
-                               {"reversed", sim::WarpOrder::reversed},
-                               {"random", sim::WarpOrder::random}};
-  bool known = false;
-  for (const Order& o : kOrders)
-    if (values.simulator_order == o.name) out.order = o.order, known = true;
-  if (!known)
-    return Error(DiagCode::unknown_option, "",
-                 "the option 'simulator_order' cannot be '" + values.simulator_order + "'",
-                 "the orders are round_robin, reversed, random");
-  if (values.simulator_async != "latest" && values.simulator_async != "earliest")
-    return Error(DiagCode::unknown_option, "",
-                 "the option 'simulator_async' cannot be '" + values.simulator_async + "'",
-                 "give latest or earliest");
-  out.async_latest = values.simulator_async == "latest";
-  out.seed = static_cast<uint64_t>(values.simulator_seed);
-  return Unit{};
-}
-
-// "m=4096,n=512"
-Expected<cost::Sizes> convert_sizes(std::string_view text, const ir::Program& program) {
-  cost::Sizes sizes;
-  while (!text.empty()) {
-    const std::string_view item = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), item.size() + 1));
-    const size_t equals = std::min(item.find('='), item.size());
-    const std::string name(item.substr(0, equals));
-    const std::string_view digits = item.substr(std::min(item.size(), equals + 1));
-    int64_t value = 0;
-    const auto [end, wrong] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (digits.empty() || wrong != std::errc() || end != digits.data() + digits.size() || value < 0)
-      return Error(DiagCode::unknown_option, "",
-                   "the option 'sizes' has '" + std::string(item) + "', expected a name, '=' and a size",
-                   "give sizes as m=4096,n=512");
-    std::string known;
-    bool is_dim = false;
-    for (const ir::Var& v : program.vars) {
-      if (v.kind != ir::VarKind::dim) continue;
-      is_dim = is_dim || v.name == name;
-      known += (known.empty() ? "" : ", ") + v.name;
-    }
-    if (!is_dim)
-      return Error(DiagCode::unknown_option, "",
-                   "the option 'sizes' names '" + name + "', which is no dim of the program",
-                   known.empty() ? "the program has no dims" : "its dims are " + known);
-    sizes[name] = value;
-  }
-  return sizes;
-}
-
-Expected<driver::CompileOptions> convert(const tl_context& context, const ir::Program& program,
-                                         const OptionValues& values,
-                                         const std::shared_ptr<CallbackGate>& gate) {
-  driver::CompileOptions o;
-  o.conversions = values.conversions;
-  o.keep_ir = values.keep_ir;
-  o.keep_assembly = values.keep_assembly;
-  o.plan_only = values.plan_only;
-  o.verify = values.verify;
-  o.fallback_ms = values.timeout_ms;
-  if (context.timeout_ms > 0 && (o.fallback_ms <= 0 || context.timeout_ms < o.fallback_ms))
-    o.fallback_ms = context.timeout_ms;
-  if (Checked ok = convert_simulation(values, o.simulation); !ok) return ok.error();
-  auto sizes = convert_sizes(values.sizes, program);
-  if (!sizes) return sizes.error();
-  o.sizes = std::move(*sizes);
-  if (!values.schedule_json.empty()) {
-    auto schedule = plan::schedule_from_json(values.schedule_json, context.limits);
-    if (!schedule) return schedule.error();
-    o.schedule = std::move(*schedule);
-  }
-  if (context.dump_to)
-    o.dump = [&context, gate](std::string_view stage, std::string_view text) {
-      const std::string name(stage), bytes(text);
-      gate->pass([&] { context.dump_to(name.c_str(), bytes.c_str(), bytes.size()); });
-    };
-  o.log = log_of(context);
-  return o;
-}
-
 using Compiled = Expected<std::shared_ptr<const driver::Artifact>>;
 
-Compiled compile_to_the_end(const tl_program& program, const tl_target& target,
+std::string time_since(Clock::time_point start) {
+  char time[40];
+  std::snprintf(time, sizeof time, " in %.3f ms",
+                std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+  return time;
+}
+
+using SharedProgram = std::shared_ptr<const ir::Program>;
+
+Compiled compile_to_the_end(const SharedProgram& program, const tl_target& target,
                             const driver::CompileOptions& options) {
   std::optional<Compiled> done;
-  Checked ran =
-      run_on_big_stack([&] { done.emplace(driver::compile(program.program, target.target, options)); });
+  Checked ran = run_on_big_stack([&] { done.emplace(driver::compile(program, target.target, options)); });
   if (!ran) return ran.error();
   return *std::move(done);
 }
@@ -127,12 +49,12 @@ struct Job {
   std::optional<Compiled> done;
 };
 
-Compiled compile_until_cancelled(const tl_program& program, const tl_target& target,
+Compiled compile_until_cancelled(const SharedProgram& program, const tl_target& target,
                                  driver::CompileOptions options, const Cancellation& call,
                                  CallbackGate& gate) {
   if (call.requested()) return call.error("", "before the compilation began");
   auto job = std::make_shared<Job>();
-  job->program = program.program;
+  job->program = program;
   job->target = target.target;
   job->options = std::move(options);
   std::string where = "before the compilation began";
@@ -154,11 +76,33 @@ Compiled compile_until_cancelled(const tl_program& program, const tl_target& tar
   return *std::move(job->done);
 }
 
+// The program that the option `tune` chooses.
+Expected<SharedProgram> choose_configuration(const tl_context& context, const tl_program& program,
+                                             const tl_target& target, const OptionValues& values,
+                                             driver::CompileOptions options,
+                                             const Cancellation* cancellation) {
+  if (values.tune == "none") return program.program;
+  if (values.tune != "model")
+    return Error(DiagCode::unknown_option, "", "the option 'tune' cannot be '" + values.tune + "'",
+                 "give none or model");
+  if (program.program->compile_params.empty()) return program.program;
+  const auto start = Clock::now();
+  const std::shared_ptr<Log> log = options.log;
+  options.cancellation = cancellation;
+  auto ranked = rank_configurations(context, program, target.target, options);
+  if (!ranked) return ranked.error();
+  const tune::Configuration& best = ranked->front();
+  say(log, LogLevel::info, "tune", [&] {
+    char us[40];
+    std::snprintf(us, sizeof us, ", estimated %.1f us", best.microseconds);
+    return program.program->name + " for " + target.target.name + ": " + tune::values_text(best.values) + us +
+           ", of " + std::to_string(ranked->size()) + " configurations" + time_since(start);
+  });
+  return best.program;
+}
+
 std::string words_of(const driver::Artifact& artifact, Clock::time_point start) {
-  char time[40];
-  std::snprintf(time, sizeof time, " in %.3f ms",
-                std::chrono::duration<double, std::milli>(Clock::now() - start).count());
-  return artifact.program->name + " for " + artifact.target.name + time;
+  return artifact.program->name + " for " + artifact.target.name + time_since(start);
 }
 
 std::string section_text(const driver::Artifact& a, tl_section section) {
@@ -224,12 +168,17 @@ tl_status tl_compile(const tl_context* context, const tl_program* program, const
     const OptionValues values = options ? options->values : OptionValues();
     const CallLimits call(context, values.timeout_ms);
     const auto gate = std::make_shared<CallbackGate>();
-    auto converted = convert(*context, *program->program, values, gate);
+    auto converted = compile_options(*context, *program->program, values, gate);
     if (!converted) return converted.error();
     const std::shared_ptr<Log> log = converted->log;
+    auto chosen = choose_configuration(*context, *program, *target, values, *converted, call.get());
+    if (!chosen) {
+      say(log, LogLevel::error, "tune", [&] { return chosen.error().to_text(); });
+      return chosen.error();
+    }
     Compiled compiled = call.get()
-                            ? compile_until_cancelled(*program, *target, std::move(*converted), call, *gate)
-                            : compile_to_the_end(*program, *target, *converted);
+                            ? compile_until_cancelled(*chosen, *target, std::move(*converted), call, *gate)
+                            : compile_to_the_end(*chosen, *target, *converted);
     if (!compiled) {
       // That of a compilation that was left is closed.
       say(log_of(*context), LogLevel::error, "compile", [&] { return compiled.error().to_text(); });

@@ -76,6 +76,7 @@ struct OptionValues {
   bool plan_only = false;
   bool verify = false;
   std::string sizes;
+  std::string tune = "none";
   std::string simulator_order = "round_robin";
   std::string simulator_async = "latest";
   int64_t simulator_seed = 1;

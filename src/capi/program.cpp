@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <span>
 
+#include "capi/bound_program.h"
 #include "capi/guard.h"
 #include "capi/launch_arguments.h"
-#include "check/check_program.h"
 #include "interp/interpreter.h"
 #include "ir/text.h"
 #include "runtime/workspace.h"
@@ -15,28 +15,15 @@ using namespace tilegen::capi;
 
 namespace {
 
-Checked no_errors(const ir::Program& program, const Limits& limits, const Cancellation* cancellation) {
-  Error error;
-  for (Diagnostic& d : check::check_program(program, limits, cancellation))
-    if (d.severity == Severity::error) error.diagnostics.push_back(std::move(d));
-  if (!error.diagnostics.empty()) return error;
-  return Unit{};
-}
-
 // Reads, checks and hands out a program; one with compile-time parameters keeps its text.
 Checked read_program(const tl_context* context, std::string_view text, const std::string& file,
                      std::span<const ir::ParamBinding> bindings, tl_program** out_program) {
   const CallLimits call(context);
-  auto parsed = ir::parse_program(text, file, context->limits, call.get(), bindings);
-  if (!parsed) return parsed.error();
-  if (Checked good = no_errors(*parsed, context->limits, call.get()); !good) return good;
-  auto made = std::make_unique<tl_program>();
-  if (!parsed->compile_params.empty()) {
-    made->source = std::make_shared<const std::string>(text);
-    made->file = file;
-  }
-  made->program = std::make_shared<const ir::Program>(std::move(*parsed));
-  *out_program = made.release();
+  auto program = checked_program(context->limits, text, file, bindings, call.get());
+  if (!program) return program.error();
+  const bool keep = !(*program)->compile_params.empty();
+  hand_out_program(std::move(*program), keep ? std::make_shared<const std::string>(text) : nullptr, file,
+                   out_program);
   return Unit{};
 }
 
@@ -59,10 +46,7 @@ Expected<std::vector<ir::ParamBinding>> read_bindings(const tl_context* context,
 Checked bind_program(const tl_context* context, const tl_program* program,
                      std::vector<ir::ParamBinding> bindings, tl_program** out_program) {
   const ir::Program& p = *program->program;
-  if (!program->source && !p.compile_params.empty())
-    return Error(DiagCode::bad_binding, "",
-                 "program '" + p.name + "' was made by a builder, which keeps no text to bind anew",
-                 "build it again, with tl_builder_bind before tl_param");
+  if (Checked has = has_text_to_bind(*program); !has) return has;
   for (const ir::CompileParam& param : p.compile_params) {
     const bool given = std::any_of(bindings.begin(), bindings.end(),
                                    [&](const ir::ParamBinding& b) { return b.name == param.name; });

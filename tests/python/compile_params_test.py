@@ -90,18 +90,23 @@ kernel gemm grid (by: ceildiv(m, BM), bx: ceildiv(n, BN)) threads THREADS {
         self.assertEqual(small["BM"], 64)
         self.assertLess(small["BN"], 128)
         self.assertAlmostEqual(program.bind(**best).compile("sm_90a", plan_only=True, sizes="m=8192,n=8192,k=8192").cost["us"], large[0].us)
-        with self.assertRaisesRegex(ValueError, "over 10 configurations"):
-            program.configurations("sm_90a", limit=10)
-        with self.assertRaisesRegex(ValueError, "no estimates"):
+        tuned = program.compile("sm_90a", plan_only=True, tune="model", sizes="m=8192,n=8192,k=8192")
+        self.assertEqual(tuned.cost["us"], large[0].us)
+        self.assertEqual({name: p.value for name, p in tuned.program.params.items()}, best)
+        with self.assertRaisesRegex(tg.Error, "no estimates"):
             program.configurations("host")
-        with self.assertRaisesRegex(ValueError, "every configuration.*tl_builder_bind"):
+        with self.assertRaisesRegex(tg.Error, "tl_builder_bind"):
             self.build().configurations("sm_90a")
+        with self.assertRaisesRegex(tg.Error, "cannot be 'guess'"):
+            program.compile("sm_90a", plan_only=True, tune="guess")
 
     def test_a_configuration_that_is_refused_is_last(self):
         program = tg.Program.parse(self.TEXT.replace("{64, 128}", "{64, 128, 4096}"))
         found = program.configurations("sm_90a")
         self.assertEqual([c.values["BM"] for c in found if c.us is None], [4096])
         self.assertIn("threads", found[-1].refused)
+        with self.assertRaisesRegex(tg.Error, "of 2 configurations of 'fill' none can be planned for sm_90a; the first .BM 2048.: "):
+            tg.Program.parse(self.TEXT.replace("{64, 128}", "{2048, 4096}")).configurations("sm_90a")
 
 
 if __name__ == "__main__":

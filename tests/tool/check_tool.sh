@@ -51,6 +51,10 @@ says 1 "it has BM, BN, BK, STAGES, THREADS" "$tilegen" compile "$gemm" --target 
 says 1 "is bound to 96" "$tilegen" compile "$gemm" --target host --param BM=96
 says 2 "NAME=INTEGER" "$tilegen" compile "$gemm" --target host --param BM
 says 2 "given twice" "$tilegen" compile "$gemm" --target host --param BM=64 --param BM=128
+says 0 "configurations of gemm_params for sm_90a" "$tilegen" tune "$gemm" --target sm_90a --sizes m=4096,n=4096,k=4096
+says 0 "of best  *BM  *BN  *BK  *STAGES  *THREADS" "$tilegen" tune "$gemm" --target sm_80 --count 2
+says 1 "no estimates for target 'host" "$tilegen" tune "$gemm" --target host
+says 1 "which is no dim" "$tilegen" tune "$gemm" --target sm_80 --sizes q=1
 says 0 "--param NAME=VALUE" "$tilegen" help
 printf 'tl 1 program broken\nkernel k grid(b: 1) { copy A -> B }\n' >broken.tl
 says 1 "broken.tl:2:" "$tilegen" show broken.tl

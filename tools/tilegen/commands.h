@@ -8,5 +8,6 @@ int run_command(int argc, char** argv);
 int compile_command(int argc, char** argv);
 int check_command(int argc, char** argv);
 int show_command(int argc, char** argv);
+int tune_command(int argc, char** argv);
 
 }  // namespace tool

@@ -45,6 +45,10 @@ constexpr char kHelp[] =
       --sizes m=4096,n=512            of dims, that the estimate takes; a nominal size for others
       --fallback N                    of the N-th fallback version, for arguments that those in front refuse
       --svg DIR                       with layouts or pictures: an SVG of each layout too; with cost: of each kernel
+  tilegen tune FILE [options]         plan all values of the compile-time parameters, the shortest estimate first
+      --target T  --schedule S.json  --sizes m=4096,n=512   as above
+      --count N                       rows to print (16)
+      --refused                       those that the target does not take, too, and why
   run, compile, check and show also take
       --param NAME=VALUE              a compile-time parameter of the program; may be given once for each
   tilegen help | version
@@ -57,11 +61,9 @@ int run(int argc, char** argv) {
   static constexpr struct {
     const char* name;
     int (*run)(int, char**);
-  } kCommands[] = {{"devices", tool::devices_command},
-                   {"run", tool::run_command},
-                   {"compile", tool::compile_command},
-                   {"check", tool::check_command},
-                   {"show", tool::show_command}};
+  } kCommands[] = {{"devices", tool::devices_command}, {"run", tool::run_command},
+                   {"compile", tool::compile_command}, {"check", tool::check_command},
+                   {"show", tool::show_command},       {"tune", tool::tune_command}};
   if (argc < 2 || !std::strcmp(argv[1], "help") || !std::strcmp(argv[1], "--help")) {
     std::fputs(kHelp, argc < 2 ? stderr : stdout);
     return argc < 2 ? 2 : 0;

@@ -41,21 +41,27 @@ std::string read_schedule(const Context& context, const std::string& path) {
   return text;
 }
 
-Artifact compile_file(const Context& context, const Program& program, const CommandLine& line,
-                      const ResultForm* form, bool plan_only) {
-  const Target target = find_target(context, line.get_or("target", ""));
-  const Options options = make_options();
+Options options_of(const Context& context, const CommandLine& line) {
+  Options options = make_options();
   tl_error* error = nullptr;
-  if (form && form->option)
-    require(tl_options_set_bool(options.get(), form->option, 1, &error), error, "setting an option");
-  if (plan_only && has_option("plan_only"))
-    require(tl_options_set_bool(options.get(), "plan_only", 1, &error), error, "setting an option");
   if (const auto sizes = line.get("sizes"))
     require(tl_options_set_str(options.get(), "sizes", sizes->c_str(), &error), error, "giving the sizes");
   if (const auto schedule = line.get("schedule"))
     require(
         tl_options_set_str(options.get(), "schedule_json", read_schedule(context, *schedule).c_str(), &error),
         error, "giving the schedule");
+  return options;
+}
+
+Artifact compile_file(const Context& context, const Program& program, const CommandLine& line,
+                      const ResultForm* form, bool plan_only) {
+  const Target target = find_target(context, line.get_or("target", ""));
+  const Options options = options_of(context, line);
+  tl_error* error = nullptr;
+  if (form && form->option)
+    require(tl_options_set_bool(options.get(), form->option, 1, &error), error, "setting an option");
+  if (plan_only && has_option("plan_only"))
+    require(tl_options_set_bool(options.get(), "plan_only", 1, &error), error, "setting an option");
   return compile(context, program, target, options);
 }
 

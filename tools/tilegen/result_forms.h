@@ -21,7 +21,10 @@ const ResultForm& result_form(std::string_view name);
 // What --schedule names, for the option schedule_json.
 std::string read_schedule(const Context& context, const std::string& path);
 
-// --target, --schedule and what `form` needs (nullptr: machine code only); `plan_only` stops after planning
+// --sizes and --schedule.
+Options options_of(const Context& context, const CommandLine& line);
+
+// --target, those options and what `form` needs (nullptr: machine code only); `plan_only` stops after planning
 // where the library offers it, so that targets without a code generator can be shown.
 Artifact compile_file(const Context& context, const Program& program, const CommandLine& line,
                       const ResultForm* form, bool plan_only);

@@ -241,6 +241,16 @@ class tl_compile_param_info(Structure):
     ]
 
 
+class tl_configuration_info(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("value_count", c_uint32),
+        ("values", POINTER(c_int64)),
+        ("microseconds", c_double),
+        ("refusal", c_char_p),
+    ]
+
+
 class tl_device_info(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -387,6 +397,12 @@ FUNCTIONS = {
     "tl_program_compile_param": (c_int32, (c_void_p, c_size_t, POINTER(tl_compile_param_info),)),
     "tl_interpret": (c_int32, (c_void_p, POINTER(tl_arg), c_size_t, POINTER(c_void_p),)),
     "tl_interpret_launch": (c_int32, (c_void_p, POINTER(tl_launch), POINTER(tl_arg), c_size_t, POINTER(c_void_p),)),
+    "tl_tune": (c_int32, (c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_tuning_retain": (None, (c_void_p,)),
+    "tl_tuning_release": (None, (c_void_p,)),
+    "tl_tuning_count": (c_size_t, (c_void_p,)),
+    "tl_tuning_configuration": (c_int32, (c_void_p, c_size_t, POINTER(tl_configuration_info),)),
+    "tl_tuning_program": (c_int32, (c_void_p, c_size_t, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_compile": (c_int32, (c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_artifact_retain": (None, (c_void_p,)),
     "tl_artifact_release": (None, (c_void_p,)),

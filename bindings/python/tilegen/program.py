@@ -1,9 +1,8 @@
 """Programs, targets, compiled artifacts and kernels ready to launch."""
 import collections
+import contextlib
 import ctypes
-import itertools
 import json
-import math
 import operator
 import warnings
 
@@ -102,6 +101,24 @@ def int64_of(value):
     return value
 
 
+@contextlib.contextmanager
+def _option_values(options):
+    """A tl_options of keyword arguments."""
+    options = dict(options)
+    if "schedule" in options:
+        options["schedule_json"] = json.dumps(options.pop("schedule"))
+    raw = ctypes.c_void_p()
+    call("tl_options_create", ctypes.byref(raw))
+    try:
+        for name, value in options.items():
+            kind = "bool" if isinstance(value, bool) else "i64" if isinstance(value, int) else "str"
+            value = value.encode() if kind == "str" else int(value)
+            call("tl_options_set_" + kind, raw, name.encode(), value)
+        yield raw
+    finally:
+        lib.tl_options_destroy(raw)
+
+
 def _bindings(values):
     """names, values, count of a dict, as the library takes them."""
     n = len(values)
@@ -141,29 +158,25 @@ class Program(_Handle):
             out[info.name.decode()] = Param(info.value, tuple(info.domain[:info.domain_size]))
         return out
 
-    def configurations(self, target, limit=1024, **options):
-        """The values of the compile-time parameters, planned for `target` one after the other and put in order by the cost model
-        (targets of threads), which runs nothing: Configurations, the shortest time first; those that are refused are last, their
-        `us` None. `options` as for compile; the option `sizes` says for which sizes. ValueError where there are over `limit`, or all are
-        refused."""
-        params = self.params
-        if math.prod(len(p.domain) for p in params.values()) > limit:
-            raise ValueError(f"program '{self.name}' has over {limit} configurations: give a larger limit, or fewer values")
+    def configurations(self, target, **options):
+        """The values of the compile-time parameters in the order of the cost model (targets of threads), which runs nothing:
+        Configurations, the shortest time first; those that are refused are last, their `us` None. `options` as for compile; the
+        option `sizes` says for which sizes."""
         target = target if isinstance(target, Target) else Target(target)
-        found = []
-        for values in itertools.product(*(p.domain for p in params.values())):
-            values = dict(zip(params, values))
-            try:
-                cost = self.bind(**values)._compile(target, dict(options, plan_only=True)).cost
-            except Error as refused:
-                found.append(Configuration(values, None, str(refused)))
-                continue
-            if cost is None:
-                raise ValueError(f"there are no estimates for target '{target.name}', which has no threads")
-            found.append(Configuration(values, cost["us"], ""))
-        if all(c.us is None for c in found):
-            raise ValueError(f"every configuration of program '{self.name}' is refused, the first ({found[0].values}): {found[0].refused}")
-        return sorted(found, key=lambda c: math.inf if c.us is None else c.us)
+        tuning = ctypes.c_void_p()
+        with _option_values(options) as raw:
+            call("tl_tune", self.context.handle, self.handle, target.handle, raw, ctypes.byref(tuning))
+        try:
+            found, names = [], list(self.params)
+            for i in range(lib.tl_tuning_count(tuning)):
+                info = h.tl_configuration_info(struct_size=ctypes.sizeof(h.tl_configuration_info))
+                lib.tl_tuning_configuration(tuning, i, ctypes.byref(info))
+                values = dict(zip(names, info.values[:info.value_count]))
+                refused = info.refusal.decode() if info.refusal else ""
+                found.append(Configuration(values, None if refused else info.microseconds, refused))
+            return found
+        finally:
+            lib.tl_tuning_release(tuning)
 
     @property
     def name(self):
@@ -202,20 +215,13 @@ class Program(_Handle):
         return made
 
     def _compile(self, target, options):
-        if "schedule" in options:
-            options["schedule_json"] = json.dumps(options.pop("schedule"))
-        raw = ctypes.c_void_p()
-        call("tl_options_create", ctypes.byref(raw))
-        try:
-            for name, value in options.items():
-                kind = "bool" if isinstance(value, bool) else "i64" if isinstance(value, int) else "str"
-                value = value.encode() if kind == "str" else int(value)
-                call("tl_options_set_" + kind, raw, name.encode(), value)
-            artifact = ctypes.c_void_p()
+        artifact = ctypes.c_void_p()
+        with _option_values(options) as raw:
             call("tl_compile", self.context.handle, self.handle, target.handle, raw, ctypes.byref(artifact))
-        finally:
-            lib.tl_options_destroy(raw)
-        return Artifact(artifact, self, target)
+        made = Artifact(artifact, self, target)
+        if options.get("tune", "none") != "none":  # the artifact's program is the one chosen
+            made.program = Program.parse(made.section("tile_ir"), context=self.context)
+        return made
 
 
 class PerformanceWarning(UserWarning):
