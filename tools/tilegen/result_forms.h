@@ -24,8 +24,8 @@ std::string read_schedule(const Context& context, const std::string& path);
 // --sizes and --schedule.
 Options options_of(const Context& context, const CommandLine& line);
 
-// --target, those options and what `form` needs (nullptr: machine code only); `plan_only` stops after planning
-// where the library offers it, so that targets without a code generator can be shown.
+// --target, those options and what `form` needs (nullptr: machine code only); `plan_only` stops after
+// planning where the library offers it, so that targets without a code generator can be shown.
 Artifact compile_file(const Context& context, const Program& program, const CommandLine& line,
                       const ResultForm* form, bool plan_only);
 
