@@ -23,15 +23,20 @@ NEAR = 1.05
 
 class Model:
     def __init__(self):
-        self.programs, self.ms = {}, []
+        self.programs, self.kernels, self.ms = {}, {}, []
 
     def us(self, family, configuration, sizes):
         """None where the plan is refused."""
         key = family, json.dumps(configuration)
         if key not in self.programs:
-            self.programs[key] = tg.Program.parse(configurations.FAMILIES[family][0](configuration))
+            text = configurations.FAMILIES[family][0](configuration)
+            self.programs[key] = tg.Program.parse(text)
+            self.kernels[key] = re.findall(r"^kernel (\w+)", text, re.MULTILINE)
         try:
-            artifact = self.programs[key].compile(TARGET, plan_only=True, sizes=",".join(f"{n}={v}" for n, v in sizes.items()))
+            # As they were measured: for any sizes, with a block for each point of the grid.
+            kernels = [{"kernel": k, "split": {"parts": 1}} for k in self.kernels[key]]
+            artifact = self.programs[key].compile(TARGET, plan_only=True, schedule={"version": 1, "kernels": kernels},
+                                                  sizes=",".join(f"{n}={v}" for n, v in sizes.items()))
         except tg.Error:
             return None
         self.ms.append(sum(artifact.stages().values()))

@@ -26,7 +26,8 @@ std::optional<VaryingWork> varying_work(const ir::Program& p, const ir::Kernel& 
     Monotonicity told = Monotonicity::constant;
     for (size_t d = 0; d < kernel.block_vars.size(); ++d) {
       const Monotonicity t = monotonicity(p.exprs, loop.extents[0], kernel.block_vars[d]);
-      if (t == Monotonicity::constant) continue;
+      if (t == Monotonicity::constant || (kernel.split && kernel.split->part == kernel.block_vars[d]))
+        continue;
       told = told == Monotonicity::constant ? t : Monotonicity::unknown;
       found = VaryingWork{id, d, t == Monotonicity::increasing};
     }

@@ -8,8 +8,8 @@
 namespace tilegen::analysis {
 
 // A pipelined loop of the kernel's body with a length that depends on one block index alone: the longer the
-// larger the index (increasing), or the smaller. Nothing that the kernel may write decides it: every block
-// divides the same grid.
+// larger the index (increasing), or the smaller; blocks that share its iterations count as one. Nothing that
+// the kernel may write decides it: every block divides the same grid.
 struct VaryingWork {
   ir::StmtId loop;
   size_t dimension = 0;  // of the grid

@@ -51,6 +51,8 @@ class WebBuilder {
       auto it = number.find(find(value));
       value = it == number.end() ? ValueId() : it->second;  // none: no op ever touches what is read
     }
+    for (const auto& [buffer, web] : exposed_)
+      if (const auto it = number.find(find(web)); it != number.end()) out_.exposed.insert(it->second);
   }
 
  private:

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +56,9 @@ struct KernelOps {
   // Which value of a buffer the scalars of a statement read: conditions, loop bounds, region offsets, fill
   // values.
   std::map<std::pair<ir::StmtId, ir::BufferId>, ValueId> scalar_reads;
+
+  // Of which some use may see what an earlier iteration of a loop left, with nothing written before the loop.
+  std::set<ValueId> exposed;
 
   // Value an op's access to `buffer` means; where reads and writes of one buffer by one op are different
   // values (never: they are joined), the first.

@@ -24,6 +24,7 @@ int64_t shared_rows(const ir::Program& p, const ir::Kernel& kernel, const Kernel
   const auto along = block_index(p, kernel, cluster.along);
   const auto* op = p.as<ir::TileOp>(copy.stmt);
   if (cluster.blocks < 2 || !along || !op) return 0;
+  if (kernel.split && *along == kernel.split->part) return 0;  // other iterations of the loop
   const ir::Region& from = op->operands[0];
   for (ir::ExprId offset : from.offsets)
     if (arith::depends_on(p.exprs, offset, *along)) return 0;

@@ -137,7 +137,12 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
     return Wave{blocks * e.block.busy(), blocks * e.block.work.l2_bytes / t.l2_bytes_per_cycle,
                 blocks * cold * e.block.work.l2_bytes * memory_cycles, e.block.serial};
   };
-  const double units = t.multiprocessors, room = units * static_cast<double>(e.occupancy.blocks);
+  // Clusters do not straddle groups of multiprocessors.
+  const int64_t cluster = k.schedule.cluster ? std::max<int64_t>(1, k.schedule.cluster->blocks) : 1;
+  const int64_t group = std::max<int64_t>(t.cluster_multiprocessors, cluster);
+  const double used = static_cast<double>(group / cluster * cluster) / static_cast<double>(group);
+  const double units = cluster > 1 ? std::floor(t.multiprocessors * used) : t.multiprocessors,
+               room = units * static_cast<double>(e.occupancy.blocks);
   e.waves = e.blocks / room;
   const double full = std::floor(e.waves), rest = e.blocks - full * room;
   const Wave whole = wave(static_cast<double>(e.occupancy.blocks)), last = wave(std::ceil(rest / units));

@@ -24,6 +24,8 @@ constexpr double kHeld = 0.53;
 constexpr double kWaitInstructions = 29;
 // how much longer than the memory's latency threads wait for their own loads (softmax, GEMV);
 constexpr double kExposed = 2;
+// until what another block of the cluster has comes, and bytes of it in a cycle;
+constexpr double kOtherBlock = 400, kOtherBytes = 32;
 // instructions in a cycle of a warp by itself, dependences among them.
 constexpr double kOwnRate = 0.6;
 
@@ -74,7 +76,25 @@ KernelWalk::KernelWalk(const PlannedKernel& k, const ir::Kernel& kernel, const s
     warpgroups_ = std::max(1.0, static_cast<double>(k.threads()) / k.t.warpgroup);
 }
 
-Span KernelWalk::block(double weight) { return walk(kernel_.body, weight, {}); }
+Span KernelWalk::block(double weight) {
+  if (!kernel_.split) return walk(kernel_.body, weight, {});
+  // Of blocks that share a loop the first alone does what follows it.
+  const bool first = k_.sizes.of(kernel_.split->part).value_or(0) == 0;
+  ir::Block own;
+  for (ir::StmtId id : kernel_.body) {
+    own.push_back(id);
+    if (!first && id == kernel_.split->loop) break;
+  }
+  Span span = walk(own, weight, {});
+  const int64_t parts = k_.schedule.cluster ? k_.schedule.cluster->blocks : 1;
+  double bytes = 0;
+  for (const plan::MemoryPlan& m : k_.schedule.memory)
+    if (m.storage == plan::Storage::parts) bytes += static_cast<double>(m.bytes);
+  const double others = first ? static_cast<double>(parts - 1) : 0;
+  span.serial += k_.t.cluster_cycles + others * (kOtherBlock + bytes / kOtherBytes);
+  span.threads += others * bytes / kOtherBytes;
+  return span;
+}
 
 // Of one of so many actors that share the work: its warps alone issue at their own rate.
 double KernelWalk::own_serial(const Work& w, double actors) const {

@@ -1,5 +1,6 @@
 #include "driver/artifact_cost.h"
 
+#include "expand/split_form.h"
 #include "schedule/form/canonical_form.h"
 
 namespace tilegen::driver {
@@ -10,7 +11,9 @@ template <class Ask>
 auto ask(const Artifact& a, const Ask& question) -> decltype(question(*a.program)) {
   if (!a.target.has_block_threads()) return {};
   const std::optional<ir::Program> canonical = schedule::canonical_form(*a.program, a.target);
-  return question(canonical ? *canonical : *a.program);
+  const ir::Program& form = canonical ? *canonical : *a.program;
+  const std::optional<ir::Program> split = expand::split_form(form, a.schedule);
+  return question(split ? *split : form);
 }
 
 }  // namespace

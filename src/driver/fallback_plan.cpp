@@ -54,6 +54,7 @@ class Comparison {
     roles();
     part("persistence", given_.persistence, plan_.persistence);
     part("cluster", given_.cluster, plan_.cluster);
+    part("split", given_.split, plan_.split);
     part("launch", given_.launch, plan_.launch);
     entries(given_.ops, plan_.ops, &plan::OpPlan::op);
     entries(given_.values, plan_.values, &plan::ValuePlan::value);
@@ -153,6 +154,7 @@ class Fallback {
     return (given_.roles && without(&KernelSchedule::roles)) ||
            (given_.persistence && without(&KernelSchedule::persistence)) ||
            (given_.cluster && without(&KernelSchedule::cluster)) ||
+           (given_.split && without(&KernelSchedule::split)) ||
            (given_.raster && without(&KernelSchedule::raster)) ||
            (given_.launch && without(&KernelSchedule::launch)) ||
            (given_.threads && without(&KernelSchedule::threads)) ||

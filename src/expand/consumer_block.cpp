@@ -20,7 +20,7 @@ namespace {
 
 class ConsumerBlock {
  public:
-  ConsumerBlock(Expander& x, const ir::Block& b, Block& out) : x_(x), block_(b), out_(out) {
+  ConsumerBlock(Expander& x, const ir::Block& b, Block& out) : x_(x), block_(b), out_(&out) {
     for (StmtId id : b) units_.push_back(unit_of(x, id));
     for (size_t i = 0; i < x.pipelines().size(); ++i) {
       const Pipeline& line = x.pipelines()[i];
@@ -39,6 +39,8 @@ class ConsumerBlock {
 
   void run() {
     const bool overwrite = x_.overwrites();
+    Block& all = *out_;
+    ReduceParts reduction;
     for (size_t i = 0; i < block_.size(); ++i) {
       if (x_.failed()) return;
       if (copies(block_[i])) continue;
@@ -48,8 +50,14 @@ class ConsumerBlock {
       }
       statement(i);
       x_.set_overwrite(overwrite);
+      if (!x_.shared_by_blocks(block_[i])) continue;
+      await(flights_.size());
+      reduction = {block_[i], x_.parts(), {}};
+      out_ = &reduction.body;
     }
     await(flights_.size());
+    out_ = &all;
+    if (reduction.loop.valid()) emit(all, std::move(reduction));
   }
 
  private:
@@ -74,7 +82,7 @@ class ConsumerBlock {
     await.pending = static_cast<int64_t>(flights_.size());
     for (ValueId v : values)
       if (x_.in_registers(v)) await.values.push_back({v});
-    emit(out_, std::move(await));
+    emit(*out_, std::move(await));
   }
   template <class Concerns>
   void await_up_to(Concerns&& concerns) {
@@ -94,28 +102,28 @@ class ConsumerBlock {
       if (fed && use.last == i)
         around.push_back(use.pipeline);
       else
-        emit(out_, Wait{use.pipeline, {}});
+        emit(*out_, Wait{use.pipeline, {}});
     }
     if (u.holds_products) await(flights_.size());
     await_up_to(
         [&](const ConsumerUnit& product) { return disturbs(u, product, [](ValueId) { return true; }); });
     if (u.product) {
       hand_over(u);
-      emit(out_, Issue{u.stmt, x_.overwrites()});
+      emit(*out_, Issue{u.stmt, x_.overwrites()});
       flights_.push_back(i);
       if (u.waits) await(flights_.size());
     } else {
       if (!u.holds_products) before_writing(u);
-      fed ? x_.loop(*loop, u.stmt, around, out_) : x_.statement(u.stmt, out_);
+      fed ? x_.loop(*loop, u.stmt, around, *out_) : x_.statement(u.stmt, *out_);
     }
     for (const Use& use : uses_) {
       if (use.last != i || (fed && use.first == i)) continue;
       const std::set<ValueId>& values = x_.pipelines()[static_cast<size_t>(use.pipeline)].values;
       await_up_to([&](const ConsumerUnit& product) { return x_.touches(product.stmt, values); });
       const bool fenced = read_by_threads(use);
-      if (fenced) emit(out_, Fence{});
-      if (fenced || !u.product || u.waits) emit(out_, Barrier{Scope::warpgroup});
-      emit(out_, Release{use.pipeline, {}});
+      if (fenced) emit(*out_, Fence{});
+      if (fenced || !u.product || u.waits) emit(*out_, Barrier{Scope::warpgroup});
+      emit(*out_, Release{use.pipeline, {}});
     }
   }
 
@@ -142,7 +150,7 @@ class ConsumerBlock {
     HandOver h;
     for (const analysis::ThreadWrittenOperand& w : x_.written())
       if (x_.touches(product.stmt, {w.value})) h.add(x_, w);
-    emit_hand_over(h, out_);
+    emit_hand_over(h, *out_);
   }
 
   // Products of all warpgroups that read the tile are done: each has awaited its own.
@@ -150,9 +158,9 @@ class ConsumerBlock {
     for (const analysis::ThreadWrittenOperand& w : x_.written()) {
       if (!writes(u.stmt, w) || !multiplied_here(w)) continue;
       await_up_to([&](const ConsumerUnit& product) { return x_.touches(product.stmt, {w.value}); });
-      if (!w.own_rows && read_before(u.stmt, w)) emit(out_, Barrier{Scope::role});
+      if (!w.own_rows && read_before(u.stmt, w)) emit(*out_, Barrier{Scope::role});
       // Written again by the next iteration, with no product between.
-      if (w.own_rows && !x_.tree().around(u.stmt).empty()) emit(out_, Barrier{Scope::warpgroup});
+      if (w.own_rows && !x_.tree().around(u.stmt).empty()) emit(*out_, Barrier{Scope::warpgroup});
     }
   }
   // By a product outside of loops that a producer feeds: these see to it themselves (written_tiles.h).
@@ -172,7 +180,7 @@ class ConsumerBlock {
 
   Expander& x_;
   const ir::Block& block_;
-  Block& out_;
+  Block* out_;
   std::vector<ConsumerUnit> units_;  // of the block's statements
   std::vector<Use> uses_;
   std::vector<size_t> flights_;  // products, oldest first

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analysis/carried_sums.h"
+#include "analysis/split_loop.h"
 #include "expand/expander.h"
 #include "expand/versions.h"
 #include "support/diag_codes.h"
@@ -24,6 +25,7 @@ Expander::Expander(const ir::Program& p, int kernel, const plan::KernelSchedule&
   out_.schedule = &schedule;
   out_.ops = std::make_unique<const analysis::KernelOps>(analysis::collect_kernel_ops(p, kernel));
   for (const KernelOp& op : ops().ops) op_of_[op.stmt] = &op;
+  if (kernel_.split) out_.parts = analysis::split_loop(p, kernel, ops(), kernel_.split->loop).sums;
   if (target.has_block_threads()) out_.carried = analysis::carried_sums(p, kernel, ops(), schedule.ops);
 }
 
@@ -282,6 +284,7 @@ void Expander::roles() {
     role.body.insert(role.body.end(), work.begin(), work.end());
     if (computes && ordered) emit(role.body, Order{Order::Step::end});
     if (computes && stores_in_bulk()) emit(role.body, AwaitStores{});
+    if (!computes && kernel_.split) emit(role.body, ClusterBarrier{});  // where the others reduce parts
     if (clustered) emit(role.body, ClusterBarrier{});
     first += role.threads;
     out_.roles.push_back(std::move(role));

@@ -27,6 +27,8 @@ class Expander {
   void block(const ir::Block& b, Block& out);
   // The same, of a loop that is all that uses the pipelines `around` it.
   void loop(const ir::Loop& l, StmtId id, const std::vector<int>& around, Block& out);
+  // Blocks of the cluster share the loop's iterations.
+  bool shared_by_blocks(StmtId loop) const { return kernel_.split && kernel_.split->loop == loop; }
   // A producer fills tiles of the loop's iterations.
   bool fed(StmtId loop) const { return fed_by_producer(out_, loop); }
   bool is_product(StmtId id) const;      // of warpgroups
@@ -39,6 +41,7 @@ class Expander {
   const analysis::KernelOps& ops() const { return *out_.ops; }
   const std::vector<Pipeline>& pipelines() const { return out_.pipelines; }
   const std::vector<analysis::ThreadWrittenOperand>& written() const { return out_.written; }
+  const std::vector<ValueId>& parts() const { return out_.parts; }
   const std::string& path(StmtId id) const { return paths_[id.value]; }
   // nullptr for a loop or branch
   const KernelOp* op(StmtId id) const {

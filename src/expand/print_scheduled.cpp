@@ -119,6 +119,12 @@ class Printer {
   }
   void print(const SplitSums& s, int d, const std::string&) { line(d, "split sums of " + path(s.loop)); }
   void print(const JoinSums& s, int d, const std::string&) { line(d, "join sums of " + path(s.loop)); }
+  void print(const ReduceParts& s, int d, const std::string&) {
+    std::string sums;
+    for (ValueId v : s.sums) sums += " " + value(v);
+    line(d, "reduce parts of " + path(s.loop) + ":" + sums);
+    inside("first block of the cluster", s.body, d);
+  }
   void print(const LoadOperands& s, int d, const std::string& at) {
     line(d, "load first operands of " + path(s.product) + at);
   }

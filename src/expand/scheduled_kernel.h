@@ -138,6 +138,14 @@ struct JoinSums {
   StmtId loop;
 };
 
+// Blocks of the cluster have shared the loop's iterations: the first has the sums of all after it, and does
+// `body`.
+struct ReduceParts {
+  StmtId loop;
+  std::vector<ValueId> sums;
+  Block body;
+};
+
 // Register prefetch: the operands of the product's first step, and the product with `before_last` before
 // its last instructions.
 struct LoadOperands {
@@ -216,8 +224,9 @@ struct ClusterBarrier {};
 
 struct Stmt {
   std::variant<Run, Issue, Await, Acquire, Commit, Wait, Peek, Release, CommitGroup, WaitGroup, Barrier,
-               Fence, Order, SplitSums, JoinSums, LoadOperands, Multiply, Serial, Branch, Version, Pipelined,
-               Steady, Remainder, At, WhereIterations, TileLoop, AwaitStores, ClusterBarrier>
+               Fence, Order, SplitSums, JoinSums, ReduceParts, LoadOperands, Multiply, Serial, Branch,
+               Version, Pipelined, Steady, Remainder, At, WhereIterations, TileLoop, AwaitStores,
+               ClusterBarrier>
       node;
 };
 
@@ -238,6 +247,7 @@ struct ScheduledKernel {
   std::vector<Pipeline> pipelines;
   std::vector<analysis::ThreadWrittenOperand> written;  // of products that a producer feeds
   std::vector<analysis::CarriedSums> carried;
+  std::vector<ValueId> parts;  // sums of which a block has a part, where blocks share a loop's iterations
   std::vector<Role> roles;
 };
 

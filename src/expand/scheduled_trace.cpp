@@ -88,6 +88,10 @@ class Tracer {
   }
   void step(const Stmt&, const Branch& node) { block(run_.conditions ? node.then_body : node.else_body); }
   void step(const Stmt&, const Version& node) { block(run_.conditions ? node.then_body : node.else_body); }
+  void step(const Stmt& s, const ReduceParts& node) {
+    add(s, 0);
+    block(node.body);
+  }
   void step(const Stmt&, const Pipelined& node) {
     Scope scope{node.loop, filled_[node.loop], 0, 0, scope_};
     scope_ = &scope;

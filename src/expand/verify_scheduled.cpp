@@ -183,6 +183,13 @@ class Player {
            " products go on, after it are " + std::to_string(r.flights.size()));
   }
 
+  void step(Played& r, const Event&, const ReduceParts& s) {
+    for (const Flight& f : r.flights)
+      for (const analysis::OpAccess& a : op(f.op)->accesses)
+        if (std::find(s.sums.begin(), s.sums.end(), a.value) != s.sums.end())
+          tell("parts of '" + k_.ops->values[a.value].name + "' are summed while " + path(f.op) + " runs");
+  }
+
   void step(Played& r, const Event&, const Order& s) {
     if (s.step == Order::Step::wait && ++r.turn != 1) tell("a turn is waited for within a turn");
     if (s.step == Order::Step::pass && --r.turn != 0) tell("a turn is passed on that was not waited for");

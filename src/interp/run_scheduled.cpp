@@ -84,7 +84,10 @@ Checked run_kernel(Execution& run, const ir::Program& program, const expand::Sch
   grid.launched = own ? grid.tiles : std::min(grid.tiles, kPersistentBlocks);
   const std::vector<ir::BufferId> owned = run.place_tiles(static_cast<size_t>(k.kernel));
   Blocks blocks;
-  for (int64_t index = 0; index < grid.launched && !run.failed(); ++index) {
+  // Where blocks share a loop's iterations the first part comes last: it reads what the others leave.
+  const bool parts = program.kernels[static_cast<size_t>(k.kernel)].split.has_value();
+  for (int64_t n = 0; n < grid.launched && !run.failed(); ++n) {
+    const int64_t index = parts ? grid.launched - 1 - n : n;
     blocks.push_back(std::make_unique<ScheduledBlock>(run, program, k, order, chance, grid, index));
     if (!own) continue;
     play(run, blocks, order, chance);

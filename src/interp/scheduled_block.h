@@ -26,6 +26,8 @@ struct GridWalk {
   int64_t tiles = 0, launched = 1;
   expand::Walk walk = expand::Walk::own;
   int64_t taken = 0;
+  // Where blocks share a loop's iterations: what each left for the first of them, by point and part.
+  std::map<std::pair<int64_t, int64_t>, std::vector<Storage>> parts;
 };
 
 class ScheduledBlock {
@@ -98,6 +100,7 @@ class ScheduledBlock {
   void execute(RoleState& r, const expand::Serial& s);
   void execute(RoleState& r, const expand::Branch& s);
   void execute(RoleState& r, const expand::Version& s);
+  void execute(RoleState& r, const expand::ReduceParts& s);
   void execute(RoleState& r, const expand::Pipelined& s);
   void execute(RoleState& r, const expand::Steady& s);
   void execute(RoleState& r, const expand::At& s);

@@ -34,6 +34,23 @@ void ScheduledBlock::execute(RoleState& r, const expand::Version& s) {
   r.stack.push_back({Frame::Kind::list, taken ? &s.then_body : &s.else_body});
 }
 
+// The first block runs after the others of its point.
+void ScheduledBlock::execute(RoleState& r, const expand::ReduceParts& s) {
+  const ir::Kernel& kernel = p_.kernels[static_cast<size_t>(k_.kernel)];
+  const int64_t points = grid_.tiles / grid_.extents[0], point = points_.back() % points;
+  const int64_t part = run_.evaluator().get(kernel.split->part).i;
+  if (part > 0) {
+    std::vector<Storage>& left = grid_.parts[{point, part}];
+    for (ValueId v : s.sums) left.push_back(place_of(r, v).tile->storage);
+    return;
+  }
+  for (int64_t other = 1; other < grid_.extents[0]; ++other) {
+    const auto theirs = grid_.parts.extract({point, other});
+    for (size_t i = 0; i < s.sums.size(); ++i) place_of(r, s.sums[i]).tile->storage.add(theirs.mapped()[i]);
+  }
+  r.stack.push_back({Frame::Kind::list, &s.body});
+}
+
 void ScheduledBlock::execute(RoleState& r, const expand::Pipelined& s) {
   Execution::Bounds bounds;
   ops_.with_scalars(s.loop, places(r), [&] { bounds = run_.bounds_of(*p_.as<ir::Loop>(s.loop)); });

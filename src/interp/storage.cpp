@@ -52,6 +52,18 @@ bool Storage::all_one() const {
          std::all_of(cells_.begin(), cells_.end(), [](const Cell& c) { return c.f == 1; });
 }
 
+void Storage::add(const Storage& other) {
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    const auto value = [&](const Cell& c) {
+      return is_float_ ? ir::ScalarValue{type_, 0, c.f} : ir::ScalarValue{type_, c.i, 0};
+    };
+    const ir::ScalarValue sum =
+        ir::eval_binary(ir::ExprOp::add, type_, value(cells_[i]), value(other.cells_[i]));
+    is_float_ ? void(cells_[i].f = sum.f) : void(cells_[i].i = sum.i);
+    written_[i] &= other.written_[i];
+  }
+}
+
 void Storage::forget() { std::fill(written_.begin(), written_.end(), 0); }
 
 bool Storage::locate(std::span<const int64_t> index, int64_t* at) const {

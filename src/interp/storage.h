@@ -28,7 +28,9 @@ class Storage {
   AccessResult load(std::span<const int64_t> index, ir::ScalarValue* out) const;
   AccessResult store(std::span<const int64_t> index, ir::ScalarValue value);
   bool all_one() const;  // every element of a float on-chip buffer is written, and 1
-  void forget();         // a new block starts: no on-chip element is written
+  // Adds an on-chip buffer of the same shape and type, rounded; what either has not written is not written.
+  void add(const Storage& other);
+  void forget();  // a new block starts: no on-chip element is written
 
  private:
   union Cell {

@@ -118,6 +118,14 @@ struct Kernel {
   int64_t threads = 0;            // computing threads; 0 = the planner decides
   Block body;
   SourceLocation location;
+
+  // Blocks that share the iterations of a loop of the body, in a form that planning has given the program
+  // (expand/split_form.h): `part`, the first of block_vars, tells them apart.
+  struct Split {
+    StmtId loop;
+    VarId part;
+  };
+  std::optional<Split> split;
 };
 
 // A parameter in launch order. A workspace has a slot like any tensor, which the launch fills and no argument

@@ -51,6 +51,9 @@ class ScheduledLowering {
   void lower(const expand::AwaitStores&, thread::Block& out);
   void lower(const expand::ClusterBarrier&, thread::Block& out) { emit(thread::ClusterBarrier{}, out); }
 
+  // gpu/reduce_parts.cpp
+  void lower(const expand::ReduceParts& s, thread::Block& out);
+
   // gpu/pipelines.cpp
   ExprId use_number(const PipelineBarriers& line, expand::Iteration at);
   void lower(const expand::Acquire& s, thread::Block& out);

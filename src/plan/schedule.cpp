@@ -93,6 +93,8 @@ const char* storage_name(Storage s) {
       return "barriers";
     case Storage::tile_scheduler:
       return "tile_scheduler";
+    case Storage::parts:
+      return "parts";
   }
   return "";
 }

@@ -187,6 +187,16 @@ struct ClusterPlan {
   bool operator==(const ClusterPlan&) const = default;
 };
 
+// Blocks that share the iterations of a loop, a part each, one after the other: the cluster of a point of the
+// grid. The first of them has the sums of all parts, in their order, and does what follows the loop. In a
+// given schedule: no choice of its own where other fields of the kernel are given; then no loop is split.
+struct SplitPlan {
+  std::string loop;   // path; empty: none
+  int64_t parts = 1;  // or 0: open
+  std::string reason;
+  bool operator==(const SplitPlan&) const = default;
+};
+
 // How the kernel follows the one before it on its stream. `dependent`: its blocks begin, and make
 // themselves ready, while that one ends; they wait for its end before they touch memory, and let the kernel
 // after do the same.
@@ -202,8 +212,19 @@ struct LaunchPlan {
 // copy: `value`, as the op `owner` works on it in memory. scratch: an exchange between the threads of a
 // statement. stage: the staged tile of a tensor_copy out of a fragment. operand_a, operand_b: a product's
 // operand, transposed. barriers: of a pipeline, "full" then "empty", one of each a slot. tile_scheduler:
-// numbers of the tiles that a block took from the grid, after the barriers that hand them over.
-enum class Storage : uint8_t { value, copy, scratch, stage, operand_a, operand_b, barriers, tile_scheduler };
+// numbers of the tiles that a block took from the grid, after the barriers that hand them over. parts: the
+// sums of a block that shares a loop's iterations, for the first block of its cluster.
+enum class Storage : uint8_t {
+  value,
+  copy,
+  scratch,
+  stage,
+  operand_a,
+  operand_b,
+  barriers,
+  tile_scheduler,
+  parts
+};
 const char* storage_name(Storage s);
 
 // Tiles that the tile scheduler hands over at once, and bytes of one's number.
@@ -233,6 +254,7 @@ struct KernelSchedule {
   std::optional<std::vector<RolePlan>> roles;  // none: every thread has all operations
   std::optional<PersistencePlan> persistence;
   std::optional<ClusterPlan> cluster;
+  std::optional<SplitPlan> split;
   std::optional<LaunchPlan> launch;
   std::vector<OpPlan> ops;
   std::vector<ValuePlan> values;

@@ -333,6 +333,20 @@ struct EntryFields<ClusterPlan> {
 };
 
 template <>
+struct EntryFields<SplitPlan> {
+  using E = SplitPlan;
+  static constexpr auto rows() {
+    return std::tuple{
+        TextField<E>{"loop", &E::loop, "path of the loop whose iterations blocks share"},
+        NumberField<E>{
+            "parts", &E::parts, 1, 1024, 0,
+            "blocks that do a part of them each, a cluster; the first of them sums up and does what "
+            "follows; 1: none"},
+        ReasonField<E>{"reason", &E::reason}};
+  }
+};
+
+template <>
 struct EntryFields<LaunchPlan> {
   using E = LaunchPlan;
   static constexpr auto rows() {

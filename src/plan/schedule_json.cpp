@@ -17,9 +17,9 @@ constexpr int64_t kVersion = 1;  // of the keys; a reader refuses what it does n
 constexpr std::array kEngines = {Engine::loop,        Engine::vector_copy,  Engine::async_copy,
                                  Engine::mma,         Engine::micro_kernel, Engine::lane_reduce,
                                  Engine::tensor_copy, Engine::warpgroup_mma};
-constexpr std::array kStorages = {Storage::value,    Storage::copy,          Storage::scratch,
-                                  Storage::stage,    Storage::operand_a,     Storage::operand_b,
-                                  Storage::barriers, Storage::tile_scheduler};
+constexpr std::array kStorages = {Storage::value,    Storage::copy,           Storage::scratch,
+                                  Storage::stage,    Storage::operand_a,      Storage::operand_b,
+                                  Storage::barriers, Storage::tile_scheduler, Storage::parts};
 constexpr std::array kOrigins = {Origin::strict, Origin::common, Origin::free, Origin::given};
 // Not `none`: what is not converted stands in no list.
 constexpr std::array kConversions = {ConversionKind::register_permute, ConversionKind::shuffle,
@@ -132,6 +132,7 @@ void write_kernel(JsonWriter& w, const KernelSchedule& k) {
   write_entries(w, "roles", k.roles);
   write_entry(w, "persistence", k.persistence);
   write_entry(w, "cluster", k.cluster);
+  write_entry(w, "split", k.split);
   write_entry(w, "launch", k.launch);
   write_entries(w, "ops", k.ops);
   write_entries(w, "values", k.values);
@@ -347,8 +348,8 @@ std::optional<E> read_entry(const JsonCursor& c) {
 KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
   KernelSchedule k;
   if (has_earlier_keys(c)) return k;
-  c = c.object({"kernel", "threads", "raster", "roles", "persistence", "cluster", "launch", "ops", "values",
-                "loops", "pipelines", "conversions", "assumptions", "memory", "notes"});
+  c = c.object({"kernel", "threads", "raster", "roles", "persistence", "cluster", "split", "launch", "ops",
+                "values", "loops", "pipelines", "conversions", "assumptions", "memory", "notes"});
   if (!c) return k;
   k.kernel = names.read(c.required("kernel"));
   if (const JsonCursor t = c.optional("threads")) k.threads = t.integer(1, kMaxNumber, 1);
@@ -358,6 +359,7 @@ KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
     k.roles = read_entries<RolePlan>(roles);
   k.persistence = read_entry<PersistencePlan>(c.optional("persistence"));
   k.cluster = read_entry<ClusterPlan>(c.optional("cluster"));
+  k.split = read_entry<SplitPlan>(c.optional("split"));
   k.launch = read_entry<LaunchPlan>(c.optional("launch"));
   k.ops = read_entries<OpPlan>(c.optional("ops"));
   k.values = read_entries<ValuePlan>(c.optional("values"));

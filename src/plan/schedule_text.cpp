@@ -217,6 +217,8 @@ Table block_table(const KernelSchedule& k) {
     t.add({{"cluster", plural(k.cluster->blocks, "block"), "along " + k.cluster->along},
            k.cluster->reason,
            {}});
+  if (k.split && k.split->parts > 1)
+    t.add({{"split", plural(k.split->parts, "part"), "of " + k.split->loop}, k.split->reason, {}});
   if (k.launch) {
     std::string how, registers;
     if (k.launch->dependent) how = *k.launch->dependent ? "dependent" : "after the kernel before";

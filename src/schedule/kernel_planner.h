@@ -74,6 +74,7 @@ class KernelPlanner {
   void fit_stores();
   void widen_epilogue_tiles();
   Checked plan_walk(KernelSchedule& s, int64_t threads);
+  Checked walk_in_parts(KernelSchedule& s, std::vector<plan::RolePlan> roles);
   void widen_pipelines(bool persistent);
   Checked check_given_engines() const;
   const plan::OpPlan* given_op(OpId op) const {
@@ -81,6 +82,7 @@ class KernelPlanner {
   }
 
   SharedReservations places(analysis::ValuePlans values) const;
+  int64_t parts_bytes(analysis::ValuePlans values) const;
   int64_t arena(const std::map<ValueId, int64_t>& slots) const;
   void plan_loops();
 

@@ -138,6 +138,7 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   s.threads = threads;
   for (auto [value, slots] : pipelines_.slots) layouts_.values[value].slots = slots;
   dynamic_tiles_ = false;
+  if (given_ && given_->split && given_->split->parts == 1) s.split = given_->split;
   if (Checked ok = plan_walk(s, threads); !ok) return ok.error();
   for (plan::PipelinePlan& c : copy_pipelines_)
     for (const plan::ValuePlan& v : layouts_.values)
@@ -294,6 +295,9 @@ SharedReservations KernelPlanner::places(analysis::ValuePlans values) const {
       if (v.value == c.values.front())
         e.reserved.push_back(
             {plan::Storage::barriers, c.name, 2 * target_.transaction_barrier_bytes * v.slots, 16});
+  if (kernel_.split)
+    e.reserved.push_back({plan::Storage::parts, ir::KernelPaths(p_, index_)[kernel_.split->loop.value],
+                          parts_bytes(values), target_.tensor_tile_alignment});
   if (dynamic_tiles_)
     e.reserved.push_back({plan::Storage::tile_scheduler, kernel_.name, tile_scheduler_bytes(target_), 16});
   return e;

@@ -3,6 +3,7 @@
 
 #include "analysis/block_tree.h"
 #include "analysis/run_ahead.h"
+#include "analysis/split_loop.h"
 #include "ir/statement_paths.h"
 #include "schedule/grid/cluster_plan.h"
 #include "schedule/grid/role_plan.h"
@@ -10,6 +11,7 @@
 #include "schedule/pipeline/in_flight_plan.h"
 #include "schedule/pipeline/overlap_plan.h"
 #include "schedule/pipeline/ping_pong_plan.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 
@@ -30,6 +32,7 @@ Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
   }
   auto roles = plan_roles(kernel_, target_, threads, registers, copies, given_);
   if (!roles) return roles.error();
+  if (kernel_.split) return walk_in_parts(s, std::move(*roles));
   if (in_order()) {
     s.roles = std::move(*roles);
     s.persistence.emplace();
@@ -53,6 +56,36 @@ Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
   s.roles = std::move(*roles);
   s.persistence = std::move(*persistence);
   return Unit{};
+}
+
+// Blocks that share a loop's iterations are a cluster, and have one point.
+Checked KernelPlanner::walk_in_parts(KernelSchedule& s, std::vector<plan::RolePlan> roles) {
+  const auto refused = [&](const std::string& why) {
+    return Error(DiagCode::schedule_illegal, kernel_.name,
+                 "blocks cannot share the iterations of a loop: " + why, "leave `split` out of the schedule",
+                 kernel_.location);
+  };
+  if (roles.empty()) return refused("no producer loads its tiles, and only kernels with one have clusters");
+  for (ValueId v : analysis::split_loop(p_, index_, ops_, kernel_.split->loop).sums)
+    if (!layouts_.values[v].fragment)
+      return refused("'" + ops_.values[v].name + "' takes more registers than there are");
+  const ir::Var& part = p_.var(kernel_.split->part);
+  p_.exprs.is_const_int(kernel_.grid.front(), &s.split.emplace().parts);
+  s.split->loop = ir::KernelPaths(p_, index_)[kernel_.split->loop.value];
+  s.cluster = plan::ClusterPlan{s.split->parts, part.name, "the blocks of a point share a loop's iterations"};
+  s.persistence.emplace().reason = "the blocks of a point share a loop's iterations";
+  s.roles = std::move(roles);
+  return Unit{};
+}
+
+// Of the registers with the sums of a loop that blocks share.
+int64_t KernelPlanner::parts_bytes(analysis::ValuePlans values) const {
+  int64_t bytes = 0;
+  for (ValueId v : analysis::split_loop(p_, index_, ops_, kernel_.split->loop).sums)
+    if (values[v].fragment)
+      bytes += values[v].fragment->registers() * values[v].fragment->threads() *
+               ir::dtype_bytes(p_.buffer(ops_.values[v].buffer).type);
+  return bytes;
 }
 
 // Tiles that are filled once whenever their block runs have a second slot where it runs again and there is

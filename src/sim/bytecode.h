@@ -126,6 +126,7 @@ enum class StepKind : uint8_t {
   bulk_wait,
   proxy_fence,
   cluster_barrier,
+  cluster_load,
   warpgroup_mma,
   warpgroup_fence,
   warpgroup_commit,

@@ -326,6 +326,15 @@ class ProgramCompiler {
   void compile(const thread::BulkCommit&) { add(StepKind::bulk_commit); }
   void compile(const thread::BulkWait&) { add(StepKind::bulk_wait); }
   void compile(const thread::ProxyFence&) { add(StepKind::proxy_fence); }
+  void compile(const thread::ClusterLoad& load) {
+    Step& step = open(StepKind::cluster_load);
+    step.x = exprs_.use(load.dst_index);
+    step.y = exprs_.use(load.src_index);
+    step.z = exprs_.use(load.block);
+    step.access = exprs_.add_access(load.dst, "cluster load", true, load.elements);
+    step.access2 = exprs_.add_access(load.src, "cluster load", false, load.elements);
+    close(step);
+  }
   void compile(const thread::ClusterBarrier&) { add(StepKind::cluster_barrier); }
   void compile(const thread::WarpgroupFence&) { add(StepKind::warpgroup_fence); }
   void compile(const thread::WarpgroupCommit&) { add(StepKind::warpgroup_commit); }

@@ -162,6 +162,8 @@ void execute_step(ClusterRun& run, Warp& w, const Step& s) {
       return;
     case StepKind::cluster_barrier:
       return cluster_barrier(run, w, s);
+    case StepKind::cluster_load:
+      return cluster_load(run, w, s);
     case StepKind::warpgroup_mma:
       return warpgroup_mma(run, w, s);
     case StepKind::warpgroup_fence:

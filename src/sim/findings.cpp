@@ -40,6 +40,7 @@ std::string action_of(const Bytecode& code, uint32_t access, uint32_t stmt) {
   if (const auto* a = std::get_if<thread::TransactionArrive>(&node))
     return "arrival at " + barrier(a->barriers);
   if (std::holds_alternative<thread::ClusterBarrier>(node)) return "barrier of the cluster";
+  if (std::holds_alternative<thread::ClusterLoad>(node)) return "load from a block of the cluster";
   if (const auto* w = std::get_if<thread::TransactionWait>(&node)) return "wait for " + barrier(w->barriers);
   if (const auto* t = std::get_if<thread::TransactionTest>(&node)) return "test of " + barrier(t->barriers);
   if (const auto* l = std::get_if<thread::TensorLoad>(&node))

@@ -78,6 +78,38 @@ void fetch_tile(ClusterRun& run, Warp& w, const Step& s) {
   write_lanes(run, w, s.access, w.mask, w.values.operand(s.x), {number.data(), 1}, true);
 }
 
+void cluster_load(ClusterRun& run, Warp& w, const Step& s) {
+  const auto& n = run.node<thread::ClusterLoad>(s);
+  const MemoryView &registers = run.memory(n.dst), &shared = run.memory(n.src);
+  const int64_t first = scalar(w, s.x), bytes = int64_t{n.elements} * shared.element;
+  if (!register_range(run, w, s.access, registers, first, n.elements)) return;
+  Addresses a = locate(run, w, s.access2, w.mask, w.values.operand(s.y), true);
+  check_alignment(run, w, s.access2, a, bytes);
+  const Operand block = w.values.operand(s.z);
+  const uint32_t epoch = run.order.epoch(w.index);
+  for (int l = 0; l < kLanes; ++l) {
+    if ((a.lanes & bit(l)) == 0) continue;
+    const int64_t rank = block[l].i;
+    if (rank < 0 || rank >= run.program.cluster) {
+      step_finding(run, FindingKind::out_of_bounds, s.stmt, thread_of(w, l),
+                   "there is no block " + std::to_string(rank) + " of the cluster");
+      a.lanes &= ~bit(l);
+      continue;
+    }
+    a.at[static_cast<size_t>(l)] += (rank - w.rank) * run.arena_stride;
+    if (rank != w.rank) run.reached[{w.index, static_cast<int>(rank)}] = {epoch, s.stmt, thread_of(w, l)};
+  }
+  count_access(run, s.access2, shared, a, bytes);
+  check_history(run, w, s.access2, shared, a, bytes, false);
+  for (int e = 0; e < n.elements; ++e) {
+    Cell* to = write_register(run, w, s.access, w.mask, registers, first + e);
+    for (int l = 0; l < kLanes; ++l)
+      if ((a.lanes & bit(l)) != 0)
+        to[l] = decode_one(registers.type,
+                           run.arena.data() + a.at[static_cast<size_t>(l)] + int64_t{e} * shared.element);
+  }
+}
+
 void lane_reduce(ClusterRun& run, Warp& w, const Step& s) {
   const auto& n = run.node<thread::LaneReduce>(s);
   const MemoryView &dst = run.memory(n.dst), &src = run.memory(n.src);

@@ -182,6 +182,28 @@ void CooperationVerifier::check(const ClusterBarrier&) {
   if (p_.cluster == 1) report("a barrier of the cluster, and no cluster");
 }
 
+void CooperationVerifier::check(const ClusterLoad& load) {
+  const std::string what = "a load from a block of the cluster";
+  if (p_.cluster == 1) report(what + ", and no cluster");
+  const int64_t bytes = 4 * int64_t{load.elements};
+  if (bytes != 4 && bytes != 8 && bytes != 16)
+    return report(what + " of " + number(load.elements) + " elements");
+  if (!check_registers(what, load.dst, load.dst_index, load.elements) || !exprs_.check_memory(load.src, what))
+    return;
+  const Memory &from = p_.memory(load.src), &to = p_.memory(load.dst);
+  if (from.space != Space::shared || from.type != to.type || ir::dtype_bytes(from.type) != 4)
+    report(what + " from " + from.name + " to " + to.name +
+           "; expected shared memory and registers of one type of 4 bytes");
+  exprs_.check_index(load.src, load.src_index, load.elements, what);
+  if (from.arena_offset % bytes != 0)
+    report(what + ": " + from.name + " lies at " + number(from.arena_offset) + ", expected a multiple of " +
+           number(bytes));
+  int64_t block = 0;
+  if (exprs_.check(load.block, DType::i64, "block of the cluster") &&
+      p_.exprs.is_const_int(load.block, &block) && (block < 0 || block >= p_.cluster))
+    report(what + ": block " + number(block) + " of a cluster of " + number(p_.cluster));
+}
+
 void CooperationVerifier::check(const TransactionWait& wait) {
   check_barrier(wait.barriers, wait.index, "a wait");
   check_parity(wait.parity, "a wait");

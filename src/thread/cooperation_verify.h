@@ -36,6 +36,7 @@ class CooperationVerifier {
   void check(const BulkWait& wait);
   void check(const ProxyFence&) {}
   void check(const ClusterBarrier&);
+  void check(const ClusterLoad& load);
   void check(const WarpgroupMma& mma);
   void check(const WarpgroupFence&) { check_warpgroup("a warpgroup fence"); }
   void check(const WarpgroupCommit&) { check_warpgroup("a warpgroup commit"); }

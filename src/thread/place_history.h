@@ -40,8 +40,8 @@ class PlaceHistory {
   // `knows`: what the process knows, its own fence included.
   void touch(Kind kind, const PlaceAccess& by, int process, const PlaceClock& knows, MemoryId memory,
              int64_t begin, int64_t end);
-  // Processes hand each other the memory by plain accesses, which are judged as well: others of them are left
-  // to the simulator.
+  // Processes, or blocks of the cluster, hand each other the memory by plain accesses, which are judged as
+  // well: others of them are left to the simulator.
   void hand(MemoryId memory) { handed_.insert(memory); }
   // A condition kept something from writing the memory: the program may read what nothing filled.
   void leave_out(MemoryId memory) { left_out_.insert(memory); }

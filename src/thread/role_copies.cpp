@@ -30,6 +30,22 @@ void RoleWalk::check_place(const RoleStep& s, int map, MemoryId memory, int64_t 
                ", expected a multiple of " + std::to_string(aligned));
 }
 
+void RoleWalk::cluster_load(Running& x, int i, const RoleStep& s) {
+  const auto& n = node<ClusterLoad>(s);
+  for (int64_t thread : x.process.samples) {
+    if (p_.thread_var.valid()) x.values.set(p_.thread_var, thread);
+    const auto at = r_.values[static_cast<size_t>(s.value)].eval(x.values),
+               block = r_.values[static_cast<size_t>(s.second)].eval(x.values);
+    if (!at || !block) continue;
+    if (*block < 0 || *block >= p_.cluster)
+      return hazard(s.stmt, s.stmt, "there is no block " + std::to_string(*block) + " of the cluster");
+    const int64_t begin = byte_of(x, n.src, *at) + (*block - x.block) * p_.arena_bytes;
+    places_.touch(PlaceHistory::Kind::read, {i, x.epoch, s.stmt}, i, x.knows, n.src, begin,
+                  begin + n.elements * ir::dtype_bytes(p_.memory(n.src).type));
+    if (*block != x.block) x.reached[static_cast<size_t>(*block)] = {x.epoch, 0, s.stmt};
+  }
+}
+
 void RoleWalk::load(Running& x, int i, const RoleStep& s) {
   const auto& n = node<TensorLoad>(s);
   const int64_t index = eval(x, s.second, 0), bytes = box_bytes(n.map),
@@ -119,10 +135,12 @@ void RoleWalk::product_wait(Running& x, const WarpgroupWait& n) {
       x.products_under_way.empty() ? x.products : x.products_under_way.front().number - 1;
 }
 
-// By the thread alone.
+// By the thread and the block of the cluster alone: all of them are walked.
 bool RoleWalk::tells_threads_apart(int condition) const {
   const IndexProgram& e = r_.values[static_cast<size_t>(condition)];
-  return !e.reads_memory() && e.vars() == std::vector<ir::VarId>{p_.thread_var};
+  return !e.reads_memory() && std::all_of(e.vars().begin(), e.vars().end(), [&](ir::VarId v) {
+    return v == p_.thread_var || (p_.cluster > 1 && v == p_.block_vars[0]);
+  });
 }
 
 // The steps are not taken, by any of those who would.

@@ -71,6 +71,7 @@ class Flattener {
              std::holds_alternative<AsyncCommit>(node) || std::holds_alternative<AsyncWait>(node) ||
              std::holds_alternative<ProxyFence>(node) || std::holds_alternative<WarpgroupMma>(node) ||
              std::holds_alternative<WarpgroupCommit>(node) || std::holds_alternative<WarpgroupWait>(node);
+    kept = kept || std::holds_alternative<ClusterLoad>(node);
     const auto* loop = std::get_if<Loop>(&node);
     if (blocks_inside(node).empty() || (loop != nullptr && loop->form == LoopForm::vectorized))
       for (const SyncAccess& a : sync_accesses(p_, id)) {
@@ -167,6 +168,7 @@ class Flattener {
   void flatten(StmtId id, const TransactionArrive& a) { two(RoleOp::arrive, id, a.index, a.block); }
   void flatten(StmtId id, const TransactionWait& w) { two(RoleOp::wait, id, w.index, w.parity); }
   void flatten(StmtId id, const TransactionTest& t) { two(RoleOp::test, id, t.index, t.parity); }
+  void flatten(StmtId id, const ClusterLoad& l) { two(RoleOp::cluster_load, id, l.src_index, l.block); }
   void flatten(StmtId id, const TensorLoad& l) { two(RoleOp::load, id, l.dst_index, l.barrier_index); }
   void flatten(StmtId id, const TensorStore& s) { two(RoleOp::store, id, s.src_index, ExprId()); }
   void flatten(StmtId id, const BulkCommit&) { add(RoleOp::bulk_commit, id); }

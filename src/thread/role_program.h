@@ -19,11 +19,12 @@ enum class RoleOp : uint8_t {
   one_thread_end,
   barrier,
   cluster_barrier,
-  arrive,  // value: index; second: block of the cluster
-  wait,    // value: index; second: parity
-  test,    // as a wait
-  load,    // value: place; second: index of the barrier
-  store,   // value: place
+  arrive,        // value: index; second: block of the cluster
+  wait,          // value: index; second: parity
+  test,          // as a wait
+  cluster_load,  // value: place; second: block of the cluster
+  load,          // value: place; second: index of the barrier
+  store,         // value: place
   bulk_commit,
   bulk_wait,
   copy_commit,  // asynchronous copies of threads

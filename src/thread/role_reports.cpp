@@ -82,7 +82,8 @@ void RoleWalk::check_end() {
           }))
         hazard(w.stmt, w.stmt,
                "block " + std::to_string(block) +
-                   " of the cluster may be over when threads of another arrive at its barrier");
+                   " of the cluster may be over when threads of another arrive at its barrier or read its "
+                   "memory");
     }
 }
 

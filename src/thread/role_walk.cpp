@@ -33,6 +33,8 @@ RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<
     phases_.emplace_back(static_cast<size_t>(b.count * p_.cluster));
   }
   for (MemoryId m : r.handed) places_.hand(m);
+  for (const RoleStep& s : r.steps)
+    if (s.op == RoleOp::cluster_load) places_.hand(node<ClusterLoad>(s).src);
   // What would fill them was found never to run.
   std::vector<bool> filled(p_.memories.size(), false);
   for (const RoleTouch& touch : r.touches)
@@ -130,6 +132,8 @@ void RoleWalk::step(int i) {
       return wait(x, s);
     case RoleOp::test:
       return test(x, s);
+    case RoleOp::cluster_load:
+      return cluster_load(x, i, s);
     case RoleOp::load:
       return load(x, i, s);
     case RoleOp::store:

@@ -121,6 +121,7 @@ class RoleWalk {
   // role_copies.cpp
   int64_t box_bytes(int map) const;
   int64_t byte_of(const Running& x, MemoryId memory, int64_t index) const;
+  void cluster_load(Running& x, int i, const RoleStep& s);
   void load(Running& x, int i, const RoleStep& s);
   void store(Running& x, int i, const RoleStep& s);
   void bulk_wait(Running& x, int i, const BulkWait& n);

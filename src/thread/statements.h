@@ -302,6 +302,18 @@ struct ProxyFence {};
 // after. At the end of a body it keeps blocks from leaving while others may still reach their shared memory.
 struct ClusterBarrier {};
 
+// dst[dst_index + i] = src[src_index + i] of the cluster's block of rank `block`, i in 0 .. elements - 1: one
+// access of 4, 8 or 16 bytes (ld.shared::cluster) from shared memory, aligned to that, to registers of the
+// same type of 4 bytes. That block wrote them before the two met last, and is there until they meet again.
+struct ClusterLoad {
+  MemoryId dst;
+  ir::ExprId dst_index;
+  MemoryId src;
+  ir::ExprId src_index;
+  int elements = 1;
+  ir::ExprId block;  // i64 in 0 .. cluster - 1
+};
+
 // How an operand of WarpgroupMma lies in shared memory (PTX ISA, "Asynchronous warpgroup level matrix: shared
 // memory layout"): rows of `swizzle` bytes (128, 64, 32; 0: 8 x 16-byte core matrices), swizzled as
 // TensorLoad does. k_major: a row runs along k, `stride_bytes` from 8 rows to the next 8. Else a row runs
@@ -341,11 +353,11 @@ struct WarpgroupWait {
   bool after_work = false;
 };
 
-using StmtNode =
-    std::variant<Loop, Branch, Store, LaneReduce, HostMma, Prefetch, Barrier, AsyncCopy, AsyncCommit,
-                 AsyncWait, Shuffle, LoadMatrix, StoreMatrix, WarpMma, Roles, OneThread, TransactionArrive,
-                 TransactionWait, TransactionTest, FetchTile, TensorLoad, TensorStore, BulkCommit, BulkWait,
-                 ProxyFence, ClusterBarrier, WarpgroupMma, WarpgroupFence, WarpgroupCommit, WarpgroupWait>;
+using StmtNode = std::variant<Loop, Branch, Store, LaneReduce, HostMma, Prefetch, Barrier, AsyncCopy,
+                              AsyncCommit, AsyncWait, Shuffle, LoadMatrix, StoreMatrix, WarpMma, Roles,
+                              OneThread, TransactionArrive, TransactionWait, TransactionTest, FetchTile,
+                              TensorLoad, TensorStore, BulkCommit, BulkWait, ProxyFence, ClusterBarrier,
+                              ClusterLoad, WarpgroupMma, WarpgroupFence, WarpgroupCommit, WarpgroupWait>;
 
 // The blocks that stand directly inside a statement, in the order of the text.
 std::vector<const Block*> blocks_inside(const StmtNode& node);

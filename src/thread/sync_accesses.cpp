@@ -122,6 +122,7 @@ class Collector {
   void operator()(const BulkWait&) {}
   void operator()(const ProxyFence&) {}
   void operator()(const ClusterBarrier&) {}
+  void operator()(const ClusterLoad& l) { loads({l.dst_index, l.src_index, l.block}); }
   void operator()(const WarpgroupMma& m) {
     loads({m.a_index, m.b_index, m.c_index, m.accumulate});
     for (bool of_a : {true, false}) {
@@ -233,6 +234,7 @@ std::vector<bool> handed_over_memories(const ThreadProgram& p) {
   for (const Stmt& s : p.stmts) {
     if (const auto* load = std::get_if<TensorLoad>(&s.node)) handed[load->dst.value] = true;
     if (const auto* store = std::get_if<TensorStore>(&s.node)) handed[store->src.value] = true;
+    if (const auto* load = std::get_if<ClusterLoad>(&s.node)) handed[load->src.value] = true;
     if (const auto* product = std::get_if<WarpgroupMma>(&s.node))
       handed[product->a.value] = handed[product->b.value] = true;
   }

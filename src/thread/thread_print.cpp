@@ -225,6 +225,13 @@ class Printer {
          origin);
   }
 
+  void print(const ClusterLoad& load, int indent, const std::string& origin) {
+    line(indent,
+         at(load.dst, load.dst_index) + " = cluster_load x" + std::to_string(load.elements) + " " +
+             at(load.src, load.src_index) + " of block " + expr_text(p_, load.block),
+         origin);
+  }
+
   void print(const WarpMma& mma, int indent, const std::string& origin) {
     line(indent,
          mma.atom + " " + at(mma.c, mma.c_index) + " += " + at(mma.a, mma.a_index) + " * " +

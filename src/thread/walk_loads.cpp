@@ -41,6 +41,7 @@ void WalkLoads::find_registers() {
   std::map<std::pair<MemoryId, int64_t>, int> sets;
   for (const Stmt& s : p_.stmts) {
     if (const auto* load = std::get_if<LoadMatrix>(&s.node)) unknown.insert(load->dst.value);
+    if (const auto* load = std::get_if<ClusterLoad>(&s.node)) unknown.insert(load->dst.value);
     int64_t element = 0;
     if (const auto* shuffle = std::get_if<Shuffle>(&s.node)) {
       if (takes_handed(*shuffle) && p_.exprs.is_const_int(shuffle->dst_index, &element))

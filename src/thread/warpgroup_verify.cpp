@@ -98,6 +98,10 @@ struct Uses {
     expressions = {s.dst_index};
     writes = {s.dst};
   }
+  void operator()(const ClusterLoad& s) {
+    expressions = {s.dst_index, s.src_index, s.block};
+    writes = {s.dst};
+  }
   void operator()(const TensorLoad& s) {
     expressions = s.coordinates;
     expressions.insert(expressions.end(), {s.dst_index, s.barrier_index});

@@ -23,11 +23,13 @@ using thread::ThreadProgram;
 // One form with roles, and a launch of it: ragged tiles, several for a block where it walks them, 6 steps.
 class Lowered {
  public:
-  Lowered(const std::string& text, int64_t columns, int64_t k = 6 * 64 - 8) {
+  Lowered(const std::string& text, int64_t columns, int64_t k = 6 * 64 - 8,
+          std::optional<plan::Schedule> given = std::nullopt) {
     auto parsed = ir::parse_program(text, "product.tl", Limits{});
     EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().to_text());
     const auto program = std::make_shared<const ir::Program>(std::move(*parsed));
-    auto artifact = driver::compile(program, *target::find_target("sim:sm_90a"), {});
+    auto artifact =
+        driver::compile(program, *target::find_target("sim:sm_90a"), {.schedule = std::move(given)});
     EXPECT_TRUE(artifact) << (artifact ? "" : artifact.error().to_text());
     artifact_ = *artifact;
     Launch launch;

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "expand/expand_kernel.h"
+#include "expand/split_form.h"
 #include "ir/text.h"
 #include "lower/host/forward_stores.h"
 #include "lower/host/fuse_loops.h"
@@ -31,6 +32,10 @@ std::string code_of(const ReplayRecord& r) {
   auto schedule = plan::schedule_from_json(r.schedule, Limits{});
   auto target = target::find_target(r.target);
   if (!program || !schedule || !target) return "not read";
+  if (const auto& split = schedule->kernels.at(0).split; split && split->parts > 1)
+    *program =
+        expand::split_form(*program, std::stoi(r.kernel),
+                           expand::loop_of_path(*program, std::stoi(r.kernel), split->loop), split->parts);
   auto scheduled = expand::expand_kernel(*program, std::stoi(r.kernel), schedule->kernels.at(0), *target);
   if (!scheduled) return scheduled.error().to_text();
   auto code = lower::lower_kernel(*program, *scheduled, *target);

@@ -65,6 +65,7 @@ std::set<MemoryId> touched(ThreadProgram& p, const Block& block) {
       if (const auto* l = std::get_if<thread::TensorLoad>(&node)) all.insert(l->dst);
       if (const auto* s = std::get_if<thread::TensorStore>(&node)) all.insert(s->src);
       if (const auto* s = std::get_if<thread::StoreMatrix>(&node)) all.insert({s->dst, s->src});
+      if (const auto* l = std::get_if<thread::ClusterLoad>(&node)) all.insert({l->dst, l->src});
       if (const auto* m = std::get_if<thread::WarpgroupMma>(&node)) all.insert({m->a, m->b, m->c});
       for (const Block* inside : thread::blocks_inside(node)) walk(*inside);
     }

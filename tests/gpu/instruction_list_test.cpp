@@ -105,6 +105,7 @@ constexpr Entry kStatements[] = {
     {"BulkWait", "TensorCopies.BulkGroupsInARing"},
     {"ProxyFence", "Transactions.ThreadsAndTheCopyEngineTakeTurns"},
     {"ClusterBarrier", nullptr, kCluster},
+    {"ClusterLoad", nullptr, kCluster},
     {"WarpgroupMma", kWarpgroup},
     {"WarpgroupFence", "WarpgroupInstructions.GroupsUnderWay"},
     {"WarpgroupCommit", "WarpgroupInstructions.GroupsUnderWay"},

@@ -353,6 +353,7 @@ plan::KernelSchedule without_tensor_copies(const plan::KernelSchedule& given, co
   kept.roles.reset();
   kept.persistence.reset();
   kept.cluster.reset();
+  kept.split.reset();
   kept.pipelines.clear();
   for (plan::OpPlan& o : kept.ops) o.elided.reset();
   // Loops that only a producer makes pipelines of.

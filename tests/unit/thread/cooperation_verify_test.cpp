@@ -169,6 +169,29 @@ TEST_F(CooperationVerifyTest, Clusters) {
   broken(TransactionArrive{0, c(0), 0, p.exprs.const_float(0, DType::f32)}, "expected i64");
 }
 
+TEST_F(CooperationVerifyTest, LoadsFromBlocksOfTheCluster) {
+  const MemoryId sums = shared("sums", 128);
+  thread::Memory& memory = p.memories[sums.value];
+  memory.type = DType::f32, memory.elements = 64, memory.alignment = 16;
+  auto broken = [&](auto change, const std::string& part) {
+    ClusterLoad load{acc, c(0), sums, c(4), 4, c(1)};
+    change(load);
+    p.body = {add(std::move(load))};
+    expect_reports(verify_thread_program(p), part);
+  };
+  broken([](auto&) {}, "a load from a block of the cluster, and no cluster");
+  p.cluster = 2;
+  p.body = {add(ClusterLoad{acc, c(0), sums, c(4), 4, c(1)})};
+  EXPECT_EQ(verify_thread_program(p), std::vector<std::string>());
+  broken([](auto& l) { l.elements = 3; }, "a load from a block of the cluster of 3 elements");
+  broken([&](auto& l) { l.block = c(2); }, "block 2 of a cluster of 2");
+  broken([&](auto& l) { l.src = a_tile; }, "expected shared memory and registers of one type of 4 bytes");
+  broken([&](auto& l) { l.dst = sums; }, "is not in registers");
+  broken([&](auto& l) { l.src_index = c(p.memory(sums).elements); }, "are outside");
+  memory.alignment = 4, memory.arena_offset -= 4;
+  broken([](auto&) {}, "expected a multiple of 16");
+}
+
 TEST_F(CooperationVerifyTest, TensorCopies) {
   auto broken = [&](auto copy, const std::string& part) {
     p.body = {add(std::move(copy))};

@@ -60,6 +60,36 @@ void GpuEmitter::emit_node(const ClusterBarrier&) {
   ptx_.effect("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;");
 }
 
+void GpuEmitter::emit_node(const ClusterLoad& load) {
+  auto first = constant_index(load.dst_index);
+  if (!first) return;
+  const bool floats = ir::is_float(program_.memory(load.dst).type);
+  llvm::Type* element = floats ? b_.getFloatTy() : static_cast<llvm::Type*>(b_.getInt32Ty());
+  std::string list, constraints;
+  for (int i = 0; i < load.elements; ++i) {
+    list += (i ? ", $" : "$") + std::to_string(i);
+    constraints += floats ? "=f," : "=r,";
+  }
+  const auto operand = [&](int i) { return "$" + std::to_string(load.elements + i); };
+  const std::string vector = load.elements == 1 ? "" : ".v" + std::to_string(load.elements);
+  const std::string registers = load.elements == 1 ? list : "{" + list + "}";
+  Values operands = address(b_, place(load.src, load.src_index));
+  operands.push_back(resized(value(load.block), 32, load.block));
+  llvm::Type* result =
+      load.elements == 1 ? element
+                         : llvm::StructType::get(context_, std::vector<llvm::Type*>(
+                                                               static_cast<size_t>(load.elements), element));
+  Value* got =
+      ptx_.instruction(result,
+                       "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, " + operand(0) + ", " +
+                           operand(2) + ";\nld.shared::cluster" + vector + (floats ? ".f32 " : ".b32 ") +
+                           registers + ", [there+" + operand(1) + "];\n}",
+                       constraints + "r,n,r,~{memory}", operands);
+  for (int i = 0; i < load.elements; ++i)
+    registers_.set(load.dst, *first + i,
+                   load.elements == 1 ? got : b_.CreateExtractValue(got, static_cast<unsigned>(i)));
+}
+
 void GpuEmitter::emit_node(const ProxyFence&) { ptx_.effect("fence.proxy.async.shared::cta;"); }
 
 }  // namespace tilegen::codegen

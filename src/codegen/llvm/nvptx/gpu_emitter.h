@@ -118,6 +118,7 @@ class GpuEmitter : private ProgramEmitter {
   void emit_node(const thread::BulkWait& wait);
   void emit_node(const thread::ProxyFence&);
   void emit_node(const thread::ClusterBarrier&);
+  void emit_node(const thread::ClusterLoad& load);
 
   // products of a warpgroup (emit_warpgroup.cpp)
   struct WarpgroupCode;

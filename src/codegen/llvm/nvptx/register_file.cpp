@@ -99,6 +99,7 @@ void RegisterFile::collect_written(const Block& body, Memories& out) const {
     if (auto* s = std::get_if<FetchTile>(&node)) add(s->dst);
     if (auto* s = std::get_if<TransactionTest>(&node)) add(s->dst);
     if (auto* s = std::get_if<LoadMatrix>(&node)) add(s->dst);
+    if (auto* s = std::get_if<ClusterLoad>(&node)) add(s->dst);
     if (auto* s = std::get_if<WarpMma>(&node)) add(s->c);
     if (auto* s = std::get_if<WarpgroupMma>(&node)) add(s->c);
     if (auto* s = std::get_if<WarpgroupWait>(&node))

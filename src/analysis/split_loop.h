@@ -1,0 +1,28 @@
+// Loops whose iterations blocks may share: all that is left of one when it ends is sums of products.
+//
+//   fill acc, 0                          block r of n: acc_r = sum of its iterations
+//   for ko { copy ..; gemm As, Bs, acc } ->    first: acc = acc_0 + acc_1 + ..
+//   copy acc -> C                              first: copy acc -> C
+//
+// requires: collected ops of the kernel.
+// ensures: a loop of the kernel's body that is not refused writes no tensor, and an iteration reads nothing
+//   that another one leaves but `sums`, which only products touch there, which add to them, and which are 0
+//   when the loop begins. Nothing before it writes a tensor.
+// why here: planning asks whether, expansion and lowering ask which sums.
+// refuses: with the reason as text, any other loop.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/kernel_ops.h"
+
+namespace tilegen::analysis {
+
+struct SplitLoop {
+  std::vector<ValueId> sums;  // in the order of KernelOps::values
+  std::string refusal;        // empty: blocks may share the iterations
+};
+SplitLoop split_loop(const ir::Program& p, int kernel, const KernelOps& ops, ir::StmtId loop);
+
+}  // namespace tilegen::analysis

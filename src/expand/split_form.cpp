@@ -1,0 +1,85 @@
+#include "expand/split_form.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "analysis/split_loop.h"
+#include "ir/statement_paths.h"
+#include "ir/text.h"
+
+namespace tilegen::expand {
+
+namespace {
+
+constexpr size_t kMostDimensions = 3;  // of a grid, with that of the parts
+
+std::string free_name(const ir::Program& p) {
+  std::string name = "part";
+  const auto taken = [&](const auto& v) { return v.name == name; };
+  while (std::any_of(p.vars.begin(), p.vars.end(), taken)) name += "_";
+  return name;
+}
+
+}  // namespace
+
+std::string split_refusal(const ir::Program& p, int kernel, const target::Target& t, ir::StmtId loop,
+                          int64_t parts) {
+  if (!t.tensor_copy) return t.name + " has no clusters of blocks";
+  if (parts < 2 || parts > t.max_cluster || !std::has_single_bit(static_cast<uint64_t>(parts)))
+    return std::to_string(parts) + " parts are no power of two from 2 to " + std::to_string(t.max_cluster);
+  const ir::Kernel& k = p.kernels[static_cast<size_t>(kernel)];
+  if (k.grid.size() >= kMostDimensions) return "the grid has three dimensions";
+  return analysis::split_loop(p, kernel, analysis::collect_kernel_ops(p, kernel), loop).refusal;
+}
+
+ir::Program split_form(const ir::Program& p, int kernel, ir::StmtId loop, int64_t parts) {
+  ir::Program form = p;
+  if (!form.written)
+    form.written = std::make_shared<const ir::Program::Written>(
+        ir::Program::Written{ir::program_hash(p), ir::statement_paths(p)});
+  ir::Var part;
+  part.name = free_name(p);
+  part.kind = ir::VarKind::block_index;
+  const ir::VarId var(form.vars.size());
+  form.vars.push_back(std::move(part));
+  ir::Kernel& k = form.kernels[static_cast<size_t>(kernel)];
+  ir::ExprPool& e = form.exprs;
+  k.grid.insert(k.grid.begin(), e.const_int(parts));
+  k.block_vars.insert(k.block_vars.begin(), var);
+  k.split = ir::Kernel::Split{loop, var};
+
+  auto& l = std::get<ir::Loop>(form.stmts[loop.value].node);
+  int64_t trips = 0;
+  const bool even = e.is_const_int(l.extents[0], &trips) && trips % parts == 0;
+  const ir::ExprId all = l.extents[0], own = e.ceildiv(all, e.const_int(parts));
+  const ir::ExprId before = e.mul(e.var(var), own);
+  l.begin = e.add(l.begin, before);
+  l.extents[0] =
+      even ? own
+           : e.binary(ir::ExprOp::max, e.const_int(0), e.binary(ir::ExprOp::min, own, e.sub(all, before)));
+  return form;
+}
+
+ir::StmtId loop_of_path(const ir::Program& p, int kernel, const std::string& path) {
+  const ir::KernelPaths paths(p, kernel);
+  ir::StmtId found;
+  ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId id, int) {
+    if (p.as<ir::Loop>(id) && paths[id.value] == path) found = id;
+  });
+  return found;
+}
+
+std::optional<ir::Program> split_form(const ir::Program& p, const plan::Schedule& s) {
+  std::optional<ir::Program> form;
+  for (size_t k = 0; k < p.kernels.size() && k < s.kernels.size(); ++k) {
+    const auto& split = s.kernels[k].split;
+    if (!split || split->parts < 2) continue;
+    const auto kernel = static_cast<int>(k);
+    const ir::Program& so_far = form ? *form : p;
+    if (const ir::StmtId loop = loop_of_path(so_far, kernel, split->loop); loop.valid())
+      form = split_form(so_far, kernel, loop, split->parts);
+  }
+  return form;
+}
+
+}  // namespace tilegen::expand

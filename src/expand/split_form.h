@@ -1,0 +1,40 @@
+// The form of a kernel whose blocks share the iterations of a loop ("split k"): for grids that do not fill
+// the machine.
+//
+//   kernel gemm(by, bx)                    kernel gemm(part in 0..4, by, bx)
+//     fill acc, 0                            fill acc, 0
+//     pipelined ko in 0..n { .. }     ->     pipelined ko in part * n/4 .. + n/4 { .. }
+//     copy acc -> C                          copy acc -> C     where part is 0, of the sums of all parts
+//
+// The blocks of a point are a cluster; expansion has the first sum what each of them has, in the order of
+// `part` (ReduceParts of expand/scheduled_kernel.h).
+// requires: a checked program, in canonical form or not.
+// ensures: the same meaning, but for the order in which a sum is formed, which is the same for every launch
+//   of the same sizes. Statements keep their paths, the hash is the program's as written.
+// why here: a program and its schedule give the form; it is planned, and expanded, as another loop and
+//   another grid, and nothing else is new.
+// refuses: with the reason as text, loops that leave more than sums (analysis/split_loop.h); grids of three
+//   dimensions; targets without clusters, parts that are none.
+#pragma once
+
+#include <string>
+
+#include "ir/program.h"
+#include "plan/schedule.h"
+#include "target/target.h"
+
+namespace tilegen::expand {
+
+// Empty: the kernel can have the form.
+std::string split_refusal(const ir::Program& p, int kernel, const target::Target& t, ir::StmtId loop,
+                          int64_t parts);
+
+ir::Program split_form(const ir::Program& p, int kernel, ir::StmtId loop, int64_t parts);
+
+// The loop of that path; invalid: the kernel has none.
+ir::StmtId loop_of_path(const ir::Program& p, int kernel, const std::string& path);
+
+// The program as the schedule has it planned: each kernel with its split. Nothing where none is split.
+std::optional<ir::Program> split_form(const ir::Program& p, const plan::Schedule& s);
+
+}  // namespace tilegen::expand

@@ -1,0 +1,175 @@
+// Loops whose iterations the blocks of a cluster share: every program that may have one, in parts of every
+// number, on the simulator and as a scheduled program; and defects of the meeting, each named.
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "../unit/expand/scheduled_support.h"
+#include "expand/split_form.h"
+#include "given_schedule.h"
+#include "interp/run_scheduled.h"
+#include "lowered_defects.h"
+#include "small_programs.h"
+
+namespace tilegen::differential {
+namespace {
+
+TEST(SharedLoops, ComputeWhatTheProgramDoes) {
+  int ran = 0, refused = 0;
+  for (Scheduled& program : scheduled_programs()) {
+    auto planned = program.compile("sim:sm_90a", std::nullopt, true);
+    if (!planned) continue;
+    for (const plan::KernelSchedule& kernel : (*planned)->schedule.kernels)
+      for (const plan::LoopPlan& loop : kernel.loops)
+        for (int64_t parts : {2, 4, 8}) {
+          plan::Schedule given;
+          given.kernels.push_back({.kernel = kernel.kernel});
+          given.kernels[0].split = plan::SplitPlan{loop.loop, parts, ""};
+          SCOPED_TRACE(program.name() + ": " + plan::schedule_to_json(given));
+          auto artifact = program.compile("sim:sm_90a", given, false);
+          if (!artifact) {
+            ++refused;
+            EXPECT_TRUE(is_refusal(artifact.error())) << artifact.error().to_text();
+            continue;
+          }
+          EXPECT_EQ((*artifact)->schedule.find(kernel.kernel)->split->parts, parts);
+          const auto seed = static_cast<uint64_t>(++ran);
+          EXPECT_EQ(program.run(**artifact, seed), "") << "seed " << seed;
+        }
+  }
+  std::cout << ran << " ran, " << refused << " refused\n";
+  EXPECT_GE(ran, 12);
+  EXPECT_GT(refused, 12);
+}
+
+// As scheduled programs: their sums are formed in another order.
+TEST(SharedLoops, AreRightAsScheduled) {
+  int compared = 0;
+  const target::Target target = schedule::target_named("sm_90a");
+  for (const std::string& path : all_programs()) {
+    const PlannedProgram s = subject_of(path);
+    if (!s.planned) continue;
+    const ir::Program form = schedule::planned_form(*s.planned, "sm_90a");
+    for (size_t kernel = 0; kernel < form.kernels.size(); ++kernel)
+      for (ir::StmtId loop : form.kernels[kernel].body)
+        for (int64_t parts : {2, 4}) {
+          const auto k = static_cast<int>(kernel);
+          if (!form.as<ir::Loop>(loop) || !expand::split_refusal(form, k, target, loop, parts).empty())
+            continue;
+          const ir::Program split = expand::split_form(form, k, loop, parts);
+          auto plan = schedule::plan_for(split, "sm_90a");
+          if (!plan) continue;
+          std::vector<expand::ScheduledKernel> owned;
+          for (size_t i = 0; i < split.kernels.size(); ++i) {
+            auto e = expand::expand_kernel(split, static_cast<int>(i), plan->kernels[i], target);
+            ASSERT_TRUE(e) << path << ": " << e.error().to_text();
+            EXPECT_EQ(expand::verify_scheduled(split, *e), std::vector<std::string>()) << path;
+            owned.push_back(std::move(*e));
+          }
+          std::vector<const expand::ScheduledKernel*> kernels;
+          for (const expand::ScheduledKernel& e : owned) kernels.push_back(&e);
+          for (uint64_t seed = 0; seed < 4; ++seed) {
+            Expectation want;
+            if (!want.make(*s.run, launch_of(*s.run, seed))) continue;
+            const ir::Program run =
+                expand::split_form(schedule::planned_form(*s.run, "sm_90a"), k, loop, parts);
+            for (const auto order :
+                 {interp::Order::Kind::early, interp::Order::Kind::late, interp::Order::Kind::random}) {
+              const std::vector<GuardedMemory> got = want.memory.fresh(true);
+              const Checked done =
+                  interp::interpret_scheduled(run, kernels, want.memory.slots(got), {order, seed});
+              ASSERT_TRUE(done) << path << ": " << done.error().to_text();
+              EXPECT_EQ(want.memory.compare(want.results, got, {1e-3, 4}), "")
+                  << path << ", " << parts << " parts, seed " << seed;
+              ++compared;
+            }
+          }
+        }
+  }
+  EXPECT_GE(compared, 100);
+}
+
+const char* const kProduct = R"(tl 1 program gemm
+dim m
+dim n
+dim k
+tensor A: f16[m, k] readonly
+tensor B: f16[n, k] readonly
+tensor C: f16[m, n]
+kernel gemm grid (by: ceildiv(m, 128), bx: ceildiv(n, 64)) threads 256 {
+  alloc a: shared f16[128, 64]
+  alloc b: shared f16[64, 64]
+  alloc c: fragment f32[128, 64]
+  fill c, 0.0f32
+  pipelined ko in 0 .. ceildiv(k, 64) stages 3 {
+    copy A[by * 128 :+ 128, ko * 64 :+ 64] -> a
+    copy B[bx * 64 :+ 64, ko * 64 :+ 64] -> b
+    gemm a, b -> c {transpose_b}
+  }
+  copy c -> C[by * 128 :+ 128, bx * 64 :+ 64]
+}
+)";
+
+// Of each role's meetings of the cluster that number; the last: -1.
+int remove_meeting(ThreadProgram& p, int number) {
+  int removed = 0;
+  for (thread::StmtId id : thread::Block(p.body)) {
+    auto* roles = std::get_if<thread::Roles>(&p.stmts[id.value].node);
+    if (!roles) continue;
+    for (thread::Role& role : roles->roles) {
+      std::vector<std::pair<thread::Block*, size_t>> places;
+      each<thread::ClusterBarrier>(p, role.body,
+                                   [&](thread::Block& block, size_t i, thread::ClusterBarrier&) {
+                                     places.push_back({&block, i});
+                                   });
+      if (places.empty()) continue;
+      const auto [block, i] = number < 0 ? places.back() : places[static_cast<size_t>(number)];
+      block->erase(block->begin() + static_cast<std::ptrdiff_t>(i));
+      ++removed;
+    }
+  }
+  return removed;
+}
+
+TEST(SharedLoops, DefectsOfTheMeetingAreNamed) {
+  plan::Schedule given;
+  given.kernels.push_back({.kernel = "gemm"});
+  given.kernels[0].split = plan::SplitPlan{"gemm/ko", 4, ""};
+  const Lowered lowered(kProduct, 64, 6 * 64 - 8, given);
+  const ThreadProgram p = lowered.program();
+  ASSERT_EQ(p.cluster, 4);
+  ASSERT_EQ(verifiers(p), std::vector<std::string>());
+  sim::test::for_each_schedule([&](const sim::SimOptions& options) {
+    ASSERT_EQ(lowered.simulate(p, options), std::set<std::string>()) << sim::test::order_name(options);
+  });
+  using thread::ClusterLoad;
+  const Defect defects[] = {
+      {"sums are read before the blocks have met",
+       [](ThreadProgram& q) { return remove_meeting(q, 0); },
+       "gemm:c.parts",
+       {"uninitialised_read", "data_race"}},
+      {"blocks end before their sums are read",
+       [](ThreadProgram& q) { return remove_meeting(q, -1); },
+       "may be over when threads of another arrive at its barrier or read its memory",
+       {"cluster_left"}},
+      {"the sums of a block beyond the last",
+       [](ThreadProgram& q) {
+         return change<ClusterLoad>(q, [&](ClusterLoad& l) {
+           l.block = q.exprs.add(l.block, q.exprs.const_int(1));
+           return true;
+         });
+       },
+       "there is no block 4 of the cluster",
+       {"out_of_bounds"}},
+      {"the first block's own place",
+       [](ThreadProgram& q) {
+         return change<ClusterLoad>(q, [&](ClusterLoad& l) { return l.block = q.exprs.const_int(0), true; });
+       },
+       "gemm:c.parts",
+       {"uninitialised_read"}},
+  };
+  for (const Defect& d : defects) expect_named(lowered, d);
+}
+
+}  // namespace
+}  // namespace tilegen::differential

@@ -1,0 +1,144 @@
+// Which kernels have blocks that share a loop, by the cost model and as given, and what is said of others.
+#include <gtest/gtest.h>
+
+#include "driver/compile.h"
+#include "ir/text.h"
+#include "support/diag_codes.h"
+
+namespace tilegen::driver {
+namespace {
+
+struct Shape {
+  int m, n, k, tile_m = 64, tile_n = 64;
+};
+
+std::string product_text(const Shape& s, const std::string& before = "fill c, 0.0f32") {
+  const auto n = [](int v) { return std::to_string(v); };
+  const std::string tm = n(s.tile_m), tn = n(s.tile_n);
+  return "tl 1 program p\ntensor A: f16[" + n(s.m) + ", " + n(s.k) + "] readonly\ntensor B: f16[" + n(s.n) +
+         ", " + n(s.k) + "] readonly\ntensor C: f32[" + n(s.m) + ", " + n(s.n) +
+         "]\nkernel gemm grid (by: ceildiv(" + n(s.m) + ", " + tm + "), bx: ceildiv(" + n(s.n) + ", " + tn +
+         ")) threads 128 {\n  alloc a: shared f16[" + tm + ", 64]\n  alloc b: shared f16[" + tn +
+         ", 64]\n  alloc c: fragment f32[" + tm + ", " + tn + "]\n  " + before +
+         "\n  pipelined ko in 0 .. ceildiv(" + n(s.k) + ", 64) {\n    copy A[by * " + tm + " :+ " + tm +
+         ", ko * 64 :+ 64] -> a\n    copy B[bx * " + tn + " :+ " + tn +
+         ", ko * 64 :+ 64] -> b\n    gemm a, b -> c {transpose_b}\n  }\n  copy c -> C[by * " + tm + " :+ " +
+         tm + ", bx * " + tn + " :+ " + tn + "]\n}\n";
+}
+
+Expected<std::shared_ptr<const Artifact>> compiled(const std::string& text, const std::string& target,
+                                                   std::optional<plan::SplitPlan> split = std::nullopt,
+                                                   bool plan_only = true) {
+  auto p = ir::parse_program(text, "test.tl", Limits{});
+  EXPECT_TRUE(p) << p.error().to_text();
+  CompileOptions options;
+  options.plan_only = plan_only;
+  if (split) {
+    options.schedule.emplace();
+    options.schedule->kernels.push_back({.kernel = "gemm"});
+    options.schedule->kernels[0].split = std::move(split);
+  }
+  return compile(std::make_shared<const ir::Program>(std::move(*p)), *target::find_target(target), options);
+}
+
+int64_t parts_of(const Shape& s, const std::string& target = "sm_90a") {
+  const auto a = compiled(product_text(s), target);
+  EXPECT_TRUE(a) << a.error().to_text();
+  const auto& split = (*a)->schedule.kernels[0].split;
+  if (split) {
+    EXPECT_EQ(split->loop, "gemm/ko");
+    EXPECT_NE(split->reason.find("with one block a point"), std::string::npos) << split->reason;
+    EXPECT_EQ((*a)->schedule.kernels[0].cluster->blocks, split->parts);
+  }
+  return split ? split->parts : 1;
+}
+
+TEST(Split, WhereFewBlocksHaveLongLoops) {
+  EXPECT_EQ(parts_of({64, 64, 65536}), 8);
+  EXPECT_EQ(parts_of({128, 128, 32768}), 8);
+  EXPECT_GE(parts_of({64, 2560, 2560, 64, 128}), 2);
+}
+
+TEST(Split, NotWhereTheGridFillsTheMachine) {
+  EXPECT_EQ(parts_of({4096, 4096, 4096}), 1);
+  EXPECT_EQ(parts_of({64, 64 * 132, 8192}), 1);
+}
+
+TEST(Split, NotWhereTheLoopIsShort) { EXPECT_EQ(parts_of({64, 64, 128}), 1); }
+
+TEST(Split, NotWithoutClusters) {
+  EXPECT_EQ(parts_of({64, 64, 65536}, "sm_80"), 1);
+  EXPECT_EQ(parts_of({64, 64, 65536}, "sm_90"), 1);
+}
+
+TEST(Split, TheScheduleSaysWhyFewBlocksDoNotShareTheirLoop) {
+  const auto a = compiled(product_text({64, 64, 65536}, "fill c, 1.0f32"), "sm_90a");
+  ASSERT_TRUE(a) << a.error().to_text();
+  std::string notes;
+  for (const plan::Note& n : (*a)->schedule.kernels[0].notes) notes += n.path + ": " + n.text + "\n";
+  EXPECT_NE(
+      notes.find("gemm: 1 blocks do not fill 132 multiprocessors, and they cannot share the iterations of "
+                 "gemm/ko: 'c' is not 0 when it begins\n"),
+      std::string::npos)
+      << notes;
+}
+
+TEST(Split, ADecidedScheduleIsTakenAsItIs) {
+  const auto text = product_text({64, 64, 65536});
+  const auto first = compiled(text, "sm_90a");
+  ASSERT_TRUE(first) << first.error().to_text();
+  auto p = ir::parse_program(text, "test.tl", Limits{});
+  CompileOptions options;
+  options.plan_only = true;
+  options.schedule = *plan::schedule_from_json(plan::schedule_to_json((*first)->schedule), Limits{});
+  const auto again =
+      compile(std::make_shared<const ir::Program>(std::move(*p)), *target::find_target("sm_90a"), options);
+  ASSERT_TRUE(again) << again.error().to_text();
+  EXPECT_EQ((*again)->schedule, (*first)->schedule);
+}
+
+TEST(Split, OfOnePartIsNone) {
+  const auto a = compiled(product_text({64, 64, 65536}), "sm_90a", plan::SplitPlan{"gemm/ko", 1, ""});
+  ASSERT_TRUE(a) << a.error().to_text();
+  EXPECT_EQ((*a)->schedule.kernels[0].cluster->blocks, 1);
+}
+
+struct Refused {
+  const char* target;
+  plan::SplitPlan split;
+  std::string before;
+  const char* says;
+  DiagCode code = DiagCode::schedule_illegal;
+};
+
+TEST(Split, RefusesByNameWhatCannotBe) {
+  const std::string zero = "fill c, 0.0f32";
+  const Refused all[] = {
+      {"sm_90a", {"gemm/k", 2, ""}, zero, "names loop 'gemm/k'", DiagCode::schedule_mismatch},
+      {"sm_90a", {"gemm/ko", 3, ""}, zero, "3 parts are no power of two from 2 to 8"},
+      {"sm_90a", {"gemm/ko", 16, ""}, zero, "16 parts are no power of two from 2 to 8"},
+      {"sm_90a", {"gemm/ko", 2, ""}, "fill c, 1.0f32", "'c' is not 0 when it begins"},
+      {"sm_80", {"gemm/ko", 2, ""}, zero, "sm_80 has no clusters of blocks"},
+  };
+  for (const Refused& r : all) {
+    SCOPED_TRACE(r.says);
+    const auto a = compiled(product_text({64, 64, 1024}, r.before), r.target, r.split);
+    ASSERT_FALSE(a);
+    EXPECT_EQ(a.error().diagnostics[0].code, r.code);
+    EXPECT_NE(a.error().diagnostics[0].message.find(r.says), std::string::npos) << a.error().to_text();
+    EXPECT_FALSE(a.error().diagnostics[0].hint.empty());
+  }
+}
+
+// The fallback version of tensors that the copy engine does not take has no clusters.
+TEST(Split, AFallbackVersionDoesWithout) {
+  const auto a =
+      compiled(product_text({64, 64, 65536}), "sim:sm_90a", plan::SplitPlan{"gemm/ko", 4, ""}, false);
+  ASSERT_TRUE(a) << a.error().to_text();
+  ASSERT_GT((*a)->decisions.size(), 1u);
+  EXPECT_EQ((*a)->decisions.front().split->parts, 4);
+  EXPECT_FALSE((*a)->decisions.back().split);
+}
+
+}  // namespace
+}  // namespace tilegen::driver
