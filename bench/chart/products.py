@@ -107,6 +107,28 @@ def gemm_shapes(results):
     return Family("gemm_shapes", chart, [Table(head, rows)])
 
 
+def few_blocks(results):
+    limits, rows = results["limits"], []
+    for r in results["few_blocks"]["rows"]:
+        flops = 2 * r["m"] * r["n"] * r["k"]
+        floor = max(r["reading_ms"], flops / limit_of(limits, "fp16") * 1e-9)
+        ours, parts = r["ms"][r["best"]], r["best"].partition(" in ")[2]
+        times = [1e3 * ms for ms in (ours, r["alone_ms"], r["ms"]["cublas"])]
+        rows.append(
+            [
+                f"{r['m']} x {r['n']} x {r['k']}",
+                *figures(*times, digits=1),
+                parts or "1",
+                *figures(r["ratio"], digits=3),
+                *figures(floor / ours, digits=2),
+            ]
+        )
+    head = ["product", "ours, us", "a block a tile, us", "cuBLAS, us", "parts", "ratio", "of the limit"]
+    mean = geometric_mean([r["ratio"] for r in results["few_blocks"]["rows"] if r["name"].startswith("rows")])
+    rows.append(["geometric mean of those of few rows", "", "", "", "", *figures(mean, digits=3), ""])
+    return Family("few_blocks", None, [Table(head, rows)])
+
+
 YARDSTICKS = (
     ("f32", "f32_over_openblas", "OpenBLAS", "the micro-kernel alone"),
     ("bf16", "bf16_over_f32", "our f32", "twice that in f32"),
