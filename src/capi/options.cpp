@@ -40,7 +40,7 @@ constexpr OptionRow kOptions[] = {
              "stop after planning: the artifact has a schedule and no code"),
     flag_row("verify", "false", false, &OptionValues::verify, "verify between stages"),
     {TL_OPTION_STR, "sizes", "", false,
-     "sizes of dims that estimates and warnings take, as \"m=4096,n=512\"; nominal for others", nullptr,
+     "sizes of dims, as \"m=4096,n=512\", for estimates, warnings and loops that blocks may share", nullptr,
      nullptr, &OptionValues::sizes},
     {TL_OPTION_STR, "tune", "none", true,
      "who chooses the values of compile-time parameters (none: the program's; model: the shortest estimate)",

@@ -45,6 +45,7 @@ struct Candidate {
   PlanForm form = PlanForm::full;
   ir::StmtId shared;   // a loop that blocks may share
   SplitProgram split;  // the program, where they do
+  bool alone = false;  // they do not: such a plan was rejected
   std::optional<plan::KernelSchedule> plan;
   std::optional<expand::ScheduledKernel> scheduled;
   std::optional<thread::ThreadProgram> code;
@@ -190,7 +191,7 @@ class Settler {
 
   // Nothing is decided about loops that blocks may share.
   bool may_share(const Candidate& c) const {
-    return !c.rejected && !c.split && !given_of(c) && c.form == PlanForm::full && !planned_ &&
+    return !c.rejected && !c.split && !c.alone && !given_of(c) && c.form == PlanForm::full && !planned_ &&
            target_.tensor_copy && level_ < AssumptionLevel::aligned;
   }
 
@@ -220,7 +221,11 @@ class Settler {
       plan(other, nullptr);
       if (!other.rejected) expand(other);
       if (!other.rejected) decide_accesses(other, nullptr);
-      if (other.rejected) break;
+      if (other.rejected) {
+        if (other.rejected->diagnostics[0].code == DiagCode::internal_error) report_rejected(*other.rejected);
+        c.plan->notes.push_back({program_.kernels[c.kernel].name, other.rejected->diagnostics[0].message});
+        break;
+      }
       const double shared = microseconds(other);
       if (shared >= least) continue;
       least = shared;
@@ -257,11 +262,13 @@ class Settler {
     c.plan = std::move(*plan);
     if (c.first_rejected) {
       const Diagnostic& why = c.first_rejected->diagnostics[0];
-      const std::string done = c.given_left_out && c.form == PlanForm::full
-                                   ? "nothing that is given for the kernel holds in this version: with it the"
-                                     " version was rejected, "
-                                   : std::string("the kernel is planned ") + plan_form_text(c.form) +
-                                         ": as first planned it was rejected, ";
+      std::string done = std::string("the kernel is planned ") + plan_form_text(c.form) +
+                         ": as first planned it was rejected, ";
+      if (c.form == PlanForm::full && c.alone)
+        done = "blocks do not share a loop: so planned the kernel was rejected, ";
+      if (c.form == PlanForm::full && c.given_left_out)
+        done =
+            "nothing that is given for the kernel holds in this version: with it the version was rejected, ";
       c.plan->notes.push_back({why.op, done + why.message});
     }
   }
@@ -315,6 +322,7 @@ class Settler {
   bool next_form(Candidate& c) const {
     if (!target_.has_block_threads()) return false;
     if (given_of(c)) return c.given_left_out = fallback_;
+    if (c.split) return c.alone = true;
     do {
       if (c.form == PlanForm::multiply_adds) return false;
       c.form = static_cast<PlanForm>(static_cast<int>(c.form) + 1);

@@ -130,6 +130,39 @@ TEST(Split, RefusesByNameWhatCannotBe) {
   }
 }
 
+TEST(Split, ARejectedPlanLeavesTheLoopToOneBlock) {
+  auto p = ir::parse_program(product_text({64, 64, 65536}), "test.tl", Limits{});
+  CompileOptions options;
+  options.check = [](const thread::ThreadProgram& q) {
+    return q.cluster > 1 ? std::vector<std::string>{"gemm/ko: a test says no"} : std::vector<std::string>{};
+  };
+  const auto a =
+      compile(std::make_shared<const ir::Program>(std::move(*p)), *target::find_target("sm_90a"), options);
+  ASSERT_TRUE(a) << a.error().to_text();
+  const plan::KernelSchedule& k = (*a)->schedule.kernels[0];
+  EXPECT_FALSE(k.split);
+  EXPECT_TRUE(k.has_producer());
+  EXPECT_EQ(plan::find_op(k, "gemm/ko/gemm#0")->engine, plan::Engine::warpgroup_mma);
+  ASSERT_FALSE(k.notes.empty());
+  EXPECT_EQ(k.notes.back().text,
+            "blocks do not share a loop: so planned the kernel was rejected, gemm/ko: a test says no");
+}
+
+// Threads that form no warpgroup have no producer, and no clusters.
+TEST(Split, TheScheduleSaysWhyAKernelCannotHaveTheForm) {
+  std::string text = product_text({64, 64, 65536});
+  text.replace(text.find("threads 128"), 11, "threads 96");
+  const auto a = compiled(text, "sm_90a");
+  ASSERT_TRUE(a) << a.error().to_text();
+  const plan::KernelSchedule& k = (*a)->schedule.kernels[0];
+  EXPECT_FALSE(k.split);
+  std::string notes;
+  for (const plan::Note& n : k.notes) notes += n.text + "\n";
+  EXPECT_NE(notes.find("blocks cannot share the iterations of a loop: no producer loads its tiles"),
+            std::string::npos)
+      << notes;
+}
+
 // The fallback version of tensors that the copy engine does not take has no clusters.
 TEST(Split, AFallbackVersionDoesWithout) {
   const auto a =
