@@ -250,12 +250,14 @@ class Settler {
       c.plan = schedule::without_assumptions(planned_->kernels[c.kernel]);
       return;
     }
+    const int kernel = static_cast<int>(c.kernel);
     schedule::PlanOptions how{nullptr, options_.conversions};
     how.form = c.form;
+    const auto blocks = known_blocks(program_of(c), kernel, options_.sizes);
+    how.lone = blocks && *blocks <= target_.multiprocessors;
     how.read = &read_;
     how.tensor_copies = tensor_copies_at(level_);
     how.assumptions = assumptions_at(level_);
-    const int kernel = static_cast<int>(c.kernel);
     auto plan = given && fallback_ ? plan_fallback(program_of(c), kernel, target_, *given, how)
                                    : schedule::plan_kernel(program_of(c), kernel, target_, given, how);
     if (!plan) return void(c.rejected = plan.error());

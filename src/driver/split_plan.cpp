@@ -23,29 +23,38 @@ Expected<SplitProgram> given_split(const ir::Program& p, int kernel, const targe
   return std::make_shared<const ir::Program>(expand::split_form(p, kernel, loop, given.parts));
 }
 
-ir::StmtId loop_to_share(const ir::Program& p, int kernel, const target::Target& t, const cost::Sizes& given,
-                         std::string& why) {
-  const ir::Kernel& k = p.kernels[static_cast<size_t>(kernel)];
+namespace {
+
+bool is_known(const ir::Program& p, ir::ExprId e, const cost::Sizes& given) {
+  return analysis::is_constant_with(p.exprs, e, [&](ir::VarId v) {
+    return p.var(v).kind == ir::VarKind::dim && given.count(p.var(v).name) > 0;
+  });
+}
+
+}  // namespace
+
+std::optional<double> known_blocks(const ir::Program& p, int kernel, const cost::Sizes& given) {
   const cost::SizedProgram sizes(p, given);
   double blocks = 1;
-  const auto known = [&](ir::ExprId e) {
-    return analysis::is_constant_with(p.exprs, e, [&](ir::VarId v) {
-      return p.var(v).kind == ir::VarKind::dim && given.count(p.var(v).name) > 0;
-    });
-  };
-  for (ir::ExprId extent : k.grid) {
-    const auto n = known(extent) ? sizes.value(extent) : std::nullopt;
-    if (!n) return {};
+  for (ir::ExprId extent : p.kernels[static_cast<size_t>(kernel)].grid) {
+    const auto n = is_known(p, extent, given) ? sizes.value(extent) : std::nullopt;
+    if (!n) return std::nullopt;
     blocks *= static_cast<double>(*n);
   }
-  if (blocks < 1 || 2 * blocks > t.multiprocessors) return {};
-  for (ir::StmtId id : k.body) {
+  return blocks;
+}
+
+ir::StmtId loop_to_share(const ir::Program& p, int kernel, const target::Target& t, const cost::Sizes& given,
+                         std::string& why) {
+  const std::optional<double> blocks = known_blocks(p, kernel, given);
+  if (!blocks || *blocks < 1 || 2 * *blocks > t.multiprocessors) return {};
+  for (ir::StmtId id : p.kernels[static_cast<size_t>(kernel)].body) {
     const auto* loop = p.as<ir::Loop>(id);
-    if (!loop || loop->kind != ir::LoopKind::pipelined || !known(loop->extents[0])) continue;
+    if (!loop || loop->kind != ir::LoopKind::pipelined || !is_known(p, loop->extents[0], given)) continue;
     const std::string refused = expand::split_refusal(p, kernel, t, id, 2);
     if (refused.empty()) return id;
     if (why.empty())
-      why = std::to_string(static_cast<int64_t>(blocks)) + " blocks do not fill " +
+      why = std::to_string(static_cast<int64_t>(*blocks)) + " blocks do not fill " +
             std::to_string(t.multiprocessors) + " multiprocessors, and they cannot share the iterations of " +
             ir::KernelPaths(p, kernel)[id.value] + ": " + refused;
   }

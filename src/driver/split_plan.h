@@ -19,6 +19,9 @@ using SplitProgram = std::shared_ptr<const ir::Program>;
 Expected<SplitProgram> given_split(const ir::Program& p, int kernel, const target::Target& t,
                                    const plan::SplitPlan& given);
 
+// Blocks of the kernel's grid where they are known: by constants and what is given.
+std::optional<double> known_blocks(const ir::Program& p, int kernel, const cost::Sizes& given);
+
 // The first loop that blocks could share, of a grid of known size that fills half of the machine at most:
 // more blocks than run at once take longer in every case that was measured (bench/results/few_blocks.json).
 // Invalid: none, and `why` says why where the grid is so. Known are constants and what is given.

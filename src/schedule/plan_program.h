@@ -49,6 +49,8 @@ struct PlanOptions {
   Assumptions assumptions = Assumptions::all;
   // no_tensor_stores to no_tensor_copies allow no more than `tensor_copies` does
   PlanForm form = PlanForm::full;
+  // The grid is known to have no more blocks than the machine has multiprocessors.
+  bool lone = false;
   // Of the program, once for all kernels; plan_program finds it itself.
   const std::set<ir::BufferId>* read = nullptr;
 };

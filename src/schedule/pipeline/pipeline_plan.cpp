@@ -15,19 +15,24 @@ using analysis::ValueId;
 namespace {
 
 constexpr int64_t kDefaultStages = 3, kProducedStages = 4;
+// Of a block that has a multiprocessor for itself: nobody else's loads hide its own's latency. Measured on an
+// H200 (bench/results/few_blocks.json).
+constexpr int64_t kLoneStages = 8;
 
 class LoopPlanner {
  public:
   LoopPlanner(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
               analysis::LoopDependences& dependences, const target::Target& t,
               const IdVector<ValueId, int64_t>& bytes, const ArenaBytes& arena,
-              const std::set<OpId>& produced, const plan::KernelSchedule* given, PipelineResult& out)
+              const std::set<OpId>& produced, bool lone, const plan::KernelSchedule* given,
+              PipelineResult& out)
       : p_(p),
         ops_(ops),
         dependences_(dependences),
         target_(t),
         bytes_(bytes),
         arena_(arena),
+        lone_(lone),
         given_(given),
         out_(out),
         paths_(p, kernel),
@@ -53,7 +58,7 @@ class LoopPlanner {
       plan.num_stages = given->num_stages;
       plan.reason = "given";
     } else {
-      plan.num_stages = fitting_stages(loop, ahead, produced ? kProducedStages : kDefaultStages, plan);
+      plan.num_stages = fitting_stages(loop, ahead, produced, plan);
     }
     for (const auto* op : body)
       plan.stages.push_back(
@@ -121,13 +126,13 @@ class LoopPlanner {
   }
 
   int64_t fitting_stages(const ir::Loop& loop, const std::vector<const analysis::KernelOp*>& ahead,
-                         int64_t otherwise, plan::LoopPlan& plan) {
+                         bool produced, plan::LoopPlan& plan) {
     if (ahead.empty()) {
       plan.reason = "no copy from global to shared memory can run ahead";
       out_.notes.push_back({plan.loop, "not pipelined: " + plan.reason});
       return 1;
     }
-    int64_t wanted = loop.num_stages > 0 ? loop.num_stages : otherwise;
+    int64_t wanted = loop.num_stages > 0 ? loop.num_stages : produced ? kProducedStages : kDefaultStages;
     int64_t ring = 0;
     auto arena = [&](int64_t stages) {
       std::map<ValueId, int64_t> slots = out_.slots;
@@ -139,11 +144,14 @@ class LoopPlanner {
     for (const auto* op : ahead)
       for (const auto& a : op->accesses)
         if (a.write && a.value.valid()) ring += bytes_[a.value];
+    const bool deeper = loop.num_stages == 0 && produced && lone_;
+    while (deeper && wanted < kLoneStages && arena(wanted + 1) <= target_.shared_bytes) ++wanted;
     int64_t stages = wanted;
     while (stages > 1 && arena(stages) > target_.shared_bytes) --stages;
     const int64_t total = arena(1);
     plan.reason = (loop.num_stages > 0 ? "asked for" : "default") + std::string(" ") +
-                  std::to_string(wanted) + " stages";
+                  std::to_string(wanted) + " stages" +
+                  (deeper ? " of a block that has a multiprocessor for itself" : "");
     if (stages < wanted) {
       std::string why = std::to_string(wanted) + " stages of " + std::to_string(ring) + " bytes and " +
                         std::to_string(total - ring) + " bytes of other tiles exceed " +
@@ -160,6 +168,7 @@ class LoopPlanner {
   const target::Target& target_;
   const IdVector<ValueId, int64_t>& bytes_;
   const ArenaBytes& arena_;
+  const bool lone_;
   const plan::KernelSchedule* given_;
   PipelineResult& out_;
   const ir::KernelPaths paths_;
@@ -172,9 +181,9 @@ class LoopPlanner {
 PipelineResult plan_pipelines(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                               analysis::LoopDependences& dependences, const target::Target& target,
                               const IdVector<ValueId, int64_t>& bytes, const ArenaBytes& arena,
-                              const std::set<OpId>& produced, const plan::KernelSchedule* given) {
+                              const std::set<OpId>& produced, bool lone, const plan::KernelSchedule* given) {
   PipelineResult out;
-  LoopPlanner planner(p, kernel, ops, dependences, target, bytes, arena, produced, given, out);
+  LoopPlanner planner(p, kernel, ops, dependences, target, bytes, arena, produced, lone, given, out);
   ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId id, int) {
     const auto* loop = p.as<ir::Loop>(id);
     if (loop && loop->kind != ir::LoopKind::parallel &&

@@ -173,5 +173,22 @@ TEST(Split, AFallbackVersionDoesWithout) {
   EXPECT_FALSE((*a)->decisions.back().split);
 }
 
+int64_t stages_of(const Shape& s, const cost::Sizes& sizes = {}) {
+  auto p = ir::parse_program(product_text(s), "test.tl", Limits{});
+  CompileOptions options;
+  options.plan_only = true;
+  options.sizes = sizes;
+  const auto a =
+      compile(std::make_shared<const ir::Program>(std::move(*p)), *target::find_target("sm_90a"), options);
+  EXPECT_TRUE(a) << a.error().to_text();
+  return (*a)->schedule.kernels[0].loops[0].num_stages;
+}
+
+TEST(LoneBlocks, HaveAsManyStagesAsSharedMemory) {
+  EXPECT_EQ(stages_of({64, 64 * 100, 8192}), 8);
+  EXPECT_EQ(stages_of({64, 256 * 100, 8192, 64, 256}), 5);  // of 40 KiB each
+  EXPECT_EQ(stages_of({64, 64 * 133, 8192}), 4);
+}
+
 }  // namespace
 }  // namespace tilegen::driver
