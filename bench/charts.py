@@ -21,6 +21,7 @@ FAMILIES = (
     products.gemm,
     products.gemm_shapes,
     products.few_blocks,
+    products.default_stages,
     loops.loop_forms,
     loops.overlap,
     loops.tiles,
@@ -37,7 +38,7 @@ FAMILIES = (
     rows.host_rows,
     attention.flash_attention_3,
 )
-RESULTS = ("h200", "few_blocks", "loop_forms", "overlap", "tiles", "mamba", "gemm_host", "rows_host", "limits", "unsampled")
+RESULTS = ("h200", "few_blocks", "default_stages", "loop_forms", "overlap", "tiles", "mamba", "gemm_host", "rows_host", "limits", "unsampled")
 BLOCK = re.compile(r"^<!-- (\w+): written by bench/charts\.py -->\n(.*?)^<!-- /\1 -->\n", re.M | re.S)
 
 

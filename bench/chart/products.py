@@ -129,6 +129,22 @@ def few_blocks(results):
     return Family("few_blocks", None, [Table(head, rows)])
 
 
+def default_stages(results):
+    rows = []
+    for r in results["default_stages"]["rows"]:
+        for who, ms in r["ms"].items():
+            tile, _, form = who.partition(" ")
+            planned, four = r["plans"][who], r["plans"][f"{tile} four"]
+            if form != "default" or planned.startswith("4 stages"):
+                continue
+            other = r["ms"][f"{tile} four"]
+            times = figures(1e3 * ms, 1e3 * other, digits=1)
+            sizes = f"{r['m']} x {r['n']} x {r['k']}"
+            rows.append([sizes, tile, planned, times[0], four, times[1], *figures(ms / other, digits=2)])
+    head = ["product", "tile", "planned", "us", "with four", "us", "ratio of times"]
+    return Family("default_stages", None, [Table(head, rows)])
+
+
 YARDSTICKS = (
     ("f32", "f32_over_openblas", "OpenBLAS", "the micro-kernel alone"),
     ("bf16", "bf16_over_f32", "our f32", "twice that in f32"),

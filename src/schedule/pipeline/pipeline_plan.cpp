@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kDefaultStages = 3, kProducedStages = 4;
 // Of a block that has a multiprocessor for itself: nobody else's loads hide its own's latency. Measured on an
-// H200 (bench/results/few_blocks.json).
+// H200 (bench/results/default_stages.json).
 constexpr int64_t kLoneStages = 8;
 
 class LoopPlanner {
