@@ -12,7 +12,7 @@ import torch
 import programs
 import table
 from tilegen import f16, f32
-from timing import captured, medians, rotations, samples
+from timing import graphs_of_right, medians, rotations, samples
 from watch import watched
 
 HALF = torch.float16
@@ -25,8 +25,9 @@ TILES = [((64, 32, 128), 128, 8), ((64, 64, 128), 128, 6), ((64, 128, 64), 128, 
 
 SHAPES = {f"rows_{m}x{n}x{k}": (m, n, k) for n, k in ((6144, 4096), (28672, 8192), (8192, 28672), (2560, 2560))
           for m in (16, 32, 64, 128, 256, 512, 1024)}
-SHAPES |= {f"sums_{m}x{n}x{k}": (m, n, k) for m, n, k in ((64, 64, 65536), (128, 128, 32768), (256, 256, 16384), (1024, 1024, 16384))}
-SHAPES |= {f"waves_{m}x{n}x{k}": (m, n, k) for m, n, k in ((2560, 2560, 2560), (4000, 4000, 4000), (384, 8192, 8192))}
+SUMS = ((64, 64, 65536), (128, 128, 32768), (256, 256, 16384), (1024, 1024, 16384))
+WAVES = ((2560, 2560, 2560), (4000, 4000, 4000), (384, 8192, 8192))
+SHAPES |= {f"{kind}_{m}x{n}x{k}": (m, n, k) for kind, shapes in (("sums", SUMS), ("waves", WAVES)) for m, n, k in shapes}
 
 ALONE = {"version": 1, "kernels": [{"kernel": "gemm", "split": {"parts": 1}}]}
 
@@ -41,8 +42,9 @@ def candidates(m, n, k, sets):
         planned = program.compile("cuda")
         split = planned.schedule["kernels"][0].get("split", {})
         name = f"{'x'.join(map(str, tile))} {stages}"
-        forms = {f"{name} in {split['parts']}": planned, f"{name} alone": program.compile("cuda", schedule=ALONE)} if split else {
-            f"{name} alone": planned}
+        forms = {f"{name} alone": planned}
+        if split:
+            forms = {f"{name} in {split['parts']}": planned, f"{name} alone": program.compile("cuda", schedule=ALONE)}
         for who, artifact in forms.items():
             kernel = artifact.load()
             bound = [kernel.bind(*s) for s in sets]
@@ -58,18 +60,7 @@ def measure(name, m, n, k, rounds):
     found = candidates(m, n, k, sets)
     launches = max(2, min(400, int(BURST / (2 * m * n * k / 6e14 + nbytes / 4e12 + 3e-6))))
     watch = lambda who: watched(f"program gemm, kernel gemm {who}, {m}x{n}x{k}, on {torch.cuda.get_device_name()}")
-    graphs = {}
-    for who, fn in found.items():
-        sets[0][2].fill_(float("nan"))
-        with watch(who):
-            fn(0)
-            torch.cuda.synchronize()
-        error = float((sets[0][2].float() - want).norm() / want.norm())
-        if not error < 2e-3:
-            print(f"{name}: {who} is wrong: {error}", flush=True)
-            continue
-        with watch(who):
-            graphs[who] = captured(fn, len(sets), launches)
+    graphs = graphs_of_right(name, found, sets, want, launches, watch)
     times = samples(graphs, launches, rounds, watch)
     ms = medians(times)
     ours = {who: t for who, t in ms.items() if who != "cublas"}

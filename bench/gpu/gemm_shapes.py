@@ -11,7 +11,7 @@ import torch
 import programs
 import table
 from tilegen import f16, f32
-from timing import captured, medians, rotations, samples
+from timing import graphs_of_right, medians, rotations, samples
 from watch import watched
 
 HALF = torch.float16
@@ -64,19 +64,8 @@ def measure(name, m, n, k, layout, rounds):
     want = a.float() @ b.float()
     found = candidates(m, n, k, layout, sets)
     launches = max(2, min(400, int(BURST / (2 * m * n * k / 6e14 + 3e-6))))
-    graphs = {}
     watch = lambda who: watched(f"program gemm, kernel gemm {who}, {m}x{n}x{k} {layout}, on {torch.cuda.get_device_name()}")
-    for who, fn in found.items():
-        sets[0][2].fill_(float("nan"))
-        with watch(who):
-            fn(0)
-            torch.cuda.synchronize()
-        error = float((sets[0][2].float() - want).norm() / want.norm())
-        if not error < 2e-3:
-            print(f"{name}: {who} is wrong: {error}", flush=True)
-            continue
-        with watch(who):
-            graphs[who] = captured(fn, len(sets), launches)
+    graphs = graphs_of_right(name, found, sets, want, launches, watch)
     times = samples(graphs, launches, rounds, watch)
     ms = medians(times)
     ours = {who: t for who, t in ms.items() if who != "cublas"}

@@ -23,6 +23,24 @@ def captured(fn, sets, launches):
     return graph
 
 
+def graphs_of_right(name, found, sets, want, launches, watch):
+    """{who: a graph of its launches} of the contenders that compute `want`, within 2e-3, in the last tensor of a set. Who
+    is wrong is printed. `found` keeps alive what the graphs launch."""
+    graphs = {}
+    for who, fn in found.items():
+        sets[0][-1].fill_(float("nan"))
+        with watch(who):
+            fn(0)
+            torch.cuda.synchronize()
+        error = float((sets[0][-1].float() - want).norm() / want.norm())
+        if not error < 2e-3:
+            print(f"{name}: {who} is wrong: {error}", flush=True)
+            continue
+        with watch(who):
+            graphs[who] = captured(fn, len(sets), launches)
+    return graphs
+
+
 def replay_ms(graph, launches):
     """Milliseconds of one launch."""
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)

@@ -54,8 +54,9 @@ ir::StmtId loop_to_share(const ir::Program& p, int kernel, const target::Target&
     const std::string refused = expand::split_refusal(p, kernel, t, id, 2);
     if (refused.empty()) return id;
     if (why.empty())
-      why = std::to_string(static_cast<int64_t>(*blocks)) + " blocks do not fill " +
-            std::to_string(t.multiprocessors) + " multiprocessors, and they cannot share the iterations of " +
+      why = "a grid of " + std::to_string(static_cast<int64_t>(*blocks)) + " does not fill " +
+            std::to_string(t.multiprocessors) +
+            " multiprocessors, and blocks cannot share the iterations of " +
             ir::KernelPaths(p, kernel)[id.value] + ": " + refused;
   }
   return {};

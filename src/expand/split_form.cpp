@@ -11,7 +11,7 @@ namespace tilegen::expand {
 
 namespace {
 
-constexpr size_t kMostDimensions = 3;  // of a grid, with that of the parts
+constexpr size_t kMaxGridRank = 3;  // of a grid, with that of the parts
 
 std::string free_name(const ir::Program& p) {
   std::string name = "part";
@@ -24,11 +24,11 @@ std::string free_name(const ir::Program& p) {
 
 std::string split_refusal(const ir::Program& p, int kernel, const target::Target& t, ir::StmtId loop,
                           int64_t parts) {
-  if (!t.tensor_copy) return t.name + " has no clusters of blocks";
+  if (!t.tensor_copy) return t.name + " has no copy engine, and only kernels with a producer form clusters";
   if (parts < 2 || parts > t.max_cluster || !std::has_single_bit(static_cast<uint64_t>(parts)))
     return std::to_string(parts) + " parts are no power of two from 2 to " + std::to_string(t.max_cluster);
   const ir::Kernel& k = p.kernels[static_cast<size_t>(kernel)];
-  if (k.grid.size() >= kMostDimensions) return "the grid has three dimensions";
+  if (k.grid.size() >= kMaxGridRank) return "the grid has three dimensions";
   return analysis::split_loop(p, kernel, analysis::collect_kernel_ops(p, kernel), loop).refusal;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analysis/epilogue_tile.h"
+#include "analysis/split_loop.h"
 #include "analysis/written_operand.h"
 #include "schedule/memory/memory_plan.h"
 #include "schedule/pipeline/ping_pong_plan.h"
@@ -39,7 +40,9 @@ class KernelPlanner {
         target_(t),
         options_(options),
         ops_(analysis::collect_kernel_ops(p, kernel)),
-        dependences_(p, ops_) {}
+        dependences_(p, ops_) {
+    if (kernel_.split) parts_ = analysis::split_loop(p, kernel, ops_, kernel_.split->loop).sums;
+  }
 
   Expected<KernelSchedule> plan(const KernelSchedule* given);
 
@@ -93,6 +96,7 @@ class KernelPlanner {
   const PlanOptions& options_;
   const KernelOps ops_;
   analysis::LoopDependences dependences_;
+  std::vector<ValueId> parts_;  // sums of a loop that blocks share
   const KernelSchedule* given_ = nullptr;
 
   Refusals refused_;      // products, by warpgroups

@@ -312,7 +312,7 @@ int64_t KernelPlanner::arena(const std::map<ValueId, int64_t>& slots) const {
 void KernelPlanner::plan_loops() {
   pipelines_ = plan_pipelines(
       p_, index_, ops_, dependences_, target_, value_bytes(p_, ops_, layouts_.values, target_),
-      [&](const std::map<ValueId, int64_t>& slots) { return arena(slots); }, produced_, options_.lone,
+      [&](const std::map<ValueId, int64_t>& slots) { return arena(slots); }, produced_, options_.single_wave,
       given_);
 }
 

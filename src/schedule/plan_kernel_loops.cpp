@@ -3,7 +3,6 @@
 
 #include "analysis/block_tree.h"
 #include "analysis/run_ahead.h"
-#include "analysis/split_loop.h"
 #include "ir/statement_paths.h"
 #include "schedule/grid/cluster_plan.h"
 #include "schedule/grid/role_plan.h"
@@ -66,7 +65,7 @@ Checked KernelPlanner::walk_in_parts(KernelSchedule& s, std::vector<plan::RolePl
                  kernel_.location);
   };
   if (roles.empty()) return refused("no producer loads its tiles, and only kernels with one have clusters");
-  for (ValueId v : analysis::split_loop(p_, index_, ops_, kernel_.split->loop).sums)
+  for (ValueId v : parts_)
     if (!layouts_.values[v].fragment)
       return refused("'" + ops_.values[v].name + "' takes more registers than there are");
   const ir::Var& part = p_.var(kernel_.split->part);
@@ -81,7 +80,7 @@ Checked KernelPlanner::walk_in_parts(KernelSchedule& s, std::vector<plan::RolePl
 // Of the registers with the sums of a loop that blocks share.
 int64_t KernelPlanner::parts_bytes(analysis::ValuePlans values) const {
   int64_t bytes = 0;
-  for (ValueId v : analysis::split_loop(p_, index_, ops_, kernel_.split->loop).sums)
+  for (ValueId v : parts_)
     if (values[v].fragment)
       bytes += values[v].fragment->registers() * values[v].fragment->threads() *
                ir::dtype_bytes(p_.buffer(ops_.values[v].buffer).type);

@@ -50,7 +50,7 @@ struct PlanOptions {
   // no_tensor_stores to no_tensor_copies allow no more than `tensor_copies` does
   PlanForm form = PlanForm::full;
   // The grid is known to have no more blocks than the machine has multiprocessors.
-  bool lone = false;
+  bool single_wave = false;
   // Of the program, once for all kernels; plan_program finds it itself.
   const std::set<ir::BufferId>* read = nullptr;
 };

@@ -15,13 +15,13 @@
 namespace tilegen::tune {
 namespace {
 
-// How many configurations there are; nothing above kMostConfigurations.
+// How many configurations there are; nothing above kMaxConfigurations.
 std::optional<size_t> count_configurations(const ir::Program& program) {
   size_t count = 1;
   for (const ir::CompileParam& p : program.compile_params) {
     // A domain has a few hundred values at most, so the product is looked at before it can wrap.
     count *= p.domain.size();
-    if (count > kMostConfigurations) return std::nullopt;
+    if (count > kMaxConfigurations) return std::nullopt;
   }
   return count;
 }
@@ -109,7 +109,7 @@ Expected<std::vector<Configuration>> rank(const ir::Program& program, const Bind
   if (!count)
     return Error(DiagCode::limit_nodes, program.name,
                  "the compile-time parameters of '" + program.name + "' have more than " +
-                     std::to_string(kMostConfigurations) + " configurations",
+                     std::to_string(kMaxConfigurations) + " configurations",
                  "leave out values that are not worth trying");
 
   driver::CompileOptions planning = options;
@@ -120,7 +120,7 @@ Expected<std::vector<Configuration>> rank(const ir::Program& program, const Bind
   const Cancellation* cancellation = options.cancellation;
   std::vector<Configuration> all(*count);
   if (threads == 0) threads = std::thread::hardware_concurrency();
-  on_workers(all.size(), std::clamp(threads, 1u, kMostThreads), [&](size_t i) {
+  on_workers(all.size(), std::clamp(threads, 1u, kMaxThreads), [&](size_t i) {
     if (cancellation && cancellation->requested_lately()) return;
     all[i].values = values_of(program, i);
     plan(all[i], bind, target, planning);

@@ -6,7 +6,7 @@
 // order of counting (the last parameter fastest); then those that are refused, in that order, each with its
 // reasons. The same for any number of threads.
 // why here: nothing is lowered or run, so that a hundred configurations take tens of milliseconds.
-// refuses: targets without threads, which have no estimates; more than kMostConfigurations; programs of which
+// refuses: targets without threads, which have no estimates; more than kMaxConfigurations; programs of which
 // every configuration is refused; cancellation.
 #pragma once
 
@@ -20,8 +20,8 @@
 
 namespace tilegen::tune {
 
-constexpr size_t kMostConfigurations = 1024;
-constexpr unsigned kMostThreads = 8;
+constexpr size_t kMaxConfigurations = 1024;
+constexpr unsigned kMaxThreads = 8;
 
 struct Configuration {
   std::vector<ir::ParamBinding> values;        // of all parameters, in the order of declaration

@@ -1,30 +1,34 @@
 // Products of few blocks and long loops, which blocks of a cluster share: as planned, on every executor.
+#include "gemm_program.h"
 #include "hopper_plan.h"
 #include "matrix.h"
 
 namespace tilegen::differential {
 namespace {
 
-struct FewBlocks {
-  int m, n, k;
-  const char *in = "f16", *sum = "f32", *out = "f16";
-  int tile_m = 64, tile_n = 64;
-  const char* epilogue = "";
+// Tiles of 64 x 64 x 64, and sizes that planning knows.
+struct FewBlocks : GemmProgram {
+  int64_t rows, columns, depth;
+  FewBlocks(int64_t rows, int64_t columns, int64_t depth) : rows(rows), columns(columns), depth(depth) {
+    tb = true;
+    k = 64;
+    threads = 128, stages = 4;
+  }
+  FewBlocks& of(const char* in, const char* of_sum, const char* result) {
+    a = b = in, sum = of_sum, out = result;
+    return *this;
+  }
 };
 
 std::string text_of(const FewBlocks& p) {
-  const auto n = [](int v) { return std::to_string(v); };
-  const std::string tm = n(p.tile_m), tn = n(p.tile_n), in = p.in;
-  return "tl 1 program few_blocks\ntensor A: " + in + "[" + n(p.m) + ", " + n(p.k) +
-         "] readonly\ntensor B: " + in + "[" + n(p.n) + ", " + n(p.k) + "] readonly\ntensor C: " + p.out +
-         "[" + n(p.m) + ", " + n(p.n) + "]\nkernel gemm grid (by: ceildiv(" + n(p.m) + ", " + tm +
-         "), bx: ceildiv(" + n(p.n) + ", " + tn + ")) threads " + n(2 * p.tile_m) + " {\n  alloc a: shared " +
-         in + "[" + tm + ", 64]\n  alloc b: shared " + in + "[" + tn + ", 64]\n  alloc c: fragment " + p.sum +
-         "[" + tm + ", " + tn + "]\n  fill c, 0" + (std::string(p.sum) == "f32" ? ".0f32" : "i32") +
-         "\n  pipelined ko in 0 .. ceildiv(" + n(p.k) + ", 64) {\n    copy A[by * " + tm + " :+ " + tm +
-         ", ko * 64 :+ 64] -> a\n    copy B[bx * " + tn + " :+ " + tn +
-         ", ko * 64 :+ 64] -> b\n    gemm a, b -> c {transpose_b}\n  }\n" + p.epilogue +
-         "  copy c -> C[by * " + tm + " :+ " + tm + ", bx * " + tn + " :+ " + tn + "]\n}\n";
+  const auto known = [](const char* name, int64_t size) {
+    return std::pair(std::string("dim ") + name,
+                     std::string("param ") + name + " in {" + std::to_string(size) + "}");
+  };
+  std::string text = gemm_text(p);
+  for (const auto& [open, closed] : {known("m", p.rows), known("n", p.columns), known("k", p.depth)})
+    text.replace(text.find(open), open.size(), closed);
+  return text;
 }
 
 void run(const FewBlocks& p) {
@@ -44,19 +48,23 @@ void run(const FewBlocks& p) {
 
 TEST(SharedLoops, OfOneTileAndMore) {
   run({64, 64, 4096});
-  run({128, 192, 2048, "bf16", "f32", "bf16"});
+  run(FewBlocks(128, 192, 2048).of("bf16", "f32", "bf16"));
 }
 
 // Parts of other lengths, and tiles that hang over.
 TEST(SharedLoops, OfRaggedShapes) { run({100, 72, 3000}); }
 
-TEST(SharedLoops, OfTwoWarpgroups) { run({128, 64, 4096, "f16", "f32", "f32", 128, 64}); }
+TEST(SharedLoops, OfTwoWarpgroups) {
+  FewBlocks p(128, 64, 4096);
+  p.m = 128, p.threads = 256;
+  run(p.of("f16", "f32", "f32"));
+}
 
-TEST(SharedLoops, OfWholeNumbers) { run({64, 64, 8192, "i8", "i32", "i32"}); }
+TEST(SharedLoops, OfWholeNumbers) { run(FewBlocks(64, 64, 8192).of("i8", "i32", "i32")); }
 
 // What follows the loop is the first block's alone.
 TEST(SharedLoops, WithWorkOnTheSums) {
-  FewBlocks p{64, 64, 4096, "f16", "f32", "f32"};
+  FewBlocks p = FewBlocks(64, 64, 4096).of("f16", "f32", "f32");
   p.epilogue = "  parallel i, j in 64, 64 {\n    c[i, j] = max(c[i, j] * 0.5f32 + 1.0f32, 0.0f32)\n  }\n";
   run(p);
 }

@@ -6,6 +6,7 @@
 
 #include "../unit/expand/scheduled_support.h"
 #include "expand/split_form.h"
+#include "gemm_program.h"
 #include "given_schedule.h"
 #include "interp/run_scheduled.h"
 #include "lowered_defects.h"
@@ -89,27 +90,6 @@ TEST(SharedLoops, AreRightAsScheduled) {
   EXPECT_GE(compared, 100);
 }
 
-const char* const kProduct = R"(tl 1 program gemm
-dim m
-dim n
-dim k
-tensor A: f16[m, k] readonly
-tensor B: f16[n, k] readonly
-tensor C: f16[m, n]
-kernel gemm grid (by: ceildiv(m, 128), bx: ceildiv(n, 64)) threads 256 {
-  alloc a: shared f16[128, 64]
-  alloc b: shared f16[64, 64]
-  alloc c: fragment f32[128, 64]
-  fill c, 0.0f32
-  pipelined ko in 0 .. ceildiv(k, 64) stages 3 {
-    copy A[by * 128 :+ 128, ko * 64 :+ 64] -> a
-    copy B[bx * 64 :+ 64, ko * 64 :+ 64] -> b
-    gemm a, b -> c {transpose_b}
-  }
-  copy c -> C[by * 128 :+ 128, bx * 64 :+ 64]
-}
-)";
-
 // Of each role's meetings of the cluster that number; the last: -1.
 int remove_meeting(ThreadProgram& p, int number) {
   int removed = 0;
@@ -135,7 +115,11 @@ TEST(SharedLoops, DefectsOfTheMeetingAreNamed) {
   plan::Schedule given;
   given.kernels.push_back({.kernel = "gemm"});
   given.kernels[0].split = plan::SplitPlan{"gemm/ko", 4, ""};
-  const Lowered lowered(kProduct, 64, 6 * 64 - 8, given);
+  GemmProgram product;
+  product.tb = true;
+  product.m = 128, product.k = 64;
+  product.threads = 256, product.stages = 3;
+  const Lowered lowered(gemm_text(product), 64, 6 * 64 - 8, given);
   const ThreadProgram p = lowered.program();
   ASSERT_EQ(p.cluster, 4);
   ASSERT_EQ(verifiers(p), std::vector<std::string>());

@@ -17,14 +17,14 @@ namespace {
 constexpr int64_t kDefaultStages = 3, kProducedStages = 4;
 // Of a block that has a multiprocessor for itself: nobody else's loads hide its own's latency. Measured on an
 // H200 (bench/results/default_stages.json).
-constexpr int64_t kLoneStages = 8;
+constexpr int64_t kSingleWaveStages = 8;
 
 class LoopPlanner {
  public:
   LoopPlanner(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
               analysis::LoopDependences& dependences, const target::Target& t,
               const IdVector<ValueId, int64_t>& bytes, const ArenaBytes& arena,
-              const std::set<OpId>& produced, bool lone, const plan::KernelSchedule* given,
+              const std::set<OpId>& produced, bool single_wave, const plan::KernelSchedule* given,
               PipelineResult& out)
       : p_(p),
         ops_(ops),
@@ -32,7 +32,7 @@ class LoopPlanner {
         target_(t),
         bytes_(bytes),
         arena_(arena),
-        lone_(lone),
+        single_wave_(single_wave),
         given_(given),
         out_(out),
         paths_(p, kernel),
@@ -144,8 +144,8 @@ class LoopPlanner {
     for (const auto* op : ahead)
       for (const auto& a : op->accesses)
         if (a.write && a.value.valid()) ring += bytes_[a.value];
-    const bool deeper = loop.num_stages == 0 && produced && lone_;
-    while (deeper && wanted < kLoneStages && arena(wanted + 1) <= target_.shared_bytes) ++wanted;
+    const bool deeper = loop.num_stages == 0 && produced && single_wave_;
+    while (deeper && wanted < kSingleWaveStages && arena(wanted + 1) <= target_.shared_bytes) ++wanted;
     int64_t stages = wanted;
     while (stages > 1 && arena(stages) > target_.shared_bytes) --stages;
     const int64_t total = arena(1);
@@ -168,7 +168,7 @@ class LoopPlanner {
   const target::Target& target_;
   const IdVector<ValueId, int64_t>& bytes_;
   const ArenaBytes& arena_;
-  const bool lone_;
+  const bool single_wave_;
   const plan::KernelSchedule* given_;
   PipelineResult& out_;
   const ir::KernelPaths paths_;
@@ -181,9 +181,10 @@ class LoopPlanner {
 PipelineResult plan_pipelines(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                               analysis::LoopDependences& dependences, const target::Target& target,
                               const IdVector<ValueId, int64_t>& bytes, const ArenaBytes& arena,
-                              const std::set<OpId>& produced, bool lone, const plan::KernelSchedule* given) {
+                              const std::set<OpId>& produced, bool single_wave,
+                              const plan::KernelSchedule* given) {
   PipelineResult out;
-  LoopPlanner planner(p, kernel, ops, dependences, target, bytes, arena, produced, lone, given, out);
+  LoopPlanner planner(p, kernel, ops, dependences, target, bytes, arena, produced, single_wave, given, out);
   ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId id, int) {
     const auto* loop = p.as<ir::Loop>(id);
     if (loop && loop->kind != ir::LoopKind::parallel &&

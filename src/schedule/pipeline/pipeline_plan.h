@@ -33,12 +33,13 @@ struct PipelineResult {
 using ArenaBytes = std::function<int64_t(const std::map<analysis::ValueId, int64_t>& slots)>;
 
 // `bytes` of one slot of every value, by value index (0 for values in registers). `produced`: ops that a
-// producer does, where there is one: nothing else of their loops runs ahead. `lone`: a block has a
-// multiprocessor for itself, and takes the shared memory that it has for tiles that a producer brings.
+// producer does, where there is one: nothing else of their loops runs ahead. `single_wave`:
+// a block has a multiprocessor for itself, and takes the shared memory that it has for tiles that a producer
+// brings.
 PipelineResult plan_pipelines(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                               analysis::LoopDependences& dependences, const target::Target& target,
                               const IdVector<analysis::ValueId, int64_t>& bytes, const ArenaBytes& arena,
-                              const std::set<analysis::OpId>& produced, bool lone,
+                              const std::set<analysis::OpId>& produced, bool single_wave,
                               const plan::KernelSchedule* given);
 
 }  // namespace tilegen::schedule

@@ -77,8 +77,9 @@ TEST(Split, TheScheduleSaysWhyFewBlocksDoNotShareTheirLoop) {
   std::string notes;
   for (const plan::Note& n : (*a)->schedule.kernels[0].notes) notes += n.path + ": " + n.text + "\n";
   EXPECT_NE(
-      notes.find("gemm: 1 blocks do not fill 132 multiprocessors, and they cannot share the iterations of "
-                 "gemm/ko: 'c' is not 0 when it begins\n"),
+      notes.find(
+          "gemm: a grid of 1 does not fill 132 multiprocessors, and blocks cannot share the iterations of "
+          "gemm/ko: 'c' is not 0 when it begins\n"),
       std::string::npos)
       << notes;
 }
@@ -118,7 +119,10 @@ TEST(Split, RefusesByNameWhatCannotBe) {
       {"sm_90a", {"gemm/ko", 3, ""}, zero, "3 parts are no power of two from 2 to 8"},
       {"sm_90a", {"gemm/ko", 16, ""}, zero, "16 parts are no power of two from 2 to 8"},
       {"sm_90a", {"gemm/ko", 2, ""}, "fill c, 1.0f32", "'c' is not 0 when it begins"},
-      {"sm_80", {"gemm/ko", 2, ""}, zero, "sm_80 has no clusters of blocks"},
+      {"sm_80",
+       {"gemm/ko", 2, ""},
+       zero,
+       "sm_80 has no copy engine, and only kernels with a producer form clusters"},
   };
   for (const Refused& r : all) {
     SCOPED_TRACE(r.says);
@@ -184,7 +188,7 @@ int64_t stages_of(const Shape& s, const cost::Sizes& sizes = {}) {
   return (*a)->schedule.kernels[0].loops[0].num_stages;
 }
 
-TEST(LoneBlocks, HaveAsManyStagesAsSharedMemory) {
+TEST(SingleWave, HasAsManyStagesAsFit) {
   EXPECT_EQ(stages_of({64, 64 * 100, 8192}), 8);
   EXPECT_EQ(stages_of({64, 256 * 100, 8192, 64, 256}), 5);  // of 40 KiB each
   EXPECT_EQ(stages_of({64, 64 * 133, 8192}), 4);
