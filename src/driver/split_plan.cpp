@@ -11,11 +11,21 @@ Expected<SplitProgram> given_split(const ir::Program& p, int kernel, const targe
                                    const plan::SplitPlan& given) {
   if (given.parts == 1) return SplitProgram();
   const ir::StmtId loop = expand::loop_of_path(p, kernel, given.loop);
-  const std::string& name = p.kernels[static_cast<size_t>(kernel)].name;
-  if (!loop.valid())
-    return Error(DiagCode::schedule_mismatch, name,
+  const ir::Kernel& k = p.kernels[static_cast<size_t>(kernel)];
+  if (given.loop.empty() || given.parts < 1)
+    return Error(DiagCode::schedule_illegal, k.name,
+                 std::string("the given `split` has no `") + (given.loop.empty() ? "loop" : "parts") + "`",
+                 "give both, or leave `split` out of the schedule", k.location);
+  if (!loop.valid()) {
+    std::string known;
+    const ir::KernelPaths paths(p, kernel);
+    for (ir::StmtId id : k.body)
+      if (const auto* l = p.as<ir::Loop>(id); l && l->kind != ir::LoopKind::parallel)
+        known += (known.empty() ? "" : ", ") + paths[id.value];
+    return Error(DiagCode::schedule_mismatch, k.name,
                  "the given `split` names loop '" + given.loop + "', which the kernel does not have",
-                 "name a loop of the kernel's body");
+                 "loops of its body: " + (known.empty() ? "none" : known), k.location);
+  }
   const std::string why = expand::split_refusal(p, kernel, t, loop, given.parts);
   if (!why.empty())
     return Error(DiagCode::schedule_illegal, given.loop, "blocks cannot share its iterations: " + why,

@@ -116,6 +116,8 @@ TEST(Split, RefusesByNameWhatCannotBe) {
   const std::string zero = "fill c, 0.0f32";
   const Refused all[] = {
       {"sm_90a", {"gemm/k", 2, ""}, zero, "names loop 'gemm/k'", DiagCode::schedule_mismatch},
+      {"sm_90a", {"", 2, ""}, zero, "the given `split` has no `loop`"},
+      {"sm_90a", {"gemm/ko", 0, ""}, zero, "the given `split` has no `parts`"},
       {"sm_90a", {"gemm/ko", 3, ""}, zero, "3 parts are no power of two from 2 to 8"},
       {"sm_90a", {"gemm/ko", 16, ""}, zero, "16 parts are no power of two from 2 to 8"},
       {"sm_90a", {"gemm/ko", 2, ""}, "fill c, 1.0f32", "'c' is not 0 when it begins"},
