@@ -58,6 +58,41 @@ TEST(GpuAccess, WideAccesses) {
   EXPECT_EQ(count_of(compile_gpu(elementwise(DType::f16, 6, false)).ptx, "ld.global."), 3u);
 }
 
+// What ends in one word is computed on words: x * y + select(.., x, 0), the least of that and 1, of f16.
+TEST(GpuAccess, HalvesAreComputedInPairs) {
+  GpuBuilder kb(256, "pairs");
+  MemoryId x = kb.tensor("x", DType::f16), y = kb.tensor("y", DType::f16);
+  for (MemoryId m : {x, y}) kb.align(m, 16);
+  auto& e = kb.p.exprs;
+  ir::VarId lane = kb.loop_var("lane");
+  const ExprId first = e.mul(kb.tid(), 8), at = e.add(first, kb.var(lane));
+  const ExprId a = kb.load(x, at), b = kb.load(y, at);
+  const ExprId masked = e.select(e.lt(kb.var(lane), kb.tid()), a, e.const_float(0, DType::f16));
+  const ExprId value = e.binary(ExprOp::min, e.add(e.mul(a, b), masked), e.const_float(1, DType::f16));
+  kb.p.body = {kb.loop(LoopForm::vectorized, lane, kb.i(8), {kb.store(y, at, value)})};
+  const std::string ptx = compile_gpu(kb.p, "sm_90a").ptx;
+  EXPECT_EQ(count_of(ptx, "fma.rn.f16x2"), 4u) << ptx;
+  EXPECT_EQ(count_of(ptx, "min.f16x2"), 4u) << ptx;
+  EXPECT_LACKS(ptx, "cvt.f32.f16");
+  EXPECT_LACKS(ptx, "cvt.rn.f16");
+}
+
+// A number that is no f16 keeps the operation in f32, where it is rounded once.
+TEST(GpuAccess, WhatIsNoHalfStaysInFloats) {
+  GpuBuilder kb(256, "wide");
+  MemoryId x = kb.tensor("x", DType::f16), y = kb.tensor("y", DType::f16);
+  for (MemoryId m : {x, y}) kb.align(m, 16);
+  auto& e = kb.p.exprs;
+  ir::VarId lane = kb.loop_var("lane");
+  const ExprId at = e.add(e.mul(kb.tid(), 8), kb.var(lane));
+  const ExprId scaled = e.mul(e.cast(DType::f32, kb.load(x, at)), e.const_float(1.1, DType::f32));
+  kb.p.body = {kb.loop(LoopForm::vectorized, lane, kb.i(8), {kb.store(y, at, e.cast(DType::f16, scaled))})};
+  const std::string ptx = compile_gpu(kb.p, "sm_90a").ptx;
+  EXPECT_EQ(count_of(ptx, "cvt.rn.f16x2.f32"), 4u) << ptx;
+  EXPECT_LACKS(ptx, "mul.rn.f16x2");
+  EXPECT_LACKS(ptx, "mul.f16x2");
+}
+
 TEST(GpuAccess, UniformPredicateIsOnePredicatedAccess) {
   PtxResult r = compile_gpu(elementwise(DType::f16, 8, true));
   EXPECT_EQ(count_of(r.ptx, "@%p1 ld.global.v4.b32"), 1u) << r.ptx;

@@ -1,5 +1,6 @@
 #include "codegen/llvm/nvptx/packing.h"
 
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "codegen/llvm/fp8.h"
@@ -115,17 +116,116 @@ Value* Packing::narrowed(DType t, Value* held) {
   return b_.CreateFPTrunc(held, type);
 }
 
+namespace {
+
+// Of expressions whose operations are done in pairs: bounds the time that looking for them takes.
+constexpr int kPairLevels = 6;
+
+// What is rounded to a half there, and widened again.
+Value* rounded_float(Value* half) {
+  auto* rounding = llvm::dyn_cast<llvm::FPTruncInst>(half);
+  return rounding && rounding->getSrcTy()->isFloatTy() ? rounding->getOperand(0) : nullptr;
+}
+
+llvm::Constant* as_half(Value* held, llvm::Type* half) {
+  auto* number = llvm::dyn_cast<llvm::ConstantFP>(held);
+  if (!number) return nullptr;
+  llvm::APFloat value = number->getValueAPF();
+  bool inexact = false;
+  value.convert(llvm::APFloat::IEEEhalf(), llvm::APFloat::rmNearestTiesToEven, &inexact);
+  return inexact ? nullptr : llvm::ConstantFP::get(half->getContext(), value);
+}
+
+Value* widened_half(Value* held, llvm::Type* half) {
+  auto* widened = llvm::dyn_cast<llvm::FPExtInst>(held);
+  if (widened && widened->getSrcTy() == half) return widened->getOperand(0);
+  return as_half(held, half);
+}
+
+// The least or the greatest of two; else not_intrinsic.
+llvm::Intrinsic::ID choice_of(Value* held) {
+  const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(held);
+  const auto id = call ? call->getIntrinsicID() : llvm::Intrinsic::not_intrinsic;
+  return id == llvm::Intrinsic::minnum || id == llvm::Intrinsic::maxnum ? id : llvm::Intrinsic::not_intrinsic;
+}
+
+// Whether a held value is a half: widened from one, a constant, or chosen among such.
+bool is_half(Value* held, llvm::Type* half, int levels) {
+  if (widened_half(held, half)) return true;
+  if (levels == 0) return false;
+  if (auto* select = llvm::dyn_cast<llvm::SelectInst>(held))
+    return is_half(select->getTrueValue(), half, levels - 1) &&
+           is_half(select->getFalseValue(), half, levels - 1);
+  if (choice_of(held) == llvm::Intrinsic::not_intrinsic) return false;
+  auto* call = llvm::cast<llvm::IntrinsicInst>(held);
+  return is_half(call->getOperand(0), half, levels - 1) && is_half(call->getOperand(1), half, levels - 1);
+}
+
+// The half that a held value is, if it is one, a choice between two that are known among them.
+Value* exact_half(llvm::IRBuilder<>& b, Value* held) {
+  if (Value* known = widened_half(held, b.getHalfTy())) return known;
+  auto* choice = llvm::dyn_cast<llvm::SelectInst>(held);
+  if (!choice) return nullptr;
+  Value* x = widened_half(choice->getTrueValue(), b.getHalfTy());
+  Value* y = widened_half(choice->getFalseValue(), b.getHalfTy());
+  return x && y ? b.CreateSelect(choice->getCondition(), x, y) : nullptr;
+}
+
+}  // namespace
+
+// Of two operations in f32: one on pairs, where all operands are halves.
+Value* Packing::operation_on_pairs(Value* low, Value* high, int levels) {
+  auto* l = llvm::dyn_cast<llvm::Instruction>(low);
+  auto* h = llvm::dyn_cast<llvm::Instruction>(high);
+  if (levels == 0 || !l || !h || l->getOpcode() != h->getOpcode() || choice_of(l) != choice_of(h))
+    return nullptr;
+  const bool chooses = choice_of(l) != llvm::Intrinsic::not_intrinsic;
+  const auto op = l->getOpcode();
+  if (!chooses && op != llvm::Instruction::FAdd && op != llvm::Instruction::FSub &&
+      op != llvm::Instruction::FMul)
+    return nullptr;
+  for (llvm::Instruction* side : {l, h})
+    for (unsigned i = 0; i < 2; ++i)
+      if (!is_half(side->getOperand(i), b_.getHalfTy(), levels - 1)) return nullptr;
+  Value* a = half_pair(l->getOperand(0), h->getOperand(0), levels - 1);
+  Value* b = half_pair(l->getOperand(1), h->getOperand(1), levels - 1);
+  if (chooses) return b_.CreateBinaryIntrinsic(choice_of(l), a, b);
+  return b_.CreateBinOp(static_cast<llvm::Instruction::BinaryOps>(op), a, b);
+}
+
+// The least and the greatest of halves are halves. A sum, difference or product in f32 that is rounded to f16
+// is that in f16: f32 has more than twice the digits, so rounding twice is rounding once (Figueroa, "When is
+// Double Rounding Innocuous?", 1995).
 // Two roundings next to each other are one instruction, unless one of them is known already.
+Value* Packing::half_pair(Value* low, Value* high, int levels) {
+  llvm::Type* pair = llvm::FixedVectorType::get(b_.getHalfTy(), 2);
+  Value* const held[] = {low, high};
+  if (Value* word = same_word(DType::f16, held)) return b_.CreateBitCast(word, pair);
+  if (choice_of(low) != llvm::Intrinsic::not_intrinsic)
+    if (Value* done = operation_on_pairs(low, high, levels)) return done;
+  Value* l = exact_half(b_, low);
+  Value* h = exact_half(b_, high);
+  if (!l) l = b_.CreateFPTrunc(low, b_.getHalfTy());
+  if (!h) h = b_.CreateFPTrunc(high, b_.getHalfTy());
+  Value* lf = rounded_float(l);
+  Value* hf = rounded_float(h);
+  if (lf && hf) {
+    if (Value* done = operation_on_pairs(lf, hf, levels)) return done;
+    return b_.CreateIntrinsic(llvm::Intrinsic::nvvm_ff2f16x2_rn, {}, {hf, lf});
+  }
+  Value* both = llvm::PoisonValue::get(pair);
+  return b_.CreateInsertElement(b_.CreateInsertElement(both, l, uint64_t{0}), h, uint64_t{1});
+}
+
 Value* Packing::pack_halves(DType t, Value* low, Value* high) {
+  if (t == DType::f16) return b_.CreateBitCast(half_pair(low, high, kPairLevels), b_.getInt32Ty());
   Value* l = narrowed(t, low);
   Value* h = narrowed(t, high);
-  auto* lt = llvm::dyn_cast<llvm::FPTruncInst>(l);
-  auto* ht = llvm::dyn_cast<llvm::FPTruncInst>(h);
-  if (lt && ht && lt->getSrcTy()->isFloatTy() && ht->getSrcTy()->isFloatTy()) {
-    auto id = t == DType::f16 ? llvm::Intrinsic::nvvm_ff2f16x2_rn : llvm::Intrinsic::nvvm_ff2bf16x2_rn;
-    return b_.CreateBitCast(b_.CreateIntrinsic(id, {}, {ht->getOperand(0), lt->getOperand(0)}),
+  Value* lf = rounded_float(l);
+  Value* hf = rounded_float(h);
+  if (lf && hf)
+    return b_.CreateBitCast(b_.CreateIntrinsic(llvm::Intrinsic::nvvm_ff2bf16x2_rn, {}, {hf, lf}),
                             b_.getInt32Ty());
-  }
   Value* pair = llvm::PoisonValue::get(llvm::FixedVectorType::get(l->getType(), 2));
   pair = b_.CreateInsertElement(b_.CreateInsertElement(pair, l, uint64_t{0}), h, uint64_t{1});
   return b_.CreateBitCast(pair, b_.getInt32Ty());

@@ -2,7 +2,7 @@
 // 64-bit one, in the order of memory.
 //
 // What was unpacked from a word and is packed again in the same order is the word itself: a copy costs
-// nothing.
+// nothing. Sums, differences and products of f16 that end in one word are done on words.
 #pragma once
 
 #include <span>
@@ -45,6 +45,9 @@ class Packing {
   llvm::Value* pack_halves(ir::DType t, llvm::Value* low, llvm::Value* high);
   // The 16-bit float that `held` was widened from or is to be rounded to; as `half` or `bfloat`.
   llvm::Value* narrowed(ir::DType t, llvm::Value* held);
+  // Two values that are f16 numbers, as <2 x half>; `levels` of operations before them may be done in pairs.
+  llvm::Value* half_pair(llvm::Value* low, llvm::Value* high, int levels);
+  llvm::Value* operation_on_pairs(llvm::Value* low, llvm::Value* high, int levels);
 
   llvm::IRBuilder<>& b_;
   std::unordered_map<llvm::Value*, Origin> origins_;
