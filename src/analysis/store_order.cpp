@@ -140,8 +140,6 @@ std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const 
   const KernelOp& store = ops.ops[op];
   const ir::Region& to = p.as<ir::TileOp>(store.stmt)->operands[1];
   const std::vector<const ir::Loop*> loops = loops_around(p, kernel, store.stmt);
-  for (const ir::Loop* l : loops)
-    if (l->kind == ir::LoopKind::pipelined) return "it stands in a pipelined loop";
   for (OpId i : ops.ops.ids())
     for (const OpAccess& a : ops.ops[i].accesses) {
       if (i == op || a.buffer != to.buffer) continue;
