@@ -98,6 +98,33 @@ TEST(PingPongPlan, NotWhereProductsHideLittleOrAll) {
   EXPECT_EQ(loop_of(much).ping_pong, false);
 }
 
+// In program order softmax stands in the turn, and no warpgroup does it while another one does.
+TEST(PingPongPlan, NotWhereMostOfTheWorkStandsBetweenTheProducts) {
+  const plan::LoopPlan planned = loop_of(attention());
+  EXPECT_EQ(planned.reason.find("stands between"), std::string::npos);
+  auto p = program_from(text_of(attention()));
+  plan::Schedule given;
+  given.kernels.resize(1);
+  given.kernels[0].kernel = "a";
+  plan::LoopPlan in_order;
+  in_order.loop = "a/kb";
+  in_order.num_stages = 2;
+  for (const char* op : {"copy#0", "gemm#0", "reduce#0", "i.j", "copy#1", "i.j#1", "copy#2", "gemm#1"}) {
+    const std::string path = std::string("a/kb/") + op;
+    ASSERT_TRUE(std::any_of(planned.stages.begin(), planned.stages.end(), [&](const auto& s) {
+      return s.first == path;
+    })) << path;
+    in_order.stages.push_back({path, path.ends_with("copy#0") || path.ends_with("copy#2") ? 0 : 1});
+  }
+  given.kernels[0].loops = {in_order};
+  auto s = plan_for(*p, "sm_90a", &given);
+  ASSERT_TRUE(s) << s.error().to_text();
+  const plan::LoopPlan& loop = s->kernels[0].loops[0];
+  EXPECT_EQ(loop.ping_pong, false);
+  EXPECT_NE(loop.reason.find("of it stands between the products of an iteration"), std::string::npos)
+      << loop.reason;
+}
+
 TEST(PingPongPlan, NotWhereOneWarpgroupComputes) {
   Loop l = attention();
   l.rows = 64;
