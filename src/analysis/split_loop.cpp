@@ -106,4 +106,11 @@ SplitLoop split_loop(const ir::Program& p, int kernel, const KernelOps& ops, ir:
   return Finder(p, kernel, ops, loop).find();
 }
 
+int64_t parts_at_once(int64_t registers, int64_t others) {
+  constexpr int64_t kRegisters = 64;  // that loads fill at once
+  int64_t at_once = std::clamp<int64_t>(kRegisters / std::max<int64_t>(1, registers), 1, others);
+  while (others % at_once != 0) --at_once;
+  return at_once;
+}
+
 }  // namespace tilegen::analysis

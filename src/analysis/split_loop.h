@@ -25,4 +25,8 @@ struct SplitLoop {
 };
 SplitLoop split_loop(const ir::Program& p, int kernel, const KernelOps& ops, ir::StmtId loop);
 
+// Of so many blocks that each have `registers` of a thread's sums: those whose sums are asked for before the
+// first are added, since what another block has comes hundreds of cycles later. Divides their number.
+int64_t parts_at_once(int64_t registers, int64_t others);
+
 }  // namespace tilegen::analysis

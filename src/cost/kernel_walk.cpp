@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/split_loop.h"
+
 namespace tilegen::cost {
 
 namespace {
@@ -91,7 +93,10 @@ Span KernelWalk::block(double weight) {
   for (const plan::MemoryPlan& m : k_.schedule.memory)
     if (m.storage == plan::Storage::parts) bytes += static_cast<double>(m.bytes);
   const double others = first ? static_cast<double>(parts - 1) : 0;
-  span.serial += k_.t.cluster_cycles + others * (kOtherBlock + bytes / kOtherBytes);
+  const auto registers = static_cast<int64_t>(bytes) / (4 * k_.threads());
+  const double waits =
+      first ? others / static_cast<double>(analysis::parts_at_once(registers, parts - 1)) : 0;
+  span.serial += k_.t.cluster_cycles + waits * kOtherBlock + others * bytes / kOtherBytes;
   span.threads += others * bytes / kOtherBytes;
   return span;
 }

@@ -242,6 +242,23 @@ TEST_F(TensorMapTest, ClustersAreLaunchedAsSuch) {
   EXPECT_EQ(fake().fake_calls("cuOccupancyMaxActiveBlocksPerMultiprocessor"), 0);
 }
 
+// The driver launches more than eight blocks only where the function allows them.
+TEST_F(TensorMapTest, LargeClustersAreAllowedForTheFunction) {
+  const auto clustered = [] {
+    ArtifactBuilder b("scale");
+    thread::ThreadProgram& p = b.kernel("scale");
+    p.cluster = 16;
+    p.grid = {p.exprs.const_int(32)};
+    return b.done();
+  };
+  auto large = executable(clustered());
+  fake().fake_fail("cuFuncSetAttribute", 1, 0, 1);
+  const std::vector<Argument> args = {integer(16), address(4096), address(8192)};
+  expect_refusal(large->launch(args, {}), DiagCode::driver_failure, "asking for clusters of 16 blocks");
+  ASSERT_TRUE(executable(clustered())->launch(args, {}));
+  EXPECT_EQ(last().cluster, 16u);
+}
+
 TEST_F(TensorMapTest, ClustersThatCannotRunAreRefused) {
   const auto clustered = [] {
     ArtifactBuilder b("scale");

@@ -22,7 +22,7 @@ TEST(SharedLoops, ComputeWhatTheProgramDoes) {
     if (!planned) continue;
     for (const plan::KernelSchedule& kernel : (*planned)->schedule.kernels)
       for (const plan::LoopPlan& loop : kernel.loops)
-        for (int64_t parts : {2, 4, 8}) {
+        for (int64_t parts : {2, 4, 8, 16}) {
           plan::Schedule given;
           given.kernels.push_back({.kernel = kernel.kernel});
           given.kernels[0].split = plan::SplitPlan{loop.loop, parts, ""};

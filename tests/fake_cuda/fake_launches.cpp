@@ -90,7 +90,7 @@ struct Asked {
   unsigned cluster = 1;  // blocks, all along x
   bool dependent = false;
 };
-bool read(const LaunchConfig* c, Asked& asked) {
+bool read(const LaunchConfig* c, const void* function, Asked& asked) {
   for (unsigned a = 0; a < c->count; ++a) {
     const LaunchAttribute& attribute = c->attributes[a];
     if (attribute.id == 6 && attribute.cluster.x <= 1) {
@@ -101,20 +101,21 @@ bool read(const LaunchConfig* c, Asked& asked) {
       return false;
     }
   }
-  return asked.cluster <= 8 && asked.cluster > 0 && c->gx % asked.cluster == 0;
+  const unsigned largest = static_cast<const FunctionObject*>(function)->large_clusters ? 16 : 8;
+  return asked.cluster <= largest && asked.cluster > 0 && c->gx % asked.cluster == 0;
 }
 }  // namespace
 FAKE_API int cuLaunchKernelEx(const LaunchConfig* c, void* function, void** parameters, void** extra) {
   ENTER();
   Asked asked;
-  if (!read(c, asked)) return kInvalidValue;
+  if (!read(c, function, asked)) return kInvalidValue;
   return launch(s, function, asked.cluster, asked.dependent, c->gx, c->gy, c->gz, c->bx, c->by, c->bz,
                 c->shared_bytes, c->stream, parameters, extra);
 }
 FAKE_API int cuOccupancyMaxActiveClusters(int* clusters, void* function, const LaunchConfig* c) {
   ENTER();
   Asked asked;
-  if (!read(c, asked) ||
+  if (!read(c, function, asked) ||
       c->shared_bytes > static_cast<unsigned>(static_cast<FunctionObject*>(function)->dynamic_shared))
     return kInvalidValue;
   *clusters = s.clusters;

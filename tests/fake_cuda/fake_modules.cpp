@@ -113,6 +113,10 @@ FAKE_API int cuFuncGetAttribute(int* value, int attribute, void*) {
 }
 FAKE_API int cuFuncSetAttribute(void* function, int attribute, int value) {
   ENTER();
+  if (attribute == 14) {
+    static_cast<FunctionObject*>(function)->large_clusters = value != 0;
+    return kSuccess;
+  }
   if (attribute != 8 || value > (227 << 10)) return kInvalidValue;
   static_cast<FunctionObject*>(function)->dynamic_shared = value;
   s.shared_allowed = std::max(s.shared_allowed, value);

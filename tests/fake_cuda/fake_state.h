@@ -60,6 +60,7 @@ struct FunctionObject {
   Entry parameters;
   Module* module = nullptr;
   int dynamic_shared = 48 << 10;
+  bool large_clusters = false;  // more than 8 blocks may be asked for
 };
 struct Module {
   Context* context = nullptr;

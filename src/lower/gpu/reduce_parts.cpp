@@ -4,6 +4,7 @@
 // nothing but the number of parts. The blocks meet again before they end, so that what is read is there.
 #include <numeric>
 
+#include "analysis/split_loop.h"
 #include "lower/gpu/grid.h"
 #include "lower/gpu/registers.h"
 #include "lower/lowering_context.h"
@@ -81,20 +82,28 @@ void ScheduledLowering::lower(const expand::ReduceParts& s, thread::Block& out) 
   add(thread::Branch{e_.lt(number(0), rank), std::move(leave), {}}, out);
   emit(thread::ClusterBarrier{}, out);
 
-  const VarId other = k_.out.add_var("other", ir::VarKind::loop);
-  thread::Loop others{other, number(k_.cluster_blocks() - 1), thread::LoopForm::serial, {}};
+  int64_t registers = 0;
+  for (const PartOfSum& p : parts) registers += p.count;
+  const int64_t at_once = analysis::parts_at_once(registers, k_.cluster_blocks() - 1);
+  const VarId group = k_.out.add_var("blocks", ir::VarKind::loop);
+  thread::Loop others{group, number((k_.cluster_blocks() - 1) / at_once), thread::LoopForm::serial, {}};
   for (const PartOfSum& p : parts) {
-    const MemoryId theirs = add_registers(k_, "theirs", p.type, p.count);
-    for_each_access(p, others.body, [&](ExprId first, ExprId at, thread::Block& to) {
-      add(thread::ClusterLoad{theirs, first, p.place, at, static_cast<int>(p.width),
-                              e_.add(e_.var(other), number(1))},
-          to);
-    });
-    const VarId r = k_.out.add_var("r", ir::VarKind::loop);
-    thread::Loop sum{r, number(p.count), thread::LoopForm::unrolled, {}};
-    const ExprId both = e_.add(load(p.registers, p.type, e_.var(r)), load(theirs, p.type, e_.var(r)));
-    add(thread::Store{p.registers, e_.var(r), both, ExprId(), false, ExprId()}, sum.body);
-    add(std::move(sum), others.body);
+    const MemoryId theirs = add_registers(k_, "theirs", p.type, at_once * p.count);
+    for (int64_t b = 0; b < at_once; ++b)
+      for_each_access(p, others.body, [&](ExprId first, ExprId at, thread::Block& to) {
+        const ExprId block = e_.add(e_.mul(e_.var(group), number(at_once)), number(b + 1));
+        add(thread::ClusterLoad{theirs, e_.add(first, number(b * p.count)), p.place, at,
+                                static_cast<int>(p.width), block},
+            to);
+      });
+    for (int64_t b = 0; b < at_once; ++b) {
+      const VarId r = k_.out.add_var("r", ir::VarKind::loop);
+      thread::Loop sum{r, number(p.count), thread::LoopForm::unrolled, {}};
+      const ExprId its = load(theirs, p.type, e_.add(e_.var(r), number(b * p.count)));
+      const ExprId both = e_.add(load(p.registers, p.type, e_.var(r)), its);
+      add(thread::Store{p.registers, e_.var(r), both, ExprId(), false, ExprId()}, sum.body);
+      add(std::move(sum), others.body);
+    }
   }
   thread::Block first = {k_.out.add(std::move(others), origin)};
   lower(s.body, first);

@@ -61,8 +61,10 @@ enum CuFunctionAttribute : int32_t {
   kFunctionSharedBytes = 1,
   kFunctionLocalBytes = 3,
   kFunctionRegisters = 4,
-  kFunctionMaxDynamicShared = 8
+  kFunctionMaxDynamicShared = 8,
+  kFunctionLargeClusters = 14  // CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
 };
+constexpr int64_t kPortableCluster = 8;  // blocks; larger clusters only where the function allows them
 
 enum CuJitOption : int32_t {
   kJitInfoLogBuffer = 3,

@@ -122,6 +122,11 @@ Checked LoadedModule::count_clusters(const thread::ThreadProgram& kernel, Loaded
     return Error(DiagCode::driver_absent, kernel.name,
                  "the driver supports CUDA " + driver_.version_text() + ", which knows no clusters of blocks",
                  "update NVIDIA's driver, or give a schedule with a `cluster` of 1 block");
+  if (kernel.cluster > kPortableCluster)
+    if (const CuResult result = api.function_set(f.function, kFunctionLargeClusters, 1);
+        result != kCuSuccess)
+      return call_failed(driver_, &state_, result,
+                         "asking for clusters of " + std::to_string(kernel.cluster) + " blocks", kernel.name);
   CuLaunchAttribute cluster;
   cluster.value[0] = static_cast<uint32_t>(kernel.cluster);
   CuLaunchConfig config;

@@ -271,8 +271,9 @@ TEST_F(GivenFields, ClustersAreTakenOrRefusedWithTheReason) {
     }
   EXPECT_EQ(planned(*program_).kernels[0].cluster->blocks, 1);
   const std::string impossible = "the given cluster is not possible: ";
-  EXPECT_EQ(refused(*program_, with_cluster(3, "by")), impossible + "3 blocks are no power of two up to 8");
-  EXPECT_EQ(refused(*program_, with_cluster(16, "by")), impossible + "16 blocks are no power of two up to 8");
+  for (int64_t blocks : {3, 32})
+    EXPECT_EQ(refused(*program_, with_cluster(blocks, "by")),
+              impossible + std::to_string(blocks) + " blocks are no power of two up to 16");
   plan::Schedule given = with_cluster(2, "bz");
   auto unknown = plan_for(*program_, "sm_90a", &given);
   ASSERT_FALSE(unknown);

@@ -154,9 +154,9 @@ TEST_F(CooperationVerifyTest, Clusters) {
   broken(ClusterBarrier{}, "a barrier of the cluster, and no cluster");
   broken(TransactionArrive{0, c(0), 0, c(1)}, "the barrier of another block, and no cluster");
   p.cluster = 3;
-  broken(OneThread{}, "a cluster has 3 blocks, expected a power of two, at most 8");
-  p.cluster = 16;
-  broken(OneThread{}, "a cluster has 16 blocks");
+  broken(OneThread{}, "a cluster has 3 blocks, expected a power of two, at most 16");
+  p.cluster = 32;
+  broken(OneThread{}, "a cluster has 32 blocks");
   p.cluster = 2;
   p.body = {add(load), add(ClusterBarrier{}), add(TransactionArrive{0, c(0), 0, c(1)})};
   EXPECT_TRUE(verify_thread_program(p).empty());
