@@ -29,6 +29,7 @@ set(TILEGEN_TEST_SECONDS
   capi.tests 12
   differential.schedule_mutants 8
   samples.attention 10
+  python.product_programs 10
   differential.regressions 9
   differential.mutation 6
   unit.ir 6
@@ -37,6 +38,9 @@ set(TILEGEN_TEST_SECONDS
   python.model_order.configurations_held_out 5
   cuda.fallback 5
   python.versions 5
+  python.gradient_programs 5
+  python.scan_programs 4
+  python.split_programs 5
   unit.arith 5
   differential.masks 4
   memory.calls 4)

@@ -15,8 +15,9 @@ import shutil
 import subprocess
 import tempfile
 
-import programs
+import split_programs
 import tilegen as tg
+from programs import ceil_div
 
 DIM = 128
 BURST = 0.008  # seconds
@@ -33,13 +34,13 @@ def name_of(tile, threads, stages):
 
 
 def program_of(tile, threads, stages, group, passed=False):
-    return programs.attention_split(tg.f16, DIM, tile, threads, stages, group=group, passed=passed)
+    return split_programs.attention_split(tg.f16, DIM, tile, threads, stages, group=group, passed=passed)
 
 
 def parts_of(shape, tile, processors):
     batch, heads, kv_heads, queries, keys = shape
-    tiles = batch * kv_heads * programs.ceil_div(queries * (heads // kv_heads), tile[0])
-    return programs.split_parts(tiles, programs.ceil_div(keys, tile[1]), processors)
+    tiles = batch * kv_heads * ceil_div(queries * (heads // kv_heads), tile[0])
+    return split_programs.split_parts(tiles, ceil_div(keys, tile[1]), processors)
 
 
 def reference(torch, s, group):
@@ -151,7 +152,7 @@ def main():
     p.add_argument("--only", default="")
     p.add_argument("--rounds", type=int, default=7)
     p.add_argument("--peak", type=float, default=4600, help="GB/s that the memory gives")
-    p.add_argument("--parts", type=int, default=0, help="in place of what programs.split_parts says")
+    p.add_argument("--parts", type=int, default=0, help="in place of what split_programs.split_parts says")
     p.add_argument("--plans", action="store_true")
     a = p.parse_args()
     if a.plans:

@@ -10,8 +10,8 @@ import math
 
 import torch
 
+import scan_programs
 import table
-import tilegen as tg
 from timing import captured, copy_by_events, medians, rotations, samples
 from watch import watched
 
@@ -19,101 +19,18 @@ BURST = 0.008   # seconds
 HALF = torch.float16
 HEADS, HEAD, STATE, CHUNK = 64, 64, 128, 256
 
-TENSORS = """tl 1 program {name}
-dim batch >= 1
-dim chunks >= 1
-dim heads >= 1
-tensor X: f16[batch, chunks * 256, heads, 64] readonly
-tensor DT: f16[batch, heads, chunks, 256] readonly
-tensor DA: f16[batch, heads, chunks, 256] readonly
-"""
-SCAN = TENSORS + """tensor CB: f16[batch, chunks, 256, 256] readonly
-tensor C: f16[batch, chunks * 256, 128] readonly
-tensor S: f16[batch, chunks, heads, 64, 128] readonly
-tensor D: f16[heads] readonly
-tensor O: f16[batch, chunks * 256, heads, 64]
-kernel k grid (bc: batch * chunks, m: 256 // {bm}, h: heads) threads {threads} {{
-  alloc cbs: shared f16[{bm}, {bk}]
-  alloc cb: fragment f16[{bm}, {bk}]
-  {tiles}
-  alloc ak: fragment f32[{bk}]
-  alloc dt: fragment f32[{bk}]
-  alloc am: fragment f32[{bm}]
-  alloc scale: fragment f32[{bm}]
-  alloc xs: shared f16[{bk}, 64]
-  alloc cs: shared f16[{bm}, 128]
-  alloc ss: shared f16[64, 128]
-  alloc out: fragment f32[{bm}, 64]
-  alloc xr: fragment f16[{bm}, 64]
-  copy DA[bc // chunks :+ 1, h :+ 1, bc % chunks :+ 1, m * {bm} :+ {bm}] -> am
-  parallel i in {bm} {{ scale[i] = exp2(am[i] * 1.44269504f32) }}
-  copy C[bc // chunks :+ 1, bc % chunks * 256 + m * {bm} :+ {bm}, 0 :+ 128] -> cs
-  copy S[bc // chunks :+ 1, bc % chunks :+ 1, h :+ 1, 0 :+ 64, 0 :+ 128] -> ss
-  gemm cs, ss -> out {{transpose_b, clear}}
-  parallel i, j in {bm}, 64 {{ out[i, j] = out[i, j] * scale[i] }}
-  pipelined k in 0 .. (m * {bm} + {bm}) // {bk} stages {stages} {{
-    copy CB[bc // chunks :+ 1, bc % chunks :+ 1, m * {bm} :+ {bm}, k * {bk} :+ {bk}] -> cbs
-    copy cbs -> cb
-    {vectors}
-    parallel i, j in {bm}, {bk} {{
-      cb[i, j] = cast(f16, select(k * {bk} + j <= m * {bm} + i, cast(f32, cb[i, j]) * exp2(am[i] * 1.44269504f32 - ak[j] * 1.44269504f32) * dt[j], 0.0f32))
-    }}
-    copy X[bc // chunks :+ 1, bc % chunks * 256 + k * {bk} :+ {bk}, h :+ 1, 0 :+ 64] -> xs
-    gemm cb, xs -> out
-  }}
-  copy X[bc // chunks :+ 1, bc % chunks * 256 + m * {bm} :+ {bm}, h :+ 1, 0 :+ 64] -> xr
-  parallel i, j in {bm}, 64 {{ out[i, j] = out[i, j] + cast(f32, xr[i, j]) * cast(f32, D[h]) }}
-  copy out -> O[bc // chunks :+ 1, bc % chunks * 256 + m * {bm} :+ {bm}, h :+ 1, 0 :+ 64]
-}}
-"""
-STATES = TENSORS + """tensor B: f16[batch, chunks * 256, 128] readonly
-tensor O: f16[batch, chunks, heads, 64, 128]
-kernel k grid (h: heads, bc: batch * chunks) threads {threads} {{
-  alloc xs: shared f16[{bk}, 64]
-  alloc x: fragment f16[{bk}, 64]
-  alloc xw: shared f16[{bk}, 64]
-  {tiles}
-  alloc ak: fragment f32[{bk}]
-  alloc dt: fragment f32[{bk}]
-  alloc bs: shared f16[{bk}, 128]
-  alloc out: fragment f32[64, 128]
-  fill out, 0.0f32
-  pipelined k in 0 .. 256 // {bk} stages {stages} {{
-    copy X[bc // chunks :+ 1, bc % chunks * 256 + k * {bk} :+ {bk}, h :+ 1, 0 :+ 64] -> xs
-    {vectors}
-    copy xs -> x
-    parallel i, j in {bk}, 64 {{
-      x[i, j] = cast(f16, cast(f32, x[i, j]) * exp2((cast(f32, DA[bc // chunks, h, bc % chunks, 255]) - ak[i]) * 1.44269504f32) * dt[i])
-    }}
-    copy x -> xw
-    copy B[bc // chunks :+ 1, bc % chunks * 256 + k * {bk} :+ {bk}, 0 :+ 128] -> bs
-    gemm xw, bs -> out {{transpose_a}}
-  }}
-  copy out -> O[bc // chunks :+ 1, bc % chunks :+ 1, h :+ 1, 0 :+ 64, 0 :+ 128]
-}}
-"""
-# How the vectors of a chunk come to the threads that multiply by them.
-VECTORS = {"shared": """copy DA[bc // chunks :+ 1, h :+ 1, bc % chunks :+ 1, k * {bk} :+ {bk}] -> as
-    copy as -> ak
-    copy DT[bc // chunks :+ 1, h :+ 1, bc % chunks :+ 1, k * {bk} :+ {bk}] -> ts
-    copy ts -> dt""", "direct": """copy DA[bc // chunks :+ 1, h :+ 1, bc % chunks :+ 1, k * {bk} :+ {bk}] -> ak
-    copy DT[bc // chunks :+ 1, h :+ 1, bc % chunks :+ 1, k * {bk} :+ {bk}] -> dt"""}
-# name -> text, what is tried
-FORMS = {"scan": (SCAN, [dict(bm=64, bk=64, threads=128, stages=2), dict(bm=128, bk=64, threads=256, stages=2),
-                         dict(bm=128, bk=64, threads=256, stages=3), dict(bm=128, bk=128, threads=256, stages=2)]),
-         "state": (STATES, [dict(bk=64, threads=128, stages=2), dict(bk=64, threads=128, stages=3), dict(bk=128, threads=128, stages=2)])}
+# What is tried; each with the vectors of a chunk through shared memory, and directly.
+FORMS = {"scan": (scan_programs.chunk_scan, [dict(bm=64, bk=64, threads=128, stages=2), dict(bm=128, bk=64, threads=256, stages=2),
+                                             dict(bm=128, bk=64, threads=256, stages=3), dict(bm=128, bk=128, threads=256, stages=2)]),
+         "state": (scan_programs.chunk_state, [dict(bk=64, threads=128, stages=2), dict(bk=64, threads=128, stages=3),
+                                               dict(bk=128, threads=128, stages=2)])}
 
 
 def programs(form):
-    """label -> text of what is tried."""
-    text, configurations = FORMS[form]
-    out = {}
-    for way, vectors in VECTORS.items():
-        for values in configurations:
-            tiles = "alloc as: shared f16[{bk}]\n  alloc ts: shared f16[{bk}]".format(**values) if way == "shared" else ""
-            label = " ".join(f"{k}{v}" for k, v in values.items())
-            out[f"ours {label} {way}"] = text.format(name=form, vectors=vectors.format(**values), tiles=tiles, **values)
-    return out
+    """label -> what is tried."""
+    make, configurations = FORMS[form]
+    return {f"ours {' '.join(f'{k}{v}' for k, v in values.items())} {way}": make(way=way, **values)
+            for way in ("shared", "direct") for values in configurations}
 
 
 CASES = {f"{form}_b{batch}_s{length}": (form, batch, length)
@@ -168,9 +85,9 @@ def measure(name, case, rounds):
     floor_us = nbytes / copy_rate(rounds) * 1e-3
     graphs, errors, kept = {}, {}, []  # kept: what the graphs launch
     launches = max(count, int(BURST / (floor_us * 2e-6)))
-    for who, text in programs(form).items():
+    for who, program in programs(form).items():
         try:
-            kernel = tg.Program.parse(text).compile("cuda").load()
+            kernel = program.compile("cuda").load()
             bound = [kernel.bind(*[sets[i][n] for n in names], outs[i]) for i in range(count)]
             kept.append((kernel, bound))
             outs[0].fill_(float("nan"))

@@ -2,7 +2,7 @@
 import math
 
 import tilegen as tg
-from tilegen import f16, f32, i32, i64
+from tilegen import e4m3, e5m2, f16, f32, i32, i64
 
 
 def ceil_div(a, b):
@@ -161,13 +161,15 @@ def add(tile=4096, threads=256):
     return b.finish()
 
 
-def _weigh_scores(b, scores, weights, out, top, before, part, total, weigh):
-    """The weights of a block's scores beside the largest of each row so far; what was summed up before is scaled to it."""
+def weigh_scores(b, scores, weights, out, top, before, part, total, weigh, log2_scale=0):
+    """The weights of a block's scores beside the largest of each row so far; what was summed up before is scaled to it. All
+    weights are 2^log2_scale times those of softmax."""
     (tq, tk), dim = scores.shape, out.shape[1]
     b.copy(top, before)
     b.reduce("max", scores, top, axis=1, accumulate=True)
     with b.parallel(tq, tk) as (i, j):
-        b.store(scores, i, j, b.exp2(weigh(scores(i, j)) - weigh(top(i))))
+        above = weigh(scores(i, j)) - weigh(top(i))
+        b.store(scores, i, j, b.exp2(above + float(log2_scale) if log2_scale else above))
     with b.parallel(tq) as i:
         b.store(before, i, b.exp2(weigh(before(i) - top(i))))
     b.reduce("sum", scores, part, axis=1)
@@ -179,9 +181,10 @@ def _weigh_scores(b, scores, weights, out, top, before, part, total, weigh):
 
 
 def attention(dtype, dim, tile, threads, stages, causal=False, group=1, window=None, cap=False, packed=False,
-              heads_last=False, row_sums=False):
+              heads_last=False, row_sums=False, out_dtype=None):
     """O = softmax(Q K^T * scale) V per batch and head, tensors [batch, heads, length, dim]; `group` query heads share a
-    head of K and V. `scale` is given times log2(e) and is positive. A query without a key to see gives zeros.
+    head of K and V. `scale` is given times log2(e) and is positive. A query without a key to see gives zeros. Of 8-bit floats
+    V is given transposed, [batch, heads, dim, keys], and the result is `out_dtype`, times what the operands were divided by.
 
     causal      query i sees the keys up to i + keys - queries, its own position when both lengths end together
     window      (left, right): only keys that many places before and after that position; None for no limit
@@ -192,6 +195,10 @@ def attention(dtype, dim, tile, threads, stages, causal=False, group=1, window=N
     row_sums    also L = log(sum(exp(scores * scale / log2(e)))), f32 [batch, heads, queries] ([heads, length] when packed)
     """
     tq, tk = tile
+    narrow = dtype in (e4m3, e5m2)
+    if narrow and (packed or heads_last):
+        raise ValueError("attention of 8-bit floats has V transposed, which packed sequences and heads last have not")
+    log2_scale = 8 if dtype is e4m3 else 0  # weights up to 256: few are below the least normal number
     b = tg.Builder("attention")
     batch, heads = b.dim("batch", 1), b.dim("heads", 1)
     if packed:
@@ -209,16 +216,17 @@ def attention(dtype, dim, tile, threads, stages, causal=False, group=1, window=N
         shape = lambda length, h: [batch, h, length, dim]
     Q = b.tensor("Q", dtype, shape(queries, heads * group), read_only=True)
     K = b.tensor("K", dtype, shape(keys, heads), read_only=True)
-    V = b.tensor("V", dtype, shape(keys, heads), read_only=True)
+    V = b.tensor("V", dtype, [batch, heads, dim, keys] if narrow else shape(keys, heads), read_only=True)
     if packed:
         query_ends = b.tensor("query_ends", i32, [batch + 1], read_only=True)
         key_ends = b.tensor("key_ends", i32, [batch + 1], read_only=True)
-    O = b.tensor("O", dtype, shape(queries, heads * group))
+    O = b.tensor("O", out_dtype or dtype, shape(queries, heads * group))
     if row_sums:
         L = b.tensor("L", f32, [heads * group, all_queries] if packed else [batch, heads * group, queries])
     grid = [batch, heads * group, ceil_div(queries, tq)]
     with b.kernel("attention", grid, threads=threads, names=["bb", "bh", "bq"]) as (bb, bh, bq):
-        Qs, Ks, Vs = b.shared("Qs", dtype, [tq, dim]), b.shared("Ks", dtype, [tk, dim]), b.shared("Vs", dtype, [tk, dim])
+        Qs, Ks = b.shared("Qs", dtype, [tq, dim]), b.shared("Ks", dtype, [tk, dim])
+        Vs = b.shared("Vs", dtype, [dim, tk] if narrow else [tk, dim])
         scores, weights = b.fragment("scores", f32, [tq, tk]), b.fragment("weights", dtype, [tq, tk])
         out = b.fragment("out", f32, [tq, dim])
         top, before = b.fragment("top", f32, [tq]), b.fragment("before", f32, [tq])
@@ -265,14 +273,15 @@ def attention(dtype, dim, tile, threads, stages, causal=False, group=1, window=N
                     seen = seen & (key >= at + i + keys - queries - left)
                 score = b.tanh(scores(i, j) * (scale / limit)) * limit if cap else scores(i, j)
                 b.store(scores, i, j, b.select(seen, score, float("-inf")))
-            _weigh_scores(b, scores, weights, out, top, before, part, total, weigh)
-            b.copy(box(V, first_key + kb * tk, tk, bh // group), Vs)
-            b.gemm(weights, Vs, out)
+            weigh_scores(b, scores, weights, out, top, before, part, total, weigh, log2_scale)
+            b.copy(V[bb:1, bh // group : 1, 0:dim, kb * tk : tk] if narrow else box(V, first_key + kb * tk, tk, bh // group), Vs)
+            b.gemm(weights, Vs, out, transpose_b=narrow)
         if row_sums:
             with b.parallel(tq) as i:
                 row = (bh, first_query + at + i) if packed else (bb, bh, at + i)
                 with b.branch(at + i < queries):
-                    b.store(L, *row, (weigh(top(i)) + b.log2(total(i))) * math.log(2))
+                    log2_total = b.log2(total(i)) - float(log2_scale) if log2_scale else b.log2(total(i))
+                    b.store(L, *row, (weigh(top(i)) + log2_total) * math.log(2))
         with b.parallel(tq) as i:
             b.store(total, i, b.select(total(i) > 0.0, 1.0 / total(i), 0.0))
         with b.parallel(tq, dim) as (i, j):
@@ -286,125 +295,4 @@ def attention(dtype, dim, tile, threads, stages, causal=False, group=1, window=N
                 with b.parallel(tq, dim) as (i, j):
                     with b.branch(at + i < queries):
                         b.store(O, first_query + at + i, bh, j, b.cast(out(i, j), dtype))
-    return b.finish()
-
-
-def split_parts(tiles, blocks, processors=132):
-    """How many parts of `blocks` blocks of keys keep the processors busy, for so many tiles of queries, of all heads: that
-    with which the last of them is done first, if beginning a part costs as much as a block of keys."""
-    rounds = lambda parts: ceil_div(tiles * parts, processors)
-    return min(range(1, max(min(blocks, 256), 1) + 1), key=lambda parts: rounds(parts) * (ceil_div(blocks, parts) + 1))
-
-
-def attention_split(dtype, dim, tile, threads, stages, causal=False, group=1, window=None, cap=False, row_sums=False,
-                    together=16, passed=False):
-    """`attention` for few queries and many keys: the keys of a head are split into `parts`, each the work of other blocks,
-    and a second kernel combines what they found. The `group` query heads that share a head of K and V are rows of the same
-    tile, so that it is read once. Options and parameters are those of `attention`, but for
-
-    parts       a dimension after `keys`, which no tensor tells
-    Q, O, L     [batch, heads, group * queries(, dim)]: the memory of [batch, heads * group, queries(, dim)]
-
-    together    parts that the second kernel reads at once
-    passed      what the kernels leave for each other is no workspace but tensors after the others: f32 [batch * heads,
-                parts, group * queries, dim] and [batch * heads, parts, group * queries]
-    """
-    tq, tk = tile
-    b = tg.Builder("attention_split")
-    batch, heads, queries, keys = b.dim("batch", 1), b.dim("heads", 1), b.dim("queries"), b.dim("keys")
-    parts, rows = b.dim("parts", 1), queries * group
-    scale = b.scalar("scale", f32)
-    limit = b.scalar("cap", f32) if cap else None
-    Q = b.tensor("Q", dtype, [batch, heads, rows, dim], read_only=True)
-    K = b.tensor("K", dtype, [batch, heads, keys, dim], read_only=True)
-    V = b.tensor("V", dtype, [batch, heads, keys, dim], read_only=True)
-    O = b.tensor("O", dtype, [batch, heads, rows, dim])
-    if row_sums:
-        L = b.tensor("L", f32, [batch, heads, rows])
-    between = b.tensor if passed else b.workspace
-    partial = between("partial", f32, [batch * heads, parts, rows, dim])  # the result over each part of the keys
-    sums = between("sums", f32, [batch * heads, parts, rows])  # log2 of the sum of its weights; -inf: no key is seen
-    left, right = window or (None, None)
-    if causal:
-        right = 0
-    weigh = (lambda x: x) if cap else (lambda x: x * scale)
-    with b.kernel("over_parts", [batch * heads, parts, ceil_div(rows, tq)], threads=threads, names=["pair", "part", "br"]) as (
-            pair, part, br):
-        bb, bh, at = pair // heads, pair % heads, br * tq
-        Qs, Ks, Vs = b.shared("Qs", dtype, [tq, dim]), b.shared("Ks", dtype, [tk, dim]), b.shared("Vs", dtype, [tk, dim])
-        scores, weights = b.fragment("scores", f32, [tq, tk]), b.fragment("weights", dtype, [tq, tk])
-        out = b.fragment("out", f32, [tq, dim])
-        top, before = b.fragment("top", f32, [tq]), b.fragment("before", f32, [tq])
-        piece, total = b.fragment("piece", f32, [tq]), b.fragment("total", f32, [tq])
-        # Blocks of keys that some query sees: there are few queries, so these differ little from row to row.
-        first, end = 0, ceil_div(keys, tk)
-        if right is not None and right < 0:
-            end = ceil_div(b.max(keys + right, b.expr(0)), tk)
-        if left is not None:
-            first = b.max(keys - queries - left, b.expr(0)) // tk
-        blocks = end - first
-        b.copy(Q[bb:1, bh:1, at:tq, 0:dim], Qs)
-        b.fill(out, 0.0)
-        b.fill(total, 0.0)
-        b.fill(top, -1e30)  # below every score, and finite: -inf less -inf is no number
-        with b.pipelined(first + part * blocks // parts, first + (part + 1) * blocks // parts, stages=stages, name="kb") as kb:
-            b.copy(K[bb:1, bh:1, kb * tk : tk, 0:dim], Ks)
-            b.gemm(Qs, Ks, scores, transpose_b=True, clear=True)
-            with b.parallel(tq, tk) as (i, j):
-                key = kb * tk + j
-                place = (at + i) % b.max(queries, b.expr(1)) + keys - queries  # of the query beside the keys
-                seen = key < keys
-                if right is not None:
-                    seen = seen & (key <= place + right)
-                if left is not None:
-                    seen = seen & (key >= place - left)
-                score = b.tanh(scores(i, j) * (scale / limit)) * limit if cap else scores(i, j)
-                b.store(scores, i, j, b.select(seen, score, float("-inf")))
-            _weigh_scores(b, scores, weights, out, top, before, piece, total, weigh)
-            b.copy(V[bb:1, bh:1, kb * tk : tk, 0:dim], Vs)
-            b.gemm(weights, Vs, out)
-        with b.parallel(tq) as i:
-            with b.branch(at + i < rows):
-                b.store(sums, pair, part, at + i, weigh(top(i)) + b.log2(total(i)))
-        with b.parallel(tq) as i:
-            b.store(total, i, b.select(total(i) > 0.0, 1.0 / total(i), 0.0))
-        with b.parallel(tq, dim) as (i, j):
-            b.store(out, i, j, out(i, j) * total(i))
-        b.copy(out, partial[pair:1, part:1, at:tq, 0:dim])
-    with b.kernel("combine", [batch, heads, rows], threads=min(dim, 128), names=["bb", "bh", "row"]) as (bb, bh, row):
-        pair = bb * heads + bh
-        share, found = b.fragment("share", f32, [together]), b.fragment("found", f32, [together, dim])
-        top, before = b.fragment("top", f32, [1]), b.fragment("before", f32, [1])
-        piece, total = b.fragment("piece", f32, [1]), b.fragment("total", f32, [1])
-        out, more = b.fragment("out", f32, [dim]), b.fragment("more", f32, [dim])
-        b.fill(out, 0.0)
-        b.fill(total, 0.0)
-        b.fill(top, -1e30)
-        with b.serial(0, ceil_div(parts, together), name="step") as step:
-            b.copy(sums[pair:1, step * together : together, row:1], share)
-            b.copy(partial[pair:1, step * together : together, row:1, 0:dim], found)
-            with b.parallel(together) as i:
-                b.store(share, i, b.select(step * together + i < parts, share(i), float("-inf")))
-            b.copy(top, before)
-            b.reduce("max", share, top, axis=0, accumulate=True)
-            with b.parallel(together) as i:
-                b.store(share, i, b.exp2(share(i) - top(0)))
-            with b.parallel(1) as i:
-                b.store(before, i, b.exp2(before(i) - top(i)))
-            b.reduce("sum", share, piece, axis=0)
-            with b.parallel(1) as i:
-                b.store(total, i, total(i) * before(i) + piece(i))
-            with b.parallel(together, dim) as (i, j):
-                b.store(found, i, j, found(i, j) * share(i))
-            b.reduce("sum", found, more, axis=0)
-            with b.parallel(dim) as i:
-                b.store(out, i, out(i) * before(0) + more(i))
-        if row_sums:
-            with b.parallel(1) as i:
-                b.store(L, bb, bh, row, (top(i) + b.log2(total(i))) * math.log(2))
-        with b.parallel(1) as i:
-            b.store(total, i, b.select(total(i) > 0.0, 1.0 / total(i), 0.0))
-        with b.parallel(dim) as i:
-            b.store(out, i, out(i) * total(0))
-        b.copy(out, O[bb:1, bh:1, row:1, 0:dim])
     return b.finish()

@@ -111,46 +111,62 @@ int64_t known_divisor(const ir::Program& p, ExprId e) {
   }
 }
 
-bool never_negative(const ir::Program& p, ExprId e);
+constexpr int64_t kUnknown = INT64_MIN;
+
+int64_t least(const ir::Program& p, ExprId e);
 
 // A loop counts up from where it begins.
-bool begins_at_zero_or_more(const ir::Program& p, ir::VarId v) {
+int64_t least_of_loop(const ir::Program& p, ir::VarId v) {
   for (const ir::Stmt& s : p.stmts)
     if (const auto* loop = std::get_if<ir::Loop>(&s.node);
         loop && std::count(loop->vars.begin(), loop->vars.end(), v))
-      return !loop->begin.valid() || never_negative(p, loop->begin);
-  return false;
+      return loop->begin.valid() ? least(p, loop->begin) : 0;
+  return kUnknown;
 }
 
-bool never_negative(const ir::Program& p, ExprId e) {
+int64_t least_of_variable(const ir::Program& p, ir::VarId v) {
+  switch (p.var(v).kind) {
+    case ir::VarKind::dim:
+      return p.var(v).lower;
+    case ir::VarKind::block_index:
+      return 0;
+    case ir::VarKind::loop:
+      return least_of_loop(p, v);
+    default:
+      return kUnknown;
+  }
+}
+
+// A number that the value, taken over the integers, is not below; kUnknown where none is known.
+int64_t least(const ir::Program& p, ExprId e) {
   const ExprNode& n = p.exprs[e];
   int64_t value = 0;
-  if (p.exprs.is_const_int(e, &value)) return value >= 0;
+  if (p.exprs.is_const_int(e, &value)) return value;
   switch (n.op) {
     case ExprOp::var:
-      switch (p.var(n.var()).kind) {
-        case ir::VarKind::dim:
-          return p.var(n.var()).lower >= 0;
-        case ir::VarKind::block_index:
-          return true;
-        case ir::VarKind::loop:
-          return begins_at_zero_or_more(p, n.var());
-        default:
-          return false;
-      }
-    case ExprOp::add:
+      return least_of_variable(p, n.var());
+    case ExprOp::add: {
+      const int64_t a = least(p, n.a), b = least(p, n.b);
+      return a == kUnknown || b == kUnknown ? kUnknown : checked_add(a, b).value_or(kUnknown);
+    }
+    case ExprOp::sub: {
+      const int64_t a = least(p, n.a);
+      return a != kUnknown && p.exprs.is_const_int(n.b, &value) ? checked_sub(a, value).value_or(kUnknown)
+                                                                : kUnknown;
+    }
     case ExprOp::mul:
-    case ExprOp::min:
     case ExprOp::floordiv:
-      return never_negative(p, n.a) && never_negative(p, n.b);
+      return least(p, n.a) >= 0 && least(p, n.b) >= 0 ? 0 : kUnknown;
     case ExprOp::floormod:
-      return never_negative(p, n.b);
+      return least(p, n.b) >= 0 ? 0 : kUnknown;
+    case ExprOp::min:
+      return std::min(least(p, n.a), least(p, n.b));
     case ExprOp::max:
-      return never_negative(p, n.a) || never_negative(p, n.b);
+      return std::max(least(p, n.a), least(p, n.b));
     case ExprOp::select:
-      return never_negative(p, n.b) && never_negative(p, n.c);
+      return std::min(least(p, n.b), least(p, n.c));
     default:
-      return false;
+      return kUnknown;
   }
 }
 
@@ -165,8 +181,8 @@ std::string place_refusal(const ir::Program& p, const ir::Region& region, const 
   if (!load && !can_be_multiple(p, tensor.shape.back(), d))
     return no_multiple(p, tensor.shape.back(), "a row of tensor '" + tensor.name + "'") +
            ", in which the engine stores";
-  if (!load && !std::all_of(region.offsets.begin(), region.offsets.end(),
-                            [&](ExprId o) { return never_negative(p, o); }))
+  if (!load &&
+      !std::all_of(region.offsets.begin(), region.offsets.end(), [&](ExprId o) { return least(p, o) >= 0; }))
     return "its place may lie before tensor '" + tensor.name +
            "', as far as is known (max(.., 0) says that it does not)";
   return "";

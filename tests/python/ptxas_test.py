@@ -57,10 +57,10 @@ SPLIT = [((64, 128), 128, 2, {"group": 4}), ((64, 128), 128, 2, {"group": 4, "ca
 
 def attention_split(cases, problems):
     """Adds (name, program), and what is wrong with the plans."""
-    import programs
+    import split_programs
     for tile, threads, stages, options in SPLIT:
         name = "_".join(["attention_split", *map(str, tile), *options])
-        program = programs.attention_split(tg.f16, 128, tile, threads, stages, **options)
+        program = split_programs.attention_split(tg.f16, 128, tile, threads, stages, **options)
         split, combine = program.compile("sm_90a", plan_only=True).schedule["kernels"]
         engines = {op["op"]: op["engine"] for op in split["ops"]}
         moved = {engine for op, engine in engines.items() if "/kb/copy#" in op and engine.endswith(("tensor_copy", "async_copy"))}

@@ -53,9 +53,9 @@ std::optional<std::string> ProgramEmitter::refusal() const {
 }
 
 void ProgramEmitter::emit_body(const Block& body) {
-  for (StmtId id : body) {
-    if (refused()) return;
-    emit_stmt(program_.stmts[id.value]);
+  for (size_t i = 0; i < body.size() && !refused(); ++i) {
+    next_ = i + 1 < body.size() ? &program_.stmts[body[i + 1].value] : nullptr;
+    emit_stmt(program_.stmts[body[i].value]);
   }
 }
 

@@ -98,7 +98,8 @@ class ProgramEmitter {
   std::vector<Bound> bound_;  // by VarId
   std::vector<Scope> scopes_;
   std::unordered_map<uint64_t, Emitted> memo_;
-  int statement_level_ = 0;  // loads live no longer than the statement that asked
+  int statement_level_ = 0;             // loads live no longer than the statement that asked
+  const thread::Stmt* next_ = nullptr;  // what follows the statement in its block
 
  private:
   std::string refusal_;

@@ -130,6 +130,9 @@ TEST(TensorCopies, BeginAtMultiplesOf16BytesAndStoresNotInFrontOfTheTensor) {
   EXPECT_NE(note("C[by * 128", "C[by * 128 - m", "gemm/copy#0").find("may lie before tensor 'C'"),
             std::string::npos);
   EXPECT_EQ(note("C[by * 128", "C[max(by * 128 - m, 0)", "gemm/copy#0"), "");
+  EXPECT_EQ(note("C[by * 128", "C[by // ceildiv(m, 3) * 128", "gemm/copy#0"), "");
+  EXPECT_NE(note("C[by * 128", "C[by // (m - 1) * 128", "gemm/copy#0").find("may lie before tensor 'C'"),
+            std::string::npos);
 }
 
 // Strides become multiples by what is known of sizes, through quotients too; a note does not say that none

@@ -1,6 +1,7 @@
 // Statements that decide what runs: loops and branches, with the register memories they change.
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "codegen/llvm/nvptx/gpu_emitter.h"
@@ -103,6 +104,7 @@ void GpuEmitter::emit_serial_loop(const Loop& loop) {
   const RegisterFile::Memories changed = registers_.written(loop.body);
   const RegisterFile::Values before = registers_.values(changed);
   const RegisterFile::State outside = registers_.state();
+  const WarpgroupWait* wait = wait_for_filled();
   Value* condition = nullptr;
   const auto ask = [&] {
     if (loop.condition.valid()) in_statement([&] { condition = value(loop.condition); });
@@ -121,7 +123,7 @@ void GpuEmitter::emit_serial_loop(const Loop& loop) {
   if (program_.launched_var.valid()) emit_early_divisions(loop.body);
   emit_body(loop.body);
   close_scope();
-  const RegisterFile::Values after = registers_.values(changed);
+  RegisterFile::Values after = registers_.values(changed);
   ask();
   advance_counters(loops_.back());
   loops_.pop_back();
@@ -136,7 +138,39 @@ void GpuEmitter::emit_serial_loop(const Loop& loop) {
     again->setMetadata(llvm::LLVMContext::MD_loop, id);
   }
   registers_.restore(outside);
-  registers_.assign(changed, l.may_be_empty ? merged(before, l.before, after, latch) : after);
+  if (!l.may_be_empty) return registers_.assign(changed, after);
+  if (wait) latch = emit_wait_behind(l, again, *wait, changed, after);
+  registers_.assign(changed, merged(before, l.before, after, latch));
+}
+
+// The wait that follows a statement, for accumulators some of which are constants so far.
+const WarpgroupWait* GpuEmitter::wait_for_filled() {
+  const auto* wait = next_ ? std::get_if<WarpgroupWait>(&next_->node) : nullptr;
+  RegisterFile::Memories accumulators;
+  for (MemoryId m : wait ? wait->registers : std::vector<MemoryId>{})
+    if (registers_.owns(m)) accumulators.insert(m.value);
+  const RegisterFile::Values held = registers_.values(accumulators);
+  return std::any_of(held.begin(), held.end(),
+                     [](Value* v) { return llvm::isa<llvm::Constant>(v) && !llvm::isa<llvm::UndefValue>(v); })
+             ? wait
+             : nullptr;
+}
+
+// Where constants, of no iteration, meet the results of products in flight ptxas moves constants into the
+// accumulators, and serializes the products: there the loop waits by itself.
+llvm::BasicBlock* GpuEmitter::emit_wait_behind(const CountedLoop& l, llvm::BranchInst* again,
+                                               const WarpgroupWait& wait,
+                                               const RegisterFile::Memories& changed,
+                                               RegisterFile::Values& after) {
+  llvm::BasicBlock* leaves = llvm::BasicBlock::Create(context_, "leaves", function_, l.exit);
+  again->setSuccessor(1, leaves);
+  b_.SetInsertPoint(leaves);
+  registers_.assign(changed, after);
+  emit_node(wait);
+  after = registers_.values(changed);
+  b_.CreateBr(l.exit);
+  b_.SetInsertPoint(l.exit);
+  return leaves;
 }
 
 void GpuEmitter::emit_branch(const Branch& branch) {

@@ -73,6 +73,10 @@ class GpuEmitter : private ProgramEmitter {
   void emit_serial_loop(const thread::Loop& loop) override;
   bool stepped(const thread::Loop& loop);
   CountedLoop begin_serial_loop(const thread::Loop& loop, llvm::Value* condition);
+  const thread::WarpgroupWait* wait_for_filled();
+  llvm::BasicBlock* emit_wait_behind(const CountedLoop& l, llvm::BranchInst* again,
+                                     const thread::WarpgroupWait& wait, const RegisterFile::Memories& changed,
+                                     RegisterFile::Values& after);
   void emit_vector_loop(const thread::Loop& loop) override;
   void emit_branch(const thread::Branch& branch) override;
   void emit_sides(llvm::Value* condition, const thread::Block& then_body, const thread::Block& else_body);
