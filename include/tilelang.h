@@ -253,7 +253,8 @@ enum {
   TL_SECTION_COST = 10,             /* the cost model's estimate as a table and bars: of each kernel the time,
                                        what bounds it, and what each op takes of each pipe. Sizes by option
                                        "sizes". Targets without threads have none */
-  TL_SECTION_COST_JSON = 11         /* the same as JSON, times in microseconds */
+  TL_SECTION_COST_JSON = 11,        /* the same as JSON, times in microseconds */
+  TL_SECTION_HSACO = 12             /* AMD targets: TL_SECTION_CODE, a shared object for hipModuleLoadData */
 };
 
 typedef uint32_t tl_param_kind;
@@ -800,13 +801,15 @@ TL_API void tl_artifact_retain(tl_artifact* artifact);
 TL_API void tl_artifact_release(tl_artifact* artifact);
 
 /** Text of one section, NUL-terminated after *out_size, owned by the artifact. A section that was not
- *  asked for by the options is empty. TL_SECTION_CODE may be binary: only *out_size tells its end. */
+ *  asked for by the options is empty. TL_SECTION_CODE and TL_SECTION_HSACO may be binary: only *out_size
+ *  tells their end. */
 TL_API tl_status tl_artifact_section(const tl_artifact* artifact, tl_section section, const char** out_data,
                                      size_t* out_size, tl_error** out_error);
 
-/** Form of TL_SECTION_CODE: "ptx" (NVIDIA targets), text that the driver compiles when it is loaded, or
- *  "object" (hosts), a relocatable ELF file with a function for each version of a kernel. More forms may
- *  come. "" where there is no code: for simulated targets, with option "plan_only", and for NULL. */
+/** Form of TL_SECTION_CODE: "ptx" (NVIDIA targets), text that the driver compiles when it is loaded,
+ *  "object" (hosts), a relocatable ELF file with a function for each version of a kernel, or "hsaco" (AMD
+ *  targets), which this library does not launch. More forms may come. "" where there is no code: for
+ *  simulated targets, with option "plan_only", and for NULL. */
 TL_API const char* tl_artifact_code_format(const tl_artifact* artifact);
 
 /** The version of the code for arguments that this one's guards refuse, with its own schedule and code, and

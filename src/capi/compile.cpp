@@ -129,6 +129,8 @@ std::string section_text(const driver::Artifact& a, tl_section section) {
       return a.assembly;
     case TL_SECTION_PTX:
       return a.target.code == target::CodeFormat::ptx ? a.code : "";
+    case TL_SECTION_HSACO:
+      return a.target.code == target::CodeFormat::hsaco ? a.code : "";
     case TL_SECTION_CODE:
       return a.code;
     case TL_SECTION_COST:

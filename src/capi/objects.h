@@ -143,7 +143,7 @@ struct tl_program : tilegen::capi::RefCounted {
 };
 
 struct tl_artifact : tilegen::capi::RefCounted {
-  static constexpr int kSections = TL_SECTION_COST_JSON + 1;
+  static constexpr int kSections = TL_SECTION_HSACO + 1;
   std::shared_ptr<const tilegen::driver::Artifact> artifact;
   mutable tilegen::Once made[kSections];
   mutable std::string text[kSections];

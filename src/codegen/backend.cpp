@@ -48,8 +48,22 @@ Expected<Code> nvptx(Kernels kernels, const target::Target& target, const CodeOp
   return code;
 }
 
+Expected<Code> amdgpu(Kernels kernels, const target::Target& target, const CodeOptions& options) {
+  GpuCodegenOptions how;
+  how.keep_ir = options.keep_ir;
+  how.keep_assembly = options.keep_assembly;
+  how.cancellation = options.cancellation;
+  auto made = compile_hsaco(kernels, target, how);
+  if (!made) return made.error();
+  Code code = common(*made);
+  code.bytes = std::move(made->hsaco);
+  code.assembly = std::move(made->assembly);
+  return code;
+}
+
 // In the order of CodeFormat.
-constexpr Backend kBackends[] = {{CodeFormat::object, host}, {CodeFormat::ptx, nvptx}};
+constexpr Backend kBackends[] = {
+    {CodeFormat::object, host}, {CodeFormat::ptx, nvptx}, {CodeFormat::hsaco, amdgpu}};
 static_assert([] {
   for (size_t i = 0; i < std::size(kBackends); ++i)
     if (static_cast<size_t>(kBackends[i].format) != i) return false;

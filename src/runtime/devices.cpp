@@ -96,6 +96,12 @@ int current_cuda_device() {
 }
 
 Error no_device(const target::Target& target) {
+  if (target.code == target::CodeFormat::hsaco)
+    return Error(
+        DiagCode::device_absent, "",
+        "this library does not launch on AMD devices: " + target.name + " code is compiled, not loaded",
+        "load TL_SECTION_HSACO with hipModuleLoadData and launch its kernels as docs/hip.md says, or "
+        "compile for 'host'");
   if (is_cuda_code(target))
     if (auto driver = cuda::machine_driver(); !driver) return driver.error();
   return Error(DiagCode::device_absent, "", "no device of this machine runs code for " + target.name,
@@ -110,6 +116,8 @@ const std::vector<DeviceInfo>& devices() {
 }
 
 Expected<const DeviceInfo*> find_device(const target::Target& target, size_t ordinal) {
+  // No device is one of AMD's, whatever its number.
+  if (target.code == target::CodeFormat::hsaco && !target.simulated) return no_device(target);
   if (ordinal == kAnyDevice) {
     const DeviceInfo* first = nullptr;
     const int current = is_cuda_code(target) ? current_cuda_device() : -1;

@@ -46,6 +46,8 @@ Expected<std::unique_ptr<Executable>> load(std::shared_ptr<const driver::Artifac
       return load_on_host(std::move(artifact));
     case target::CodeFormat::ptx:
       return cuda::load_on_cuda(std::move(artifact), (*device)->driver_ordinal);
+    case target::CodeFormat::hsaco:  // no device is found for it
+      break;
   }
   return Error(DiagCode::target_unsupported, "", "no loader takes code of " + artifact->target.name,
                "compile for 'host'");

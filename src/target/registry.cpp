@@ -11,10 +11,10 @@ namespace tilegen::target {
 
 namespace {
 
-constexpr const Vendor* kVendors[] = {&host::kVendor, &nvidia::kVendor};
+constexpr const Vendor* kVendors[] = {&host::kVendor, &nvidia::kVendor, &amd::kVendor};
 constexpr std::string_view kSimulated = "sim:";
 
-constexpr const char* kFormatNames[] = {"object", "ptx"};
+constexpr const char* kFormatNames[] = {"object", "ptx", "hsaco"};
 static_assert(std::size(kFormatNames) == kCodeFormats);
 
 }  // namespace

@@ -19,5 +19,8 @@ extern const Vendor kVendor;
 namespace nvidia {
 extern const Vendor kVendor;
 }
+namespace amd {
+extern const Vendor kVendor;
+}
 
 }  // namespace tilegen::target

@@ -19,9 +19,9 @@ namespace tilegen::target {
 
 // The form of code that a device's loader takes. Each has a back end (codegen/backend.h) and a loader
 // (runtime/executable.cpp).
-enum class CodeFormat : uint8_t { object, ptx };
-inline constexpr size_t kCodeFormats = 2;
-const char* code_format_name(CodeFormat format);  // "object", "ptx"
+enum class CodeFormat : uint8_t { object, ptx, hsaco };
+inline constexpr size_t kCodeFormats = 3;
+const char* code_format_name(CodeFormat format);  // "object", "ptx", "hsaco"
 
 // What a matrix atom's products run on: a matrix unit, or the lanes' own multiply-adds and dot products of
 // four bytes.
@@ -92,8 +92,8 @@ struct RoleRegisters {
 };
 
 struct Target : thread::Machine {
-  std::string name;         // "sm_80", "sim:sm_80", "host", "x86-64-v3", "x86-64-v4"
-  std::string_view vendor;  // "host", "nvidia"
+  std::string name;         // "sm_80", "sim:sm_80", "host", "x86-64-v3", "gfx942"
+  std::string_view vendor;  // "host", "nvidia", "amd"
   bool simulated = false;   // its thread programs are run by the simulator, on the host's memory
 
   // Code generation and the devices that run it.

@@ -241,6 +241,39 @@ TEST(Compile, CodeHasAFormat) {
   EXPECT_STREQ(tl_artifact_code_format(nullptr), "");
 }
 
+TEST(Compile, AmdCodeIsMadeAndNotLaunched) {
+  const Context context = make_context();
+  const Program program = make_gemm(context);
+  Failure failure;
+  for (const char* target : {"gfx942", "gfx90a"}) {
+    const Options options = make_options();
+    ASSERT_EQ(tl_options_set_bool(options.get(), "keep_assembly", 1, nullptr), TL_OK);
+    Artifact artifact;
+    ASSERT_EQ(compile(context, program, make_target(target), options, &artifact, &failure), TL_OK)
+        << tl_error_message(failure.get());
+    EXPECT_STREQ(tl_artifact_code_format(artifact.get()), "hsaco");
+    const auto section = [&](tl_section which) {
+      const char* data = nullptr;
+      size_t size = 0;
+      EXPECT_EQ(tl_artifact_section(artifact.get(), which, &data, &size, nullptr), TL_OK);
+      return std::string(data, size);
+    };
+    const std::string hsaco = section(TL_SECTION_HSACO);
+    EXPECT_EQ(hsaco.substr(1, 3), "ELF");
+    EXPECT_EQ(hsaco, section(TL_SECTION_CODE));
+    EXPECT_NE(hsaco.find("gemm.kd"), std::string::npos) << "no descriptor of the kernel";
+    EXPECT_EQ(section(TL_SECTION_PTX), "");
+    EXPECT_NE(section(TL_SECTION_ASSEMBLY).find(".amdhsa_kernel"), std::string::npos);
+    tl_kernel* kernel = nullptr;
+    tl_error* error = nullptr;
+    EXPECT_EQ(tl_kernel_load(context.get(), artifact.get(), 0, &kernel, &error), TL_DRIVER);
+    EXPECT_EQ(kernel, nullptr);
+    EXPECT_NE(std::string(tl_error_message(error)).find("hipModuleLoadData"), std::string::npos)
+        << tl_error_message(error);
+    tl_error_release(error);
+  }
+}
+
 TEST(Compile, CancelStops) {
   const Context context = make_context();
   const Program program = make_gemm(context);

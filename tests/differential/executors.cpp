@@ -7,6 +7,7 @@
 #include "check/check_program.h"
 #include "codegen/host_cpu.h"
 #include "fault_guard.h"
+#include "hsaco_run.h"
 #include "interp/interpreter.h"
 #include "ir/text.h"
 #include "launch_memory.h"
@@ -169,6 +170,7 @@ void Subject::compile_for(const std::string& name) {
     e.artifact = *artifact;
     if (target->code == target::CodeFormat::ptx && !target->simulated)
       e.cuda = std::make_shared<CudaRun>(e.artifact);
+    if (target->code == target::CodeFormat::hsaco) e.hsaco = std::make_shared<HsacoRun>(e.artifact);
   });
   if (crash) e.failed = {Kind::crashed, name + ": compiling ends in " + *crash};
   executables_.push_back(std::move(e));
@@ -189,6 +191,10 @@ Outcome Subject::run(Executable& e, const LaunchMemory& memory, std::vector<Guar
   if (e.cuda) {
     // Every third launch on addresses that are aligned to elements only.
     const std::string error = e.cuda->launch(memory.slots(got), got, launch.seed % 3 == 0);
+    return error.empty() ? Outcome() : Outcome{Kind::rejected, e.target + ": " + error};
+  }
+  if (e.hsaco) {
+    const std::string error = e.hsaco->launch(memory.slots(got), got, launch.seed % 3 == 0, launch.seed);
     return error.empty() ? Outcome() : Outcome{Kind::rejected, e.target + ": " + error};
   }
   if (e.artifact->target.simulated) {

@@ -2,9 +2,9 @@
 //
 // Executors: the interpreter (the oracle); machine code for "host" and for "x86-64-v3", both through the
 // whole pipeline with verification between its stages; NVIDIA code on the first CUDA device when
-// TILEGEN_TARGETS names its target. Compared is all memory of every tensor: elements by a
-// bound, everything that is no element (padding between strides, the zones around the tensor) for not being
-// touched.
+// TILEGEN_TARGETS names its target; AMD code on the interpreter of its instructions (tests/amdemu). Compared
+// is all memory of every tensor: elements by a bound, everything that is no element (padding between strides,
+// the zones around the tensor) for not being touched.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,7 @@
 
 namespace tilegen::differential {
 
+class HsacoRun;
 class LaunchMemory;
 
 // How far floating elements may be apart: absolute + ulps * (unit in the last place of the larger, in the
@@ -105,8 +106,9 @@ class Subject {
   struct Executable {
     std::string target;
     std::shared_ptr<const driver::Artifact> artifact;
-    std::shared_ptr<CudaRun> cuda;  // NVIDIA targets
-    Outcome failed;                 // kind agree: compiled
+    std::shared_ptr<CudaRun> cuda;    // NVIDIA targets
+    std::shared_ptr<HsacoRun> hsaco;  // AMD targets
+    Outcome failed;                   // kind agree: compiled
   };
   void compile_for(const std::string& name);
   Outcome run(Executable& e, const LaunchMemory& memory, std::vector<GuardedMemory>& got,

@@ -17,6 +17,7 @@ constexpr ResultForm kForms[] = {
     {"llvm-opt", TL_SECTION_LLVM_IR_OPTIMISED, "keep_ir"},
     {"asm", TL_SECTION_ASSEMBLY, "keep_assembly"},
     {"ptx", TL_SECTION_PTX, nullptr},
+    {"hsaco", TL_SECTION_HSACO, nullptr},
     {"code", TL_SECTION_CODE, nullptr},
     {"cost", TL_SECTION_COST, nullptr},
     {"cost-json", TL_SECTION_COST_JSON, nullptr},

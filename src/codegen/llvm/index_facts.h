@@ -22,6 +22,7 @@ struct GridLimits {
 };
 constexpr GridLimits kHostGrid{thread::kMaxIterations, thread::kMaxIterations};
 constexpr GridLimits kNvidiaGrid{INT32_MAX, 65535};
+constexpr GridLimits kAmdGrid{INT32_MAX, 65535};
 
 class IndexFacts {
  public:

@@ -4,6 +4,7 @@
 
 #include "codegen/llvm/math.h"
 #include "codegen/llvm/types.h"
+#include "codegen/llvm/unsigned_division.h"
 
 namespace tilegen::codegen {
 
@@ -175,6 +176,18 @@ Value* Operators::compare(ExprOp op, DType type, Value* a, Value* b) {
   }
 }
 
+// The divisor is not 0.
+Value* Operators::unsigned_division(bool quotient, Value* a, Value* b) {
+  if (!features_.amdgpu) return quotient ? b_.CreateUDiv(a, b) : b_.CreateURem(a, b);
+  const llvm::ConstantInt* constant = uniform_constant(b);
+  if (!constant) {
+    a = opaque(b_, a);
+    return quotient ? b_.CreateUDiv(a, b) : b_.CreateURem(a, b);
+  }
+  Value* q = quotient_by_constant(b_, a, constant->getValue());
+  return quotient ? q : b_.CreateSub(a, b_.CreateMul(q, b));
+}
+
 // The divisor is a constant above 0.
 Value* Operators::by_constant(bool quotient, DType t, Value* a, Value* b, bool non_negative) {
   const llvm::APInt& d = uniform_constant(b)->getValue();
@@ -183,7 +196,7 @@ Value* Operators::by_constant(bool quotient, DType t, Value* a, Value* b, bool n
     Value* shift = number_like(a, d.logBase2());
     return signed_type(t) && !non_negative ? b_.CreateAShr(a, shift) : b_.CreateLShr(a, shift);
   }
-  if (!signed_type(t) || non_negative) return quotient ? b_.CreateUDiv(a, b) : b_.CreateURem(a, b);
+  if (!signed_type(t) || non_negative) return unsigned_division(quotient, a, b);
   Value* q = b_.CreateSDiv(a, b);
   Value* r = b_.CreateSub(a, b_.CreateMul(q, b));
   Value* below = b_.CreateICmpSLT(r, zero_like(r));
@@ -205,7 +218,7 @@ Value* Operators::division(ExprOp op, DType t, Value* a, Value* b, bool non_nega
   auto unless_zero = [&](Value* v) { return is_zero ? b_.CreateSelect(is_zero, zero_like(v), v) : v; };
   if (unsigned_ok) {
     Value* safe = is_zero ? b_.CreateFreeze(b_.CreateSelect(is_zero, number_like(b, 1), b)) : b;
-    return unless_zero(quotient ? b_.CreateUDiv(a, safe) : b_.CreateURem(a, safe));
+    return unless_zero(unsigned_division(quotient, a, safe));
   }
   Value* minus_one = b_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(b->getType()));
   Value* as_one = is_zero ? b_.CreateOr(is_zero, minus_one) : minus_one;

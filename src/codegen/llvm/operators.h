@@ -33,6 +33,7 @@ class Operators {
   llvm::Value* on_floats(ir::ExprOp op, ir::DType t, llvm::Value* a, llvm::Value* b);
   llvm::Value* on_integers(ir::ExprOp op, ir::DType t, llvm::Value* a, llvm::Value* b, bool non_negative);
   llvm::Value* compare(ir::ExprOp op, ir::DType t, llvm::Value* a, llvm::Value* b);
+  llvm::Value* unsigned_division(bool quotient, llvm::Value* a, llvm::Value* b);
   llvm::Value* by_constant(bool quotient, ir::DType t, llvm::Value* a, llvm::Value* b, bool non_negative);
   llvm::Value* unknown(ir::ExprOp op, const char* on, llvm::Value* a);
 

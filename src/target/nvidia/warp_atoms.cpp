@@ -1,42 +1,22 @@
 // Matrix atoms of a warp: the instructions of the PTX ISA ("Matrix Fragments for mma"), and multiply-adds.
-#include <cassert>
 #include <initializer_list>
 
+#include "target/lane_layout.h"
+#include "target/multiply_adds.h"
 #include "target/nvidia/nvidia.h"
 
 namespace tilegen::target::nvidia {
 
 using ir::DType;
-using layout::Digit;
 using layout::Fragment;
 using layout::kRegister;
 using layout::kReplica;
 using layout::kThread;
-using layout::Layout;
 
 namespace {
 
-// A digit of dimension `dim`; weights follow from the order in the list, per dimension.
-struct D {
-  int dim;
-  int64_t extent;
-  int output;
-  int64_t stride;
-};
-
-Fragment over_lanes(std::vector<int64_t> shape, std::initializer_list<D> list) {
-  std::vector<Digit> digits;
-  std::vector<int64_t> weight(shape.size() + 1, 1);
-  for (const D& d : list) {
-    int64_t& w = weight[d.dim == kReplica ? shape.size() : static_cast<size_t>(d.dim)];
-    digits.push_back({d.dim, d.extent, w, d.output, d.stride});
-    w *= d.extent;
-  }
-  auto map = Layout::make(std::move(shape), std::move(digits), 2);
-  assert(map && "atom table row is not a layout");
-  auto fragment = Fragment::make(*map, kWarp);
-  assert(fragment && "atom table row is not a fragment");
-  return *fragment;
+Fragment over_lanes(std::vector<int64_t> shape, std::initializer_list<LaneDigit> list) {
+  return target::over_lanes(kWarp, std::move(shape), list);
 }
 
 // Rows of a table read better as rows. In all of them lane = 4 * g + t.
@@ -89,25 +69,6 @@ MmaAtom m8n8k4_f64() {
           over_lanes({4, 8}, {{0, 4, kThread, 1}, {1, 8, kThread, 4}}),
           over_lanes({8, 8}, {{0, 8, kThread, 4}, {1, 2, kRegister, 1}, {1, 4, kThread, 1}}),
           8, meaning::fma_f64, MmaUnit::matrix, "llvm.nvvm.mma.m8n8k4.row.col.f64"};
-}
-
-// Plain multiply-adds, exact in every type: for types without a matrix instruction, and for tiles that none
-// divides. A lane holds 4x4 elements of C, so that operands can be read four at a time, or one.
-MmaAtom fma_4x4(const std::string& name, DType a, DType b, DType out, MmaSemantics meaning) {
-  return {name + ":4x4", 32, 16, 1, a, b, out,
-          over_lanes({32, 1}, {{0, 4, kRegister, 1}, {0, 8, kThread, 4}, {kReplica, 4, kThread, 1}}),
-          over_lanes({1, 16}, {{1, 4, kRegister, 1}, {1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
-          over_lanes({32, 16}, {{0, 4, kRegister, 4}, {0, 8, kThread, 4}, {1, 4, kRegister, 1},
-                                {1, 4, kThread, 1}}),
-          32, meaning, MmaUnit::multiply_add, {}};
-}
-
-MmaAtom fma_1x1(const std::string& name, DType a, DType b, DType out, MmaSemantics meaning) {
-  return {name + ":1x1", 8, 4, 1, a, b, out,
-          over_lanes({8, 1}, {{0, 8, kThread, 4}, {kReplica, 4, kThread, 1}}),
-          over_lanes({1, 4}, {{1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
-          over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}), 2, meaning,
-          MmaUnit::multiply_add, {}};
 }
 
 // Dot products of four bytes (dp4a) in the arrangement of the multiply-adds: the four k of a row are one
@@ -179,29 +140,9 @@ std::vector<MmaAtom> warp_atoms(bool fp8) {
       atoms.push_back(dp4a_4x4(std::string("dp4a.s32") + sign(a) + sign(b), a, b));
       atoms.push_back(dp4a_1x1(std::string("dp4a.s32") + sign(a) + sign(b), a, b));
     }
-  struct Types {
-    const char* name;
-    DType a, b, c;
-    MmaSemantics meaning;
-  };
-  const Types plain[] = {
-      {"fma.f32", DType::f32, DType::f32, DType::f32, meaning::fma_f32},
-      {"fma.f32.f16", DType::f16, DType::f16, DType::f32, meaning::fma_f32},
-      {"fma.f32.bf16", DType::bf16, DType::bf16, DType::f32, meaning::fma_f32},
-      {"fma.f32.e4m3.e4m3", DType::e4m3, DType::e4m3, DType::f32, meaning::fma_f32},
-      {"fma.f32.e4m3.e5m2", DType::e4m3, DType::e5m2, DType::f32, meaning::fma_f32},
-      {"fma.f32.e5m2.e4m3", DType::e5m2, DType::e4m3, DType::f32, meaning::fma_f32},
-      {"fma.f32.e5m2.e5m2", DType::e5m2, DType::e5m2, DType::f32, meaning::fma_f32},
-      {"fma.f64", DType::f64, DType::f64, DType::f64, meaning::fma_f64},
-      {"fma.s32.s8.s8", DType::i8, DType::i8, DType::i32, meaning::dot_i32},
-      {"fma.s32.u8.u8", DType::u8, DType::u8, DType::i32, meaning::dot_i32},
-      {"fma.s32.s8.u8", DType::i8, DType::u8, DType::i32, meaning::dot_i32},
-      {"fma.s32.u8.s8", DType::u8, DType::i8, DType::i32, meaning::dot_i32},
-  };
-  for (const Types& t : plain) {
-    atoms.push_back(fma_4x4(t.name, t.a, t.b, t.c, t.meaning));
-    atoms.push_back(fma_1x1(t.name, t.a, t.b, t.c, t.meaning));
-  }
+  // 8 x 4 lanes, a warp on the 16 lanes of a scheduler.
+  for (MmaAtom& atom : multiply_add_atoms({.rows = 8, .columns = 4, .cycles = 2}))
+    atoms.push_back(std::move(atom));
   return atoms;
 }
 

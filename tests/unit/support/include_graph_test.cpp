@@ -12,9 +12,9 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::vector<std::string> kRoad = {
-    "support", "ir",       "arith",  "layout", "thread",   "target",  "plan", "ops",   "builder",
-    "check",   "analysis", "cost",   "infer",  "schedule", "expand",  "sync", "lower", "interp",
-    "sim",     "codegen",  "object", "cache",  "driver",   "runtime", "tune", "capi"};
+    "support", "ir",       "arith",   "layout", "thread",   "target",  "plan", "ops",   "builder",
+    "check",   "analysis", "cost",    "infer",  "schedule", "expand",  "sync", "lower", "interp",
+    "sim",     "object",   "codegen", "cache",  "driver",   "runtime", "tune", "capi"};
 
 int place(const std::string& folder) {
   const auto at = std::find(kRoad.begin(), kRoad.end(), folder);

@@ -28,10 +28,9 @@ TEST(FindTarget, AnUnknownNameListsTheKnownOnes) {
     EXPECT_EQ(d.code, DiagCode::no_such_target);
     EXPECT_EQ(d.op, name);
     EXPECT_EQ(d.message, "no target is called '" + std::string(name) + "'");
-    EXPECT_EQ(
-        d.hint,
-        "known targets: host, x86-64-v3, x86-64-v4, sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a, sim:sm_80, "
-        "sim:sm_86, sim:sm_87, sim:sm_89, sim:sm_90, sim:sm_90a");
+    EXPECT_EQ(d.hint,
+              "known targets: host, x86-64-v3, x86-64-v4, sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a, gfx942, "
+              "gfx90a, sim:sm_80, sim:sm_86, sim:sm_87, sim:sm_89, sim:sm_90, sim:sm_90a");
   }
 }
 
@@ -70,7 +69,7 @@ TEST(Targets, FiguresOfAMachineFitTogether) {
     EXPECT_GT(t.line_bytes, 0);
     EXPECT_GT(t.special_lanes * t.convert_lanes, 0);
     // 0, the role's, and one of each warpgroup.
-    if (t.warpgroup > 0) EXPECT_GE(t.named_barriers, 2 + t.max_threads / t.warpgroup);
+    if (!t.warpgroup_mma.empty()) EXPECT_GE(t.named_barriers, 2 + t.max_threads / t.warpgroup);
     for (int bytes : t.async_copy_bytes) EXPECT_LE(bytes, t.vector_bytes);
     if (t.tensor_copy) {
       EXPECT_GT(t.transaction_barrier_bytes, 0);
@@ -78,6 +77,23 @@ TEST(Targets, FiguresOfAMachineFitTogether) {
       EXPECT_GT(t.line_bytes_per_cycle, 0);
       EXPECT_GT(t.max_cluster, 1);
     }
+  }
+}
+
+TEST(Targets, OfAmdHaveWavesOf64Lanes) {
+  for (const char* name : {"gfx942", "gfx90a"}) {
+    const Target t = *find_target(name);
+    SCOPED_TRACE(name);
+    EXPECT_EQ(t.vendor, "amd");
+    EXPECT_EQ(t.code, CodeFormat::hsaco);
+    EXPECT_EQ(t.cpu, name);
+    EXPECT_EQ(t.warp, 64);
+    EXPECT_EQ(t.shared_bytes, 64 << 10);
+    EXPECT_FALSE(t.async_copy());
+    // A block of 1024 threads has 128 registers a lane, one of 256 all that plain code reaches.
+    EXPECT_EQ(t.registers_at_launch(1024), 128);
+    EXPECT_GE(t.registers_at_launch(256), t.registers_per_thread);
+    EXPECT_FALSE(find_target("sim:" + std::string(name)));
   }
 }
 

@@ -13,6 +13,12 @@ llvm::CallInst* convergent(llvm::CallInst* call) {
   return call;
 }
 
+std::vector<Value*> address(llvm::IRBuilder<>& b, Place at) {
+  constexpr int64_t kLimit = 1 << 30;  // instructions have 32 bits for the offset
+  if (at.offset <= -kLimit || at.offset >= kLimit) at = {pointer(b, at), 0};
+  return {at.pointer, b.getInt32(static_cast<uint32_t>(at.offset))};
+}
+
 llvm::CallInst* Assembly::instruction(llvm::Type* result, const llvm::Twine& text,
                                       const llvm::Twine& constraints, llvm::ArrayRef<Value*> operands) {
   std::vector<llvm::Type*> types;

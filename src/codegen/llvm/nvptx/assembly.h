@@ -1,12 +1,19 @@
 // PTX instructions as inline assembly.
 #pragma once
 
+#include <vector>
+
 #include <llvm/IR/IRBuilder.h>
+
+#include "codegen/llvm/gpu/place.h"
 
 namespace tilegen::codegen {
 
 // All threads that come by together carry the call out together.
 llvm::CallInst* convergent(llvm::CallInst* call);
+
+// The two operands `[pointer+offset]` of an instruction are made of.
+std::vector<llvm::Value*> address(llvm::IRBuilder<>& b, Place at);
 
 class Assembly {
  public:

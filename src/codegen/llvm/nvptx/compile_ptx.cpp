@@ -2,13 +2,12 @@
 #include <algorithm>
 #include <set>
 
-#include <llvm/IR/OptBisect.h>
-
 #include "codegen/gpu_code.h"
 #include "codegen/llvm/compile_steps.h"
+#include "codegen/llvm/gpu/gpu_compile.h"
 #include "codegen/llvm/llvm_setup.h"
 #include "codegen/llvm/machine_code.h"
-#include "codegen/llvm/nvptx/gpu_emitter.h"
+#include "codegen/llvm/nvptx/ptx_emitter.h"
 #include "codegen/llvm/optimise.h"
 
 namespace tilegen::codegen {
@@ -38,81 +37,13 @@ int least_ptx(const target::Target& target, Kernels kernels) {
   return ptx;
 }
 
-// An atom of another target's table.
-std::optional<Error> foreign_atom(Kernels kernels, const target::Target& target) {
-  for (const thread::ThreadProgram& k : kernels)
-    for (const thread::Stmt& s : k.stmts) {
-      auto* mma = std::get_if<thread::WarpMma>(&s.node);
-      if (mma && !target::find_mma_atom(target, mma->atom))
-        return backend_error(s.origin.empty() ? k.name : s.origin,
-                             target.name + " has no matrix atom '" + mma->atom + "'");
-    }
-  return std::nullopt;
-}
-
-// Passes of LLVM's code generator that make these kernels slower: strength reduction of loops gives every
-// shared address of an unrolled body an induction variable of its own. Nor is any run that nobody waits for.
-// The vectorizer of loads and stores takes time quadratic in a block's instructions (2 s for 30,000), and
-// lowering has chosen vectors already.
-class PassChoice final : public llvm::OptPassGate {
- public:
-  explicit PassChoice(const Cancellation* cancellation) : cancellation_(cancellation) {}
-  bool isEnabled() const override { return true; }
-  bool shouldRunPass(const llvm::StringRef pass, llvm::StringRef) override {
-    return pass != "Loop Strength Reduction" && !(long_blocks_ && pass == "GPU Load and Store Vectorizer") &&
-           !stop_requested(cancellation_);
-  }
-  void look_at(const llvm::Module& m) {
-    for (const llvm::Function& f : m)
-      for (const llvm::BasicBlock& b : f) long_blocks_ |= b.size() > kLongBlock;
-  }
-
- private:
-  static constexpr size_t kLongBlock = 1 << 13;
-  bool long_blocks_ = false;
-  const Cancellation* cancellation_;
-};
-
-// Everything of LLVM that one compile owns, in order of construction.
-struct Compile {
-  explicit Compile(const Cancellation* cancellation) : passes(cancellation) {}
-
-  std::string errors;  // reported through the context
-  PassChoice passes;
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::TargetMachine> machine;
-  std::unique_ptr<llvm::Module> module;
-  std::unique_ptr<Optimiser> optimiser;
-  MachineCodeEmitter assembly;
-};
-
-std::optional<Error> emit_module(Compile& c, Kernels kernels, const target::Target& target,
-                                 const MachineFeatures& features, const GpuCodegenOptions& options) {
-  c.module = std::make_unique<llvm::Module>("tilegen", c.context);
-  c.module->setTargetTriple(c.machine->getTargetTriple().str());
-  c.module->setDataLayout(c.machine->createDataLayout());
-  std::set<std::string> symbols;
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    if (auto stop = given_up(options.cancellation, kernels)) return stop;
-    std::string symbol = options.symbols.empty() ? kernels[i].name : options.symbols[i];
-    if (!symbols.insert(symbol).second) return backend_error(symbol, "two kernels of one symbol");
-    IndexFacts facts(kernels[i], kNvidiaGrid);
-    GpuEmitter emitter(*c.module, kernels[i], facts, features, target, symbol);
-    if (auto why = emitter.emit()) {
-      const std::string& origin = emitter.refused_origin();
-      return backend_error(origin.empty() ? kernels[i].name : origin, *why);
-    }
-  }
-  return options.verify ? invalid_module(*c.module, kernels) : std::nullopt;
-}
-
-std::optional<Error> generate(Compile& c, Kernels kernels, const target::Target& target,
+std::optional<Error> generate(GpuCompile& c, Kernels kernels, const target::Target& target,
                               const MachineFeatures& features, const GpuCodegenOptions& options,
                               PtxResult& result) {
   Clock clock;
   collect_diagnostics(c.context, c.errors);
   c.context.setOptPassGate(c.passes);
-  if (auto error = emit_module(c, kernels, target, features, options)) return error;
+  if (auto error = emit_module<PtxEmitter>(c, kernels, target, features, options, kNvidiaGrid)) return error;
   result.emit_ms = clock.lap();
   if (options.keep_ir) result.llvm_ir = module_text(*c.module);
   clock.lap();
@@ -149,9 +80,9 @@ Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target,
   if (!machine) return machine.error();
   PtxResult result;
   const GuardedScope calls_llvm;
-  auto compile = std::make_unique<Compile>(options.cancellation);
+  auto compile = std::make_unique<GpuCompile>(options.cancellation);
   compile->machine = std::move(*machine);
-  auto failure = run_compile(std::move(compile), kernels, [&](Compile& c) {
+  auto failure = run_compile(std::move(compile), kernels, [&](GpuCompile& c) {
     return generate(c, kernels, target, features, options, result);
   });
   if (failure) return *failure;

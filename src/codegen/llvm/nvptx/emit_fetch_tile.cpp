@@ -6,7 +6,7 @@
 // frees it: no block of the launch looks for it any more, as each has claimed since it looked last. A block
 // that finds neither its record nor a free one waits for one; there are as many as grids that a device runs
 // at once.
-#include "codegen/llvm/nvptx/gpu_emitter.h"
+#include "codegen/llvm/nvptx/ptx_emitter.h"
 #include "thread/tile_counter_table.h"
 
 namespace tilegen::codegen {
@@ -102,7 +102,7 @@ static_assert(kClaimTableTag == 1 && kClaimTableUsed == 4 && kClaimRecordBytes =
 }  // namespace
 
 // Counts up to the points of the grid and begins again. A block that claims exists, so there is a point.
-void GpuEmitter::emit_node(const FetchTile& fetch) {
+void PtxEmitter::emit_node(const FetchTile& fetch) {
   const ir::ExprId points = program_.grid[0];
   Value* last = b_.CreateSub(resized(value(points), 32, points), b_.getInt32(1));
   Value* number = ptx_.effect(b_.getInt32Ty(), kClaimText, "=&r,l,r,~{memory}", {counter_, last});

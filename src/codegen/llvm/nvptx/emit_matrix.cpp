@@ -2,24 +2,14 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
-#include "codegen/llvm/nvptx/gpu_emitter.h"
+#include "codegen/llvm/nvptx/ptx_emitter.h"
 
 namespace tilegen::codegen {
 
 using llvm::Value;
 using namespace thread;
 
-std::optional<int64_t> GpuEmitter::first_word(MemoryId memory, ir::ExprId index) {
-  const Memory& m = program_.memory(memory);
-  auto at = constant_index(index);
-  if (!at) return std::nullopt;
-  if (*at % word_elements(m.type) == 0) return *at / word_elements(m.type);
-  refuse("a matrix operand that starts inside a register, at element " + std::to_string(*at) + " of '" +
-         m.name + "'");
-  return std::nullopt;
-}
-
-void GpuEmitter::emit_node(const LoadMatrix& load) {
+void PtxEmitter::emit_node(const LoadMatrix& load) {
   using namespace llvm::Intrinsic;
   static constexpr ID kIds[2][3] = {
       {nvvm_ldmatrix_sync_aligned_m8n8_x1_b16, nvvm_ldmatrix_sync_aligned_m8n8_x2_b16,
@@ -36,7 +26,7 @@ void GpuEmitter::emit_node(const LoadMatrix& load) {
                             load.matrices > 1 ? b_.CreateExtractValue(v, static_cast<unsigned>(i)) : v);
 }
 
-void GpuEmitter::emit_node(const StoreMatrix& store) {
+void PtxEmitter::emit_node(const StoreMatrix& store) {
   if (!target_.store_matrix) return refuse(target_.name + " has no stmatrix");
   Place to = place(store.dst, store.dst_index);
   auto word = first_word(store.src, store.src_index);
@@ -102,26 +92,8 @@ llvm::Function* declaration(llvm::Module& module, std::string_view name) {
 
 }  // namespace
 
-// C += A * B, one element of each a lane.
-void GpuEmitter::emit_fma(const WarpMma& mma) {
-  auto a = constant_index(mma.a_index), b = constant_index(mma.b_index), c = constant_index(mma.c_index);
-  if (!a || !b || !c) return;
-  if (mma.a_registers != 1 || mma.b_registers != 1 || mma.c_registers != 1)
-    return refuse("atom '" + mma.atom + "' takes one element of each operand");
-  ir::DType t = program_.memory(mma.c).type;
-  auto operand = [&](MemoryId m, int64_t at) {
-    return ops_.unary(ir::ExprOp::cast, program_.memory(m).type, t, registers_.get(m, at));
-  };
-  Value* x = operand(mma.a, *a);
-  Value* y = operand(mma.b, *b);
-  Value* old = registers_.get(mma.c, *c);
-  Value* sum = ir::is_float(t) ? b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, old})
-                               : b_.CreateAdd(b_.CreateMul(x, y), old);
-  registers_.set(mma.c, *c, sum);
-}
-
 // C += A * B, every element of C the dot product of two registers of four bytes.
-void GpuEmitter::emit_byte_dots(const WarpMma& mma) {
+void PtxEmitter::emit_byte_dots(const WarpMma& mma) {
   const int rows = mma.a_registers / 4, columns = mma.b_registers / 4;
   auto a = first_word(mma.a, mma.a_index), b = first_word(mma.b, mma.b_index),
        c = first_word(mma.c, mma.c_index);
@@ -144,7 +116,7 @@ void GpuEmitter::emit_byte_dots(const WarpMma& mma) {
     }
 }
 
-GpuEmitter::Values GpuEmitter::mma_operands(const MatrixOperands& row, const WarpMma& mma) {
+PtxEmitter::Values PtxEmitter::mma_operands(const MatrixOperands& row, const WarpMma& mma) {
   Values operands;
   auto add = [&](MemoryId m, ir::ExprId index, int elements, int registers, MatrixWord w) {
     if (elements != registers * word_elements(program_.memory(m).type))
@@ -160,7 +132,7 @@ GpuEmitter::Values GpuEmitter::mma_operands(const MatrixOperands& row, const War
   return operands;
 }
 
-void GpuEmitter::emit_node(const WarpMma& mma) {
+void PtxEmitter::emit_node(const WarpMma& mma) {
   const target::MmaAtom* atom = target::find_mma_atom(target_, mma.atom);
   if (!atom) return refuse("no instruction for matrix atom '" + mma.atom + "'");
   if (atom->unit == target::MmaUnit::multiply_add) return emit_fma(mma);

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "codegen/llvm/nvptx/gpu_emitter.h"
+#include "codegen/llvm/nvptx/ptx_emitter.h"
 #include "support/checked.h"
 
 namespace tilegen::codegen {
@@ -29,7 +29,7 @@ bool parts_warps(const Stmt& s) {
 
 }  // namespace
 
-void GpuEmitter::bind_warp() {
+void PtxEmitter::bind_warp() {
   if (!program_.thread_var.valid() || !std::any_of(program_.stmts.begin(), program_.stmts.end(), parts_warps))
     return;
   Value* own = b_.CreateLShr(
@@ -45,7 +45,7 @@ void GpuEmitter::bind_warp() {
 }
 
 // What an expression of the thread index says about warps: thread // 32w, thread < 32w, 32w <= thread.
-std::optional<GpuEmitter::Emitted> GpuEmitter::of_warp(const ExprNode& n) {
+std::optional<PtxEmitter::Emitted> PtxEmitter::of_warp(const ExprNode& n) {
   if (!warp_) return std::nullopt;
   auto is_thread = [&](ExprId e) {
     return exprs_[e].op == ExprOp::var && exprs_[e].var() == program_.thread_var;
@@ -75,7 +75,7 @@ std::optional<GpuEmitter::Emitted> GpuEmitter::of_warp(const ExprNode& n) {
 }
 
 // Registers of a thread at launch follow from the block's size (maxntid, minnctapersm).
-void GpuEmitter::emit_register_budget(int registers) {
+void PtxEmitter::emit_register_budget(int registers) {
   const int64_t at_launch =
       target_.registers_at_launch(program_.threads * std::max<int64_t>(program_.min_blocks, 1));
   if (registers == 0 || registers == at_launch) return;
@@ -85,7 +85,7 @@ void GpuEmitter::emit_register_budget(int registers) {
 }
 
 // They end the kernel: nothing is carried out of a role.
-void GpuEmitter::emit_node(const Roles& roles) {
+void PtxEmitter::emit_node(const Roles& roles) {
   if (!warp_) return refuse("roles in a block of one thread");
   const RegisterFile::State outside = registers_.state();
   llvm::BasicBlock* end = llvm::BasicBlock::Create(context_, "end");
@@ -114,7 +114,7 @@ void GpuEmitter::emit_node(const Roles& roles) {
   registers_.restore(outside);
 }
 
-void GpuEmitter::emit_node(const OneThread& one) {
+void PtxEmitter::emit_node(const OneThread& one) {
   Value* elected = ptx_.effect(b_.getInt1Ty(), "elect.sync _|$0, 0xffffffff;", "=b", {});
   emit_sides(elected, one.body, {});
 }

@@ -1,7 +1,7 @@
-// Barriers, asynchronous copies, shuffles.
+// Barriers, votes, asynchronous copies, shuffles.
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
-#include "codegen/llvm/nvptx/gpu_emitter.h"
+#include "codegen/llvm/nvptx/ptx_emitter.h"
 #include "support/checked.h"
 
 namespace tilegen::codegen {
@@ -9,7 +9,16 @@ namespace tilegen::codegen {
 using llvm::Value;
 using namespace thread;
 
-void GpuEmitter::emit_node(const Barrier& barrier) {
+void PtxEmitter::emit_statement(const Stmt& s) {
+  statement_ = static_cast<size_t>(&s - program_.stmts.data());
+  if (!folding_[statement_].contained) GpuEmitter::emit_statement(s);
+}
+
+Value* PtxEmitter::any_lane(Value* condition) {
+  return b_.CreateIntrinsic(llvm::Intrinsic::nvvm_vote_any_sync, {}, {b_.getInt32(~0u), condition});
+}
+
+void PtxEmitter::emit_node(const Barrier& barrier) {
   auto number = [&](int64_t v) { return b_.getInt32(static_cast<uint32_t>(v)); };
   if (barrier.id == 0 && barrier.threads == 0 && !barrier.arrive_only) {
     b_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
@@ -23,7 +32,7 @@ void GpuEmitter::emit_node(const Barrier& barrier) {
 }
 
 // LLVM's intrinsics cannot take a 32-bit shared and a 64-bit global address together.
-void GpuEmitter::emit_node(const AsyncCopy& copy) {
+void PtxEmitter::emit_node(const AsyncCopy& copy) {
   Condition c = condition(copy.predicate);
   Place to = place(copy.dst, copy.dst_index), from = place(copy.src, copy.src_index);
   std::string text = copy.bytes == 16 ? "cp.async.cg" : "cp.async.ca";
@@ -40,17 +49,17 @@ void GpuEmitter::emit_node(const AsyncCopy& copy) {
   ptx_.instruction(b_.getVoidTy(), text + ";", constraints + ",~{memory}", operands);
 }
 
-void GpuEmitter::emit_node(const AsyncCommit&) {
+void PtxEmitter::emit_node(const AsyncCommit&) {
   b_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_commit_group, {}, {});
 }
 
-void GpuEmitter::emit_node(const AsyncWait& wait) {
+void PtxEmitter::emit_node(const AsyncWait& wait) {
   b_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_group, {},
                      {b_.getInt32(static_cast<uint32_t>(wait.pending))});
 }
 
 // Everything travels as 32 bits; f16 and bf16 in the f32 they are held in.
-void GpuEmitter::emit_node(const Shuffle& shuffle) {
+void PtxEmitter::emit_node(const Shuffle& shuffle) {
   ir::DType t = program_.memory(shuffle.dst).type;
   if (ir::dtype_bytes(t) > 4) return refuse("a shuffle of 8-byte elements");
   Value* held = value(shuffle.value);

@@ -1,5 +1,5 @@
 // The copy engine: boxes of tensors to and from shared memory.
-#include "codegen/llvm/nvptx/gpu_emitter.h"
+#include "codegen/llvm/nvptx/ptx_emitter.h"
 
 namespace tilegen::codegen {
 
@@ -7,7 +7,7 @@ using llvm::Value;
 using namespace thread;
 
 // "{$n, $m}", the coordinates as operands after those there are.
-std::string GpuEmitter::coordinates(const std::vector<ir::ExprId>& at, std::string& constraints,
+std::string PtxEmitter::coordinates(const std::vector<ir::ExprId>& at, std::string& constraints,
                                     Values& operands) {
   std::string text;
   for (ir::ExprId e : at) {
@@ -18,7 +18,7 @@ std::string GpuEmitter::coordinates(const std::vector<ir::ExprId>& at, std::stri
   return text + "}";
 }
 
-void GpuEmitter::emit_node(const TensorLoad& load) {
+void PtxEmitter::emit_node(const TensorLoad& load) {
   Values operands = address(b_, place(load.dst, load.dst_index));
   for (Value* v : address(b_, barrier_place(load.barriers, load.barrier_index))) operands.push_back(v);
   operands.push_back(maps_[static_cast<size_t>(load.map)]);
@@ -37,7 +37,7 @@ void GpuEmitter::emit_node(const TensorLoad& load) {
               constraints + ",~{memory}", operands);
 }
 
-void GpuEmitter::emit_node(const TensorStore& store) {
+void PtxEmitter::emit_node(const TensorStore& store) {
   Values operands = address(b_, place(store.src, store.src_index));
   operands.push_back(maps_[static_cast<size_t>(store.map)]);
   std::string constraints = "r,n,l";
@@ -48,19 +48,19 @@ void GpuEmitter::emit_node(const TensorStore& store) {
               constraints + ",~{memory}", operands);
 }
 
-void GpuEmitter::emit_node(const BulkCommit&) { ptx_.effect("cp.async.bulk.commit_group;"); }
+void PtxEmitter::emit_node(const BulkCommit&) { ptx_.effect("cp.async.bulk.commit_group;"); }
 
-void GpuEmitter::emit_node(const BulkWait& wait) {
+void PtxEmitter::emit_node(const BulkWait& wait) {
   ptx_.effect((wait.read ? "cp.async.bulk.wait_group.read " : "cp.async.bulk.wait_group ") +
               std::to_string(wait.pending) + ";");
 }
 
 // Not the aligned form: lanes that one thread ran ahead of may come by apart.
-void GpuEmitter::emit_node(const ClusterBarrier&) {
+void PtxEmitter::emit_node(const ClusterBarrier&) {
   ptx_.effect("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;");
 }
 
-void GpuEmitter::emit_node(const ClusterLoad& load) {
+void PtxEmitter::emit_node(const ClusterLoad& load) {
   auto first = constant_index(load.dst_index);
   if (!first) return;
   const bool floats = ir::is_float(program_.memory(load.dst).type);
@@ -90,6 +90,6 @@ void GpuEmitter::emit_node(const ClusterLoad& load) {
                    load.elements == 1 ? got : b_.CreateExtractValue(got, static_cast<unsigned>(i)));
 }
 
-void GpuEmitter::emit_node(const ProxyFence&) { ptx_.effect("fence.proxy.async.shared::cta;"); }
+void PtxEmitter::emit_node(const ProxyFence&) { ptx_.effect("fence.proxy.async.shared::cta;"); }
 
 }  // namespace tilegen::codegen

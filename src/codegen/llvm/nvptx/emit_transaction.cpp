@@ -1,7 +1,7 @@
 // Transaction barriers: made ready before the body, arrived at, waited for.
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
-#include "codegen/llvm/nvptx/gpu_emitter.h"
+#include "codegen/llvm/nvptx/ptx_emitter.h"
 
 namespace tilegen::codegen {
 
@@ -9,7 +9,7 @@ using llvm::Value;
 using namespace thread;
 
 // One thread sets up the barriers, for all threads and engines, and has the tensor maps fetched.
-void GpuEmitter::initialise_block() {
+void PtxEmitter::initialise_block() {
   if (program_.barriers.empty() && maps_.empty()) return;
   llvm::BasicBlock* next = nullptr;
   if (program_.thread_var.valid()) {
@@ -39,13 +39,13 @@ void GpuEmitter::initialise_block() {
     b_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
 }
 
-Place GpuEmitter::barrier_place(int barriers, ir::ExprId index) {
+Place PtxEmitter::barrier_place(int barriers, ir::ExprId index) {
   const arith::Affine form = facts_.affine(index);  // a copy: emitting asks for further ones
   return shared_place(form, target_.transaction_barrier_bytes,
                       program_.barriers[static_cast<size_t>(barriers)].arena_offset);
 }
 
-void GpuEmitter::emit_node(const TransactionArrive& arrive) {
+void PtxEmitter::emit_node(const TransactionArrive& arrive) {
   Values operands = address(b_, barrier_place(arrive.barriers, arrive.index));
   if (arrive.block.valid()) {
     operands.push_back(resized(value(arrive.block), 32, arrive.block));
@@ -67,7 +67,7 @@ void GpuEmitter::emit_node(const TransactionArrive& arrive) {
 }
 
 // The instruction sleeps in hardware for a while; it returns when the phase is over or its patience is.
-void GpuEmitter::emit_node(const TransactionWait& wait) {
+void PtxEmitter::emit_node(const TransactionWait& wait) {
   Value* parity = resized(value(wait.parity), 32, wait.parity);
   Values operands = address(b_, barrier_place(wait.barriers, wait.index));
   operands.push_back(parity);
@@ -91,7 +91,7 @@ void GpuEmitter::emit_node(const TransactionWait& wait) {
   }
 }
 
-void GpuEmitter::emit_node(const TransactionTest& test) {
+void PtxEmitter::emit_node(const TransactionTest& test) {
   Value* parity = resized(value(test.parity), 32, test.parity);
   Values operands = address(b_, barrier_place(test.barriers, test.index));
   operands.push_back(parity);

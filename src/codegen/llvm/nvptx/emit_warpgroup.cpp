@@ -4,7 +4,7 @@
 // they are the statement's neighbours: nothing comes between them, and the accumulators are named to LLVM
 // once. They are tied operands: the register that goes in comes out. The low half of a descriptor is an
 // operand, the high half a constant.
-#include "codegen/llvm/nvptx/gpu_emitter.h"
+#include "codegen/llvm/nvptx/ptx_emitter.h"
 
 namespace tilegen::codegen {
 
@@ -12,7 +12,7 @@ using llvm::Value;
 using namespace thread;
 
 // The assembly of one statement while it is put together. Operands are the results, then `operands`.
-struct GpuEmitter::WarpgroupCode {
+struct PtxEmitter::WarpgroupCode {
   target::WarpgroupInstruction instruction;
   int results = 0;
   bool a_in_registers = false, overwrites = false;
@@ -52,7 +52,7 @@ std::string number(int64_t v) { return std::to_string(v); }
 // Bits 0 .. 31 of a descriptor: the address, the distance along a row's direction. What does not depend on
 // the loop comes first, and the rest is added in units: addresses of shared memory have no more units than
 // the field holds.
-Value* GpuEmitter::low_descriptor(MemoryId memory, ir::ExprId index, const MatrixForm& form) {
+Value* PtxEmitter::low_descriptor(MemoryId memory, ir::ExprId index, const MatrixForm& form) {
   const Memory& m = program_.memory(memory);
   const arith::Affine at = facts_.affine(index);  // a copy: emitting asks for further ones
   std::vector<Summand> parts = summands(at, ir::dtype_bytes(m.type));
@@ -73,7 +73,7 @@ Value* GpuEmitter::low_descriptor(MemoryId memory, ir::ExprId index, const Matri
   return more ? b_.CreateAdd(low, more) : low;
 }
 
-bool GpuEmitter::fits(const WarpgroupMma& mma, const target::WarpgroupInstruction& instruction) {
+bool PtxEmitter::fits(const WarpgroupMma& mma, const target::WarpgroupInstruction& instruction) {
   const target::WarpgroupAtom& atom = *instruction.atom;
   const bool a_in_registers = registers_.owns(mma.a);
   auto of = [&](const char* what) { return std::string(what) + " of '" + mma.atom + "'"; };
@@ -91,7 +91,7 @@ bool GpuEmitter::fits(const WarpgroupMma& mma, const target::WarpgroupInstructio
 }
 
 // Results and, unless the statement always overwrites, the registers they start from.
-void GpuEmitter::add_accumulators(WarpgroupCode& code, const WarpgroupMma& mma) {
+void PtxEmitter::add_accumulators(WarpgroupCode& code, const WarpgroupMma& mma) {
   auto first = first_word(mma.c, mma.c_index);
   if (!first) return;
   const ir::DType type = program_.memory(mma.c).type;
@@ -105,7 +105,7 @@ void GpuEmitter::add_accumulators(WarpgroupCode& code, const WarpgroupMma& mma) 
 }
 
 // The words of A in registers; the number of the first operand.
-size_t GpuEmitter::add_words(WarpgroupCode& code, const WarpgroupMma& mma) {
+size_t PtxEmitter::add_words(WarpgroupCode& code, const WarpgroupMma& mma) {
   size_t begin = 0;
   const auto first = first_word(mma.a, mma.a_index);
   for (size_t s = 0; first && s < mma.a_steps.size(); ++s) {
@@ -118,7 +118,7 @@ size_t GpuEmitter::add_words(WarpgroupCode& code, const WarpgroupMma& mma) {
   return begin;
 }
 
-void GpuEmitter::add_sources(WarpgroupCode& code, const WarpgroupMma& mma) {
+void PtxEmitter::add_sources(WarpgroupCode& code, const WarpgroupMma& mma) {
   if (code.a_in_registers) {
     code.a = add_words(code, mma);
   } else {
@@ -132,7 +132,7 @@ void GpuEmitter::add_sources(WarpgroupCode& code, const WarpgroupMma& mma) {
   code.b = code.add("r", low_descriptor(mma.b, mma.b_index, mma.b_form));
 }
 
-std::string GpuEmitter::products(const WarpgroupCode& code, const WarpgroupMma& mma) {
+std::string PtxEmitter::products(const WarpgroupCode& code, const WarpgroupMma& mma) {
   const target::WarpgroupAtom& atom = *code.instruction.atom;
   const std::string name = "wgmma.mma_async.sync.aligned." + mma.atom.substr(mma.atom.find('.') + 1) + " ";
   const std::string results = operand_list(0, static_cast<size_t>(code.results));
@@ -175,7 +175,7 @@ std::string GpuEmitter::products(const WarpgroupCode& code, const WarpgroupMma& 
   return text + "}";
 }
 
-void GpuEmitter::emit_node(const WarpgroupMma& mma) {
+void PtxEmitter::emit_node(const WarpgroupMma& mma) {
   auto instruction = target::find_warpgroup_atom(target_, mma.atom);
   if (!instruction) return refuse("no instruction for matrix atom '" + mma.atom + "' of a warpgroup");
   if (!fits(mma, *instruction)) return;
@@ -203,12 +203,12 @@ void GpuEmitter::emit_node(const WarpgroupMma& mma) {
     registers_.set_register(mma.c, *first + i, b_.CreateExtractValue(call, static_cast<unsigned>(i)));
 }
 
-void GpuEmitter::emit_node(const WarpgroupFence&) { ptx_.effect("wgmma.fence.sync.aligned;"); }
+void PtxEmitter::emit_node(const WarpgroupFence&) { ptx_.effect("wgmma.fence.sync.aligned;"); }
 
-void GpuEmitter::emit_node(const WarpgroupCommit&) { ptx_.effect("wgmma.commit_group.sync.aligned;"); }
+void PtxEmitter::emit_node(const WarpgroupCommit&) { ptx_.effect("wgmma.commit_group.sync.aligned;"); }
 
 // The registers pass through the wait, so that no use of theirs can be moved before it.
-void GpuEmitter::emit_node(const WarpgroupWait& wait) {
+void PtxEmitter::emit_node(const WarpgroupWait& wait) {
   // ptxas moves the wait as far up as registers allow, before the work that should hide it. It moves
   // nothing across a look at a transaction barrier, and a wait for arithmetic neither.
   if (wait.after_work && !program_.barriers.empty())

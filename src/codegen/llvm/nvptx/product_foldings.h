@@ -3,14 +3,14 @@
 
 #include <vector>
 
-#include "codegen/llvm/nvptx/register_file.h"
+#include "codegen/llvm/gpu/register_file.h"
 #include "thread/thread_program.h"
 
 namespace tilegen::codegen {
 
 struct ProductFolding {
-  bool contained = false;                         // a fence or commit that the product's code contains
-  bool fence_first = false, commit_last = false;  // a product
+  bool contained = false;                                // a fence or commit that the product's code contains
+  bool fence_first = false, commit_last = false;         // a product
   std::vector<const thread::WarpgroupMma*> after_fence;  // those with A in registers that follow it
 };
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "codegen/llvm/gpu/packing.h"
 #include "codegen/llvm/nvptx/assembly.h"
-#include "codegen/llvm/nvptx/packing.h"
 #include "codegen/llvm/types.h"
 
 namespace tilegen::codegen {
@@ -45,8 +45,8 @@ unsigned register_bits(const Shape& s) { return std::max(s.bits, 16u); }
 
 }  // namespace
 
-std::vector<Value*> load_words(llvm::IRBuilder<>& b, const Place& at, const Memory& m, int64_t bytes,
-                               Value* condition) {
+std::vector<Value*> ptx_load_words(llvm::IRBuilder<>& b, const Place& at, const Memory& m, int64_t bytes,
+                                   Value* condition) {
   const Shape s = shape_of(bytes, m.type);
   std::vector<Value*> words;
   if (!condition) {
@@ -80,8 +80,8 @@ std::vector<Value*> load_words(llvm::IRBuilder<>& b, const Place& at, const Memo
   return words;
 }
 
-void store_words(llvm::IRBuilder<>& b, const Place& at, const Memory& m, int64_t bytes,
-                 std::vector<Value*> words, Value* condition, bool streaming) {
+void ptx_store_words(llvm::IRBuilder<>& b, const Place& at, const Memory& m, int64_t bytes,
+                     std::vector<Value*> words, Value* condition, bool streaming) {
   const Shape s = shape_of(bytes, m.type);
   if (!condition && !streaming) {
     Value* v = words[0];

@@ -4,15 +4,15 @@
 // touched, and the code stays in one block. Others are LLVM's, which may share and hoist them.
 #pragma once
 
-#include "codegen/llvm/nvptx/place.h"
+#include "codegen/llvm/gpu/place.h"
 #include "thread/thread_program.h"
 
 namespace tilegen::codegen {
 
 // `condition`: where the access happens; null: always.
-std::vector<llvm::Value*> load_words(llvm::IRBuilder<>& b, const Place& at, const thread::Memory& m,
-                                     int64_t bytes, llvm::Value* condition);
-void store_words(llvm::IRBuilder<>& b, const Place& at, const thread::Memory& m, int64_t bytes,
-                 std::vector<llvm::Value*> words, llvm::Value* condition, bool streaming);
+std::vector<llvm::Value*> ptx_load_words(llvm::IRBuilder<>& b, const Place& at, const thread::Memory& m,
+                                         int64_t bytes, llvm::Value* condition);
+void ptx_store_words(llvm::IRBuilder<>& b, const Place& at, const thread::Memory& m, int64_t bytes,
+                     std::vector<llvm::Value*> words, llvm::Value* condition, bool streaming);
 
 }  // namespace tilegen::codegen

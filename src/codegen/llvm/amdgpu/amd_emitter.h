@@ -1,0 +1,43 @@
+// One thread program of a GPU block -> one LLVM kernel for AMDGPU (gpu/gpu_emitter.h).
+//
+// A parameter is 8 bytes of the kernel's argument segment, in the order of the launch's slots. Shared memory
+// is a variable of the kernel, so that its descriptor states the bytes. A load under a predicate reads zeros
+// from a constant where the predicate does not hold; a store is branched around.
+#pragma once
+
+#include "codegen/llvm/gpu/gpu_emitter.h"
+
+namespace tilegen::codegen {
+
+class AmdEmitter : public GpuEmitter {
+ public:
+  AmdEmitter(llvm::Module& module, const thread::ThreadProgram& program, IndexFacts& facts,
+             const MachineFeatures& features, const target::Target& target, std::string symbol)
+      : GpuEmitter(module, program, facts, features, target, std::move(symbol)) {}
+
+ private:
+  // the kernel (emit_kernel.cpp)
+  std::optional<std::string> unsupported() const override;
+  void declare_kernel() override;
+  llvm::Value* block_index(unsigned dimension, int64_t count) override;
+  llvm::Value* launched_blocks(int64_t count) override;
+  llvm::Value* thread_index() override;
+
+  // accesses (emit_access.cpp)
+  Values load_words(const Place& at, const thread::Memory& m, int64_t bytes, llvm::Value* condition) override;
+  void store_words(const Place& at, const thread::Memory& m, int64_t bytes, Values words,
+                   llvm::Value* condition, bool streaming) override;
+  llvm::Value* zeros();
+
+  // statements of a wave (emit_wave.cpp)
+  using GpuEmitter::emit_node;
+  llvm::Value* any_lane(llvm::Value* condition) override;
+  void emit_node(const thread::Barrier& barrier) override;
+  void emit_node(const thread::Shuffle& shuffle) override;
+  void emit_node(const thread::WarpMma& mma) override;
+  llvm::Value* exchanged(llvm::Value* bits, uint32_t mask);
+  llvm::Value* of_lane(llvm::Value* bits, llvm::Value* lane);
+  llvm::Value* own_lane();
+};
+
+}  // namespace tilegen::codegen

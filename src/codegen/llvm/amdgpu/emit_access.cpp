@@ -1,0 +1,85 @@
+// Words of global and shared memory.
+#include "codegen/llvm/amdgpu/amd_emitter.h"
+
+namespace tilegen::codegen {
+
+using llvm::Value;
+using thread::Memory;
+using thread::Space;
+
+namespace {
+
+constexpr const char* kZerosName = "tilegen.zeros";  // no kernel is called that
+constexpr unsigned kConstantSpace = 4;
+
+// What one access moves: `count` words of `bits`.
+struct Shape {
+  unsigned count = 1, bits = 32;
+};
+
+Shape shape_of(int64_t bytes, ir::DType t) {
+  const int64_t word = word_bytes(t);
+  if (bytes < word) return {1, static_cast<unsigned>(8 * bytes)};
+  return {static_cast<unsigned>(bytes / word), static_cast<unsigned>(8 * word)};
+}
+
+llvm::Type* type_of(llvm::IRBuilder<>& b, const Shape& s) {
+  llvm::Type* word = b.getIntNTy(s.bits);
+  return s.count > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(word, s.count)) : word;
+}
+
+}  // namespace
+
+// 16 bytes of zeros beside the code, at a global address.
+Value* AmdEmitter::zeros() {
+  llvm::GlobalVariable* found = module_.getNamedGlobal(kZerosName);
+  if (!found) {
+    auto* type = llvm::ArrayType::get(b_.getInt8Ty(), static_cast<uint64_t>(target_.vector_bytes));
+    found = new llvm::GlobalVariable(module_, type, /*isConstant=*/true, llvm::GlobalValue::InternalLinkage,
+                                     llvm::Constant::getNullValue(type), kZerosName, nullptr,
+                                     llvm::GlobalValue::NotThreadLocal, kConstantSpace);
+    found->setAlignment(llvm::Align(static_cast<uint64_t>(target_.vector_bytes)));
+  }
+  return b_.CreateAddrSpaceCast(found, b_.getPtrTy(kGlobalSpace));
+}
+
+AmdEmitter::Values AmdEmitter::load_words(const Place& at, const Memory& m, int64_t bytes, Value* condition) {
+  const Shape s = shape_of(bytes, m.type);
+  Value* from = pointer(b_, at);
+  if (condition) from = b_.CreateSelect(condition, from, m.space == Space::shared ? shared_ : zeros());
+  Value* loaded = b_.CreateAlignedLoad(type_of(b_, s), from, llvm::Align(static_cast<uint64_t>(bytes)));
+  if (condition && m.space == Space::shared)
+    loaded = b_.CreateSelect(condition, loaded, llvm::Constant::getNullValue(loaded->getType()));
+  if (s.count == 1) return {loaded};
+  Values words;
+  for (unsigned i = 0; i < s.count; ++i) words.push_back(b_.CreateExtractElement(loaded, uint64_t{i}));
+  return words;
+}
+
+void AmdEmitter::store_words(const Place& at, const Memory& m, int64_t bytes, Values words, Value* condition,
+                             bool streaming) {
+  const Shape s = shape_of(bytes, m.type);
+  Value* stored = words[0];
+  if (s.count > 1) {
+    stored = llvm::PoisonValue::get(type_of(b_, s));
+    for (unsigned i = 0; i < s.count; ++i) stored = b_.CreateInsertElement(stored, words[i], uint64_t{i});
+  }
+  Value* to = pointer(b_, at);
+  llvm::BasicBlock* after = nullptr;
+  if (condition) {
+    llvm::BasicBlock* inside = llvm::BasicBlock::Create(context_, "store", function_);
+    after = llvm::BasicBlock::Create(context_, "stored", function_);
+    b_.CreateCondBr(condition, inside, after);
+    b_.SetInsertPoint(inside);
+  }
+  llvm::StoreInst* store = b_.CreateAlignedStore(stored, to, llvm::Align(static_cast<uint64_t>(bytes)));
+  if (streaming)
+    store->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                       llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(b_.getInt32(1))));
+  if (after) {
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+  }
+}
+
+}  // namespace tilegen::codegen

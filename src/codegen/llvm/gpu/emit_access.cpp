@@ -1,0 +1,143 @@
+// Loads and stores of global and shared memory, and of registers.
+//
+// What an access under a predicate does not reach is not touched. How, the vendor's emitter says; plain ones
+// are LLVM's, which may share and hoist them.
+#include "codegen/llvm/gpu/gpu_emitter.h"
+#include "codegen/llvm/types.h"
+
+namespace tilegen::codegen {
+
+using ir::ExprId;
+using llvm::Value;
+using thread::Memory;
+using thread::MemoryId;
+using thread::Space;
+
+namespace {
+
+// Bytes of one access: the largest power of two, up to 16, that divides all of it.
+int64_t part_bytes(int64_t bytes) { return std::min<int64_t>(bytes & -bytes, 16); }
+
+}  // namespace
+
+// `count` elements from `at` on, held.
+GpuEmitter::Values GpuEmitter::load_wide(MemoryId memory, const Place& at, int64_t count,
+                                         const Condition& condition) {
+  const Memory& m = program_.memory(memory);
+  if (condition.never)
+    return Values(static_cast<size_t>(count), llvm::Constant::getNullValue(held_type(context_, m.type)));
+  const int64_t size = ir::dtype_bytes(m.type), bytes = count * size, part = part_bytes(bytes);
+  Values held;
+  for (int64_t done = 0; done < bytes; done += part) {
+    Values words = load_words({at.pointer, at.offset + done}, m, part, condition.value);
+    for (Value* v : packing_.elements(m.type, words, part / size)) held.push_back(v);
+  }
+  return held;
+}
+
+void GpuEmitter::store_wide(const thread::Store& s, const Place& at, const Values& held,
+                            const Condition& condition) {
+  if (condition.never) return;
+  const Memory& m = program_.memory(s.memory);
+  const int64_t size = ir::dtype_bytes(m.type), bytes = static_cast<int64_t>(held.size()) * size;
+  const int64_t part = part_bytes(bytes), per_part = part / size;
+  Value* streams = s.streaming && s.streaming_if.valid() ? value(s.streaming_if) : nullptr;
+  for (int64_t i = 0; i < static_cast<int64_t>(held.size()); i += per_part) {
+    Values words = packing_.words(m.type, {held.data() + i, static_cast<size_t>(per_part)});
+    const Place here{at.pointer, at.offset + i * size};
+    if (!streams) {
+      store_words(here, m, part, words, condition.value, s.streaming && m.space == Space::global);
+      continue;
+    }
+    Value* plain = b_.CreateNot(streams);
+    store_words(here, m, part, words, condition.value ? b_.CreateAnd(condition.value, streams) : streams,
+                true);
+    store_words(here, m, part, words, condition.value ? b_.CreateAnd(condition.value, plain) : plain, false);
+  }
+}
+
+Value* GpuEmitter::load_element(MemoryId memory, ExprId index, const Condition& condition) {
+  const Memory& m = program_.memory(memory);
+  if (condition.never) return llvm::Constant::getNullValue(held_type(context_, m.type));
+  if (!registers_.owns(memory)) return load_wide(memory, place(memory, index), 1, condition)[0];
+  auto at = constant_index(index);
+  if (!at) return llvm::Constant::getNullValue(held_type(context_, m.type));
+  if (*at < 0 || *at >= m.elements) {
+    refuse("index " + std::to_string(*at) + " is outside register memory '" + m.name + "'");
+    return llvm::Constant::getNullValue(held_type(context_, m.type));
+  }
+  Value* v = registers_.get(memory, *at);
+  return condition.value ? b_.CreateSelect(condition.value, v, llvm::Constant::getNullValue(v->getType()))
+                         : v;
+}
+
+void GpuEmitter::store_element(const thread::Store& s, ExprId index, Value* held,
+                               const Condition& condition) {
+  if (condition.never) return;
+  const Memory& m = program_.memory(s.memory);
+  if (!registers_.owns(s.memory)) return store_wide(s, place(s.memory, index), {held}, condition);
+  auto at = constant_index(index);
+  if (!at) return;
+  if (*at < 0 || *at >= m.elements)
+    return refuse("index " + std::to_string(*at) + " is outside register memory '" + m.name + "'");
+  if (condition.value) held = b_.CreateSelect(condition.value, held, registers_.get(s.memory, *at));
+  registers_.set(s.memory, *at, held);
+}
+
+GpuEmitter::Condition GpuEmitter::condition(ExprId predicate) {
+  if (!predicate.valid()) return {};
+  Emitted e = emit_expr(facts_.simplified(predicate));
+  auto* known = llvm::dyn_cast<llvm::ConstantInt>(e.value);
+  if (!known) return {e.value, false, e.level};
+  return {nullptr, known->isZero(), e.level};
+}
+
+GpuEmitter::Emitted GpuEmitter::emit_load(ExprId e) {
+  const ir::ExprNode n = exprs_[e];
+  const ExprId index = exprs_.indices(e)[0];
+  const ExprId predicate = exprs_.indices(e).size() > 1 ? exprs_.indices(e)[1] : ExprId();
+  if (lane_var_.valid() && !registers_.owns(n.object) && facts_.depends_on(index, lane_var_) &&
+      uniform(predicate)) {
+    const Bound& lane = bound_[lane_var_.value];
+    auto position = static_cast<size_t>(llvm::cast<llvm::ConstantInt>(lane.value)->getZExtValue());
+    auto known = wide_loads_.find(e);
+    if (known != wide_loads_.end()) return {known->second[position], lane.level};
+    if (auto at = contiguous(n.object, index)) {
+      Values all = load_wide(n.object, *at, width_, condition(predicate));
+      return {wide_loads_.emplace(e, std::move(all)).first->second[position], lane.level};
+    }
+  }
+  Condition c = condition(predicate);
+  Value* v = load_element(n.object, index, c);
+  return {v, std::max({statement_level_, emit_expr(index).level, c.level})};
+}
+
+void GpuEmitter::emit_node(const thread::Store& s) {
+  lane_var_.valid() ? emit_vector_store(s) : emit_plain_store(s);
+}
+
+void GpuEmitter::emit_plain_store(const thread::Store& s) {
+  Condition c = condition(s.predicate);
+  if (c.never) return;
+  store_element(s, s.index, held_value(s.value), c);
+}
+
+// All lanes are computed before the first is stored.
+void GpuEmitter::emit_vector_store(const thread::Store& s) {
+  auto each_lane = [&](auto work) {
+    for (int64_t i = 0; i < width_ && !refused(); ++i) {
+      open_scope(false);
+      bind(lane_var_, b_.getInt64(static_cast<uint64_t>(i)));
+      work(static_cast<size_t>(i));
+      close_scope();
+    }
+  };
+  Values held;
+  each_lane([&](size_t) { held.push_back(held_value(s.value)); });
+  if (refused()) return;
+  if (!registers_.owns(s.memory) && uniform(s.predicate))
+    if (auto at = contiguous(s.memory, s.index)) return store_wide(s, *at, held, condition(s.predicate));
+  each_lane([&](size_t i) { store_element(s, s.index, held[i], condition(s.predicate)); });
+}
+
+}  // namespace tilegen::codegen

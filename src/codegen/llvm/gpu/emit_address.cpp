@@ -1,0 +1,154 @@
+// Addresses: the linear form of an index as a sum, what depends on outer scopes first, so that each loop adds
+// only its own part and constants become the offset of the instruction.
+#include <algorithm>
+#include <map>
+
+#include "codegen/llvm/gpu/address_sums.h"
+#include "codegen/llvm/gpu/gpu_emitter.h"
+#include "support/checked.h"
+
+namespace tilegen::codegen {
+
+using arith::Affine;
+using arith::Interval;
+using ir::ExprId;
+using ir::ExprNode;
+using ir::ExprOp;
+using llvm::Value;
+using thread::MemoryId;
+using thread::Space;
+
+namespace {
+
+constexpr Interval kI32{INT32_MIN, INT32_MAX};
+
+int64_t times(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+int64_t plus(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
+bool by_level(int a, int b) { return a < b; }
+
+}  // namespace
+
+std::optional<int64_t> GpuEmitter::constant_index(ExprId e) {
+  if (auto* c = llvm::dyn_cast<llvm::ConstantInt>(value(e))) return c->getSExtValue();
+  refuse("an index into registers is not a constant");
+  return std::nullopt;
+}
+
+// Products with a dim at one level share the multiplication: (128*by + ty) * n.
+void GpuEmitter::add_dim_products(const std::vector<std::pair<ExprId, Summand>>& products,
+                                  std::vector<Summand>& out) {
+  std::map<std::pair<ExprId, int>, std::vector<Summand>> groups;
+  for (const auto& [dim, part] : products) groups[{dim, part.level}].push_back(part);
+  for (const auto& [key, parts] : groups) {
+    Summand factor = sum_level(b_, parts);
+    Emitted dim = emit_expr(key.first);
+    Summand s;
+    s.level = std::max(key.second, dim.level);
+    s.range = arith::interval_mul(factor.range, facts_.range(key.first));
+    s.value = b_.CreateMul(with_bits(b_, factor.value, 64, factor.range.lo >= 0),
+                           resized(dim.value, 64, key.first));
+    out.push_back(s);
+  }
+}
+
+// The terms of `index` times `scale`; constants among their values are summed up in the last one.
+std::vector<Summand> GpuEmitter::summands(const Affine& index, int64_t scale) {
+  std::vector<Summand> out;
+  std::vector<std::pair<ExprId, Summand>> products;
+  Summand rest;
+  int64_t constant = times(index.constant, scale);
+  for (const auto& [atom, coefficient] : index.terms) {
+    const ExprNode n = exprs_[atom];
+    ExprId factor = atom, dim;
+    if (n.op == ExprOp::mul && n.type == ir::DType::i64) {
+      if (facts_.is_dim(n.b))
+        factor = n.a, dim = n.b;
+      else if (facts_.is_dim(n.a))
+        factor = n.b, dim = n.a;
+    }
+    Emitted v = emit_expr(factor);
+    Summand s{v.value, times(coefficient, scale), v.level, facts_.range(factor)};
+    auto* known = llvm::dyn_cast<llvm::ConstantInt>(v.value);
+    if (known && (known->isZero() || !dim.valid())) {
+      constant = plus(times(known->getSExtValue(), s.scale), constant);
+      continue;
+    }
+    if (known) s.range = Interval::point(known->getSExtValue());
+    if (dim.valid())
+      products.push_back({dim, s});
+    else
+      out.push_back(s);
+  }
+  add_dim_products(products, out);
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Summand& a, const Summand& b) { return by_level(a.level, b.level); });
+  out.push_back({b_.getInt64(static_cast<uint64_t>(constant)), 1, 0, Interval::point(constant)});
+  return out;
+}
+
+// Offsets are small; what they are summed from may wrap on the way.
+Place GpuEmitter::shared_place(const Affine& index, int64_t scale, int64_t first) {
+  std::vector<Summand> parts = summands(index, scale);
+  Place at{shared_, first + llvm::cast<llvm::ConstantInt>(parts.back().value)->getSExtValue()};
+  parts.pop_back();
+  if (Value* sum = sum_narrow(b_, parts)) at.pointer = b_.CreateGEP(b_.getInt8Ty(), shared_, sum);
+  return at;
+}
+
+Place GpuEmitter::place(MemoryId memory, const Affine& index) {
+  const thread::Memory& m = program_.memory(memory);
+  if (m.space == Space::shared) return shared_place(index, ir::dtype_bytes(m.type), m.arena_offset);
+  std::vector<Summand> parts = summands(index, ir::dtype_bytes(m.type));
+  Place at;
+  at.offset = llvm::cast<llvm::ConstantInt>(parts.back().value)->getSExtValue();
+  parts.pop_back();
+  at.pointer = bases_[memory.value];
+  Interval whole = range_of_sum(parts);
+  if (whole.within(kI32)) {
+    if (Value* sum = sum_narrow(b_, parts))
+      at.pointer = b_.CreateGEP(b_.getInt8Ty(), at.pointer, with_bits(b_, sum, 64, whole.lo >= 0));
+    return at;
+  }
+  for (size_t i = 0; i < parts.size();) {
+    std::vector<Summand> level;
+    for (int of = parts[i].level; i < parts.size() && parts[i].level == of; ++i) level.push_back(parts[i]);
+    Summand s = sum_level(b_, level);
+    at.pointer = b_.CreateGEP(b_.getInt8Ty(), at.pointer, with_bits(b_, s.value, 64, s.range.lo >= 0));
+  }
+  return at;
+}
+
+Place GpuEmitter::place(MemoryId memory, ExprId index) {
+  const Affine form = facts_.affine(index);  // a copy: emitting asks for further ones
+  return place(memory, form);
+}
+
+bool GpuEmitter::uniform(ExprId e) {
+  return !e.valid() || !lane_var_.valid() || !facts_.depends_on(e, lane_var_) ||
+         !facts_.depends_on(facts_.simplified(e), lane_var_);
+}
+
+std::optional<Place> GpuEmitter::contiguous(MemoryId memory, ExprId index) {
+  Affine form = facts_.affine(index);
+  bool found = false;
+  for (auto it = form.terms.begin(); it != form.terms.end();) {
+    const ExprNode n = exprs_[it->first];
+    if (n.op == ExprOp::var && n.var() == lane_var_ && it->second == 1) {
+      found = true;
+      it = form.terms.erase(it);
+      continue;
+    }
+    if (facts_.depends_on(it->first, lane_var_)) return std::nullopt;
+    ++it;
+  }
+  if (!found) return std::nullopt;
+  return place(memory, form);
+}
+
+}  // namespace tilegen::codegen

@@ -1,0 +1,136 @@
+#include "codegen/llvm/gpu/register_file.h"
+
+#include "codegen/llvm/types.h"
+
+namespace tilegen::codegen {
+
+using llvm::Value;
+using namespace thread;
+
+RegisterFile::RegisterFile(const ThreadProgram& program, llvm::IRBuilder<>& b, Packing& packing)
+    : program_(program),
+      b_(b),
+      packing_(packing),
+      first_word_(program.memories.size(), -1),
+      word_count_(program.memories.size(), 0),
+      packed_(program.memories.size(), false) {
+  int64_t total = 0;
+  for (size_t i = 0; i < program.memories.size(); ++i) {
+    const Memory& m = program.memories[i];
+    if (m.space != Space::local) continue;
+    first_word_[i] = total;
+    int64_t per_word = word_elements(m.type);
+    word_count_[i] = (m.elements + per_word - 1) / per_word;
+    total += word_count_[i];
+  }
+  words_.resize(static_cast<size_t>(total));
+  mark_packed();
+}
+
+void RegisterFile::mark_packed() {
+  auto pack = [&](MemoryId m) { packed_[m.value] = owns(m) && word_elements(program_.memory(m).type) > 1; };
+  for (const Stmt& s : program_.stmts) {
+    if (auto* load = std::get_if<LoadMatrix>(&s.node)) pack(load->dst);
+    if (auto* store = std::get_if<StoreMatrix>(&s.node)) pack(store->src);
+    if (auto* mma = std::get_if<WarpMma>(&s.node))
+      for (MemoryId m : {mma->a, mma->b, mma->c}) pack(m);
+    if (auto* mma = std::get_if<WarpgroupMma>(&s.node))
+      for (MemoryId m : {mma->a, mma->c}) pack(m);
+    if (auto* wait = std::get_if<WarpgroupWait>(&s.node))
+      for (MemoryId m : wait->registers) pack(m);
+  }
+}
+
+RegisterFile::Word& RegisterFile::word(MemoryId m, int64_t index) {
+  return words_[static_cast<size_t>(first_word_[m.value] + index)];
+}
+
+// What was never written reads as 0.
+Value* RegisterFile::get(MemoryId m, int64_t index) {
+  ir::DType t = program_.memory(m).type;
+  int per_word = word_elements(t), position = static_cast<int>(index % per_word);
+  Word& w = word(m, index / per_word);
+  Value*& held = w.element[position];
+  if (!held)
+    held = w.packed ? packing_.unpack(t, w.packed, position)
+                    : llvm::Constant::getNullValue(held_type(b_.getContext(), t));
+  return held;
+}
+
+void RegisterFile::set(MemoryId m, int64_t index, Value* held) {
+  int per_word = word_elements(program_.memory(m).type);
+  Word& w = word(m, index / per_word);
+  w.element[index % per_word] = held;
+  w.changed = true;
+}
+
+Value* RegisterFile::get_word(MemoryId m, int64_t index) {
+  Word& w = word(m, index);
+  if (w.packed && !w.changed) return w.packed;
+  ir::DType t = program_.memory(m).type;
+  int per_word = word_elements(t);
+  Value* held[4];
+  for (int i = 0; i < per_word; ++i) held[i] = get(m, index * per_word + i);
+  w.packed = packing_.pack(t, {held, static_cast<size_t>(per_word)});
+  w.changed = false;
+  return w.packed;
+}
+
+Value* RegisterFile::get_register(MemoryId m, int64_t index) {
+  return word_elements(program_.memory(m).type) > 1 ? get_word(m, index) : get(m, index);
+}
+
+void RegisterFile::set_register(MemoryId m, int64_t index, Value* value) {
+  ir::DType t = program_.memory(m).type;
+  if (word_elements(t) == 1) return set(m, index, b_.CreateBitCast(value, held_type(b_.getContext(), t)));
+  word(m, index) = Word{};
+  word(m, index).packed = packing_.bits(value);
+}
+
+void RegisterFile::collect_written(const Block& body, Memories& out) const {
+  auto add = [&](MemoryId m) {
+    if (owns(m)) out.insert(m.value);
+  };
+  for (StmtId id : body) {
+    const StmtNode& node = program_.stmts[id.value].node;
+    for (const Block* inner : blocks_inside(node)) collect_written(*inner, out);
+    if (auto* s = std::get_if<Store>(&node)) add(s->memory);
+    if (auto* s = std::get_if<Shuffle>(&node)) add(s->dst);
+    if (auto* s = std::get_if<FetchTile>(&node)) add(s->dst);
+    if (auto* s = std::get_if<TransactionTest>(&node)) add(s->dst);
+    if (auto* s = std::get_if<LoadMatrix>(&node)) add(s->dst);
+    if (auto* s = std::get_if<ClusterLoad>(&node)) add(s->dst);
+    if (auto* s = std::get_if<WarpMma>(&node)) add(s->c);
+    if (auto* s = std::get_if<WarpgroupMma>(&node)) add(s->c);
+    if (auto* s = std::get_if<WarpgroupWait>(&node))
+      for (MemoryId m : s->registers) add(m);
+  }
+}
+
+RegisterFile::Memories RegisterFile::written(const Block& body) const {
+  Memories out;
+  collect_written(body, out);
+  return out;
+}
+
+RegisterFile::Values RegisterFile::values(const Memories& memories) {
+  Values out;
+  for (uint32_t m : memories) {
+    int64_t count = packed_[m] ? word_count_[m] : program_.memories[m].elements;
+    for (int64_t i = 0; i < count; ++i)
+      out.push_back(packed_[m] ? get_word(MemoryId(m), i) : get(MemoryId(m), i));
+  }
+  return out;
+}
+
+void RegisterFile::assign(const Memories& memories, const Values& values) {
+  size_t at = 0;
+  for (uint32_t m : memories) {
+    int64_t count = packed_[m] ? word_count_[m] : program_.memories[m].elements;
+    for (int64_t i = 0; i < word_count_[m]; ++i) word(MemoryId(m), i) = Word{};
+    for (int64_t i = 0; i < count; ++i, ++at)
+      packed_[m] ? set_register(MemoryId(m), i, values[at]) : set(MemoryId(m), i, values[at]);
+  }
+}
+
+}  // namespace tilegen::codegen

@@ -1,0 +1,16 @@
+// Unsigned division without LLVM's own, for AMDGPU: LLVM 19.1.7 divides values that it knows to be few bits
+// sign-extended in 24-bit floats, and wrongly where they are negative (LLVM pull request 116733).
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+
+namespace tilegen::codegen {
+
+// a / d for a constant d > 0, by a multiplication (Granlund and Montgomery, "Division by Invariant Integers
+// using Multiplication", figure 4.1). Integers of 64 bits at most.
+llvm::Value* quotient_by_constant(llvm::IRBuilder<>& b, llvm::Value* a, const llvm::APInt& d);
+
+// The same number, of which LLVM knows nothing.
+llvm::Value* opaque(llvm::IRBuilder<>& b, llvm::Value* v);
+
+}  // namespace tilegen::codegen

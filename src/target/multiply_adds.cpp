@@ -1,0 +1,73 @@
+#include "target/multiply_adds.h"
+
+#include "target/lane_layout.h"
+
+namespace tilegen::target {
+
+using ir::DType;
+using layout::kRegister;
+using layout::kReplica;
+using layout::kThread;
+
+namespace {
+
+struct Types {
+  const char* name;
+  DType a, b, c;
+  MmaSemantics meaning;
+};
+
+constexpr int kTile = 4;  // elements of C along m and n that a lane of the wide form has
+
+// Rows of a table read better as rows. In all of them lane = columns * row + column.
+// clang-format off
+MmaAtom wide(const Types& t, const LaneGrid& g) {
+  const int m = g.rows * kTile, n = g.columns * kTile;
+  return {std::string(t.name) + ":4x4", m, n, 1, t.a, t.b, t.c,
+          over_lanes(g.lanes(), {m, 1}, {{0, kTile, kRegister, 1}, {0, g.rows, kThread, g.columns},
+                                         {kReplica, g.columns, kThread, 1}}),
+          over_lanes(g.lanes(), {1, n}, {{1, kTile, kRegister, 1}, {1, g.columns, kThread, 1},
+                                         {kReplica, g.rows, kThread, g.columns}}),
+          over_lanes(g.lanes(), {m, n}, {{0, kTile, kRegister, kTile}, {0, g.rows, kThread, g.columns},
+                                         {1, kTile, kRegister, 1}, {1, g.columns, kThread, 1}}),
+          kTile * kTile * g.cycles, t.meaning, MmaUnit::multiply_add, {}};
+}
+
+MmaAtom single(const Types& t, const LaneGrid& g) {
+  return {std::string(t.name) + ":1x1", g.rows, g.columns, 1, t.a, t.b, t.c,
+          over_lanes(g.lanes(), {g.rows, 1}, {{0, g.rows, kThread, g.columns},
+                                              {kReplica, g.columns, kThread, 1}}),
+          over_lanes(g.lanes(), {1, g.columns}, {{1, g.columns, kThread, 1},
+                                                 {kReplica, g.rows, kThread, g.columns}}),
+          over_lanes(g.lanes(), {g.rows, g.columns}, {{0, g.rows, kThread, g.columns},
+                                                      {1, g.columns, kThread, 1}}),
+          g.cycles, t.meaning, MmaUnit::multiply_add, {}};
+}
+// clang-format on
+
+}  // namespace
+
+std::vector<MmaAtom> multiply_add_atoms(const LaneGrid& grid) {
+  const Types plain[] = {
+      {"fma.f32", DType::f32, DType::f32, DType::f32, meaning::fma_f32},
+      {"fma.f32.f16", DType::f16, DType::f16, DType::f32, meaning::fma_f32},
+      {"fma.f32.bf16", DType::bf16, DType::bf16, DType::f32, meaning::fma_f32},
+      {"fma.f32.e4m3.e4m3", DType::e4m3, DType::e4m3, DType::f32, meaning::fma_f32},
+      {"fma.f32.e4m3.e5m2", DType::e4m3, DType::e5m2, DType::f32, meaning::fma_f32},
+      {"fma.f32.e5m2.e4m3", DType::e5m2, DType::e4m3, DType::f32, meaning::fma_f32},
+      {"fma.f32.e5m2.e5m2", DType::e5m2, DType::e5m2, DType::f32, meaning::fma_f32},
+      {"fma.f64", DType::f64, DType::f64, DType::f64, meaning::fma_f64},
+      {"fma.s32.s8.s8", DType::i8, DType::i8, DType::i32, meaning::dot_i32},
+      {"fma.s32.u8.u8", DType::u8, DType::u8, DType::i32, meaning::dot_i32},
+      {"fma.s32.s8.u8", DType::i8, DType::u8, DType::i32, meaning::dot_i32},
+      {"fma.s32.u8.s8", DType::u8, DType::i8, DType::i32, meaning::dot_i32},
+  };
+  std::vector<MmaAtom> atoms;
+  for (const Types& t : plain) {
+    atoms.push_back(wide(t, grid));
+    atoms.push_back(single(t, grid));
+  }
+  return atoms;
+}
+
+}  // namespace tilegen::target
