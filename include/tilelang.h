@@ -328,9 +328,26 @@ typedef struct tl_configuration_info {
   uint32_t struct_size;
   uint32_t value_count;
   const int64_t* values; /* value_count, in the order in which the parameters are declared */
-  double microseconds;   /* estimated, of one launch; 0 where refused */
-  const char* refusal;   /* why the target does not take it; NULL where it does */
+  double microseconds;   /* estimated, of one launch; 0 where refused, and for hosts */
+  const char* refusal;   /* why the target does not take it, or it could not be measured; NULL elsewhere */
+  double measured_microseconds; /* of one launch; 0 where it was not measured */
 } tl_configuration_info;
+
+/* One run of one configuration, for a tl_measure_fn. What is pointed to belongs to the library and lives
+ * until the function returns. */
+typedef struct tl_measurement {
+  uint32_t struct_size;
+  uint32_t value_count;
+  const int64_t* values;     /* value_count, in the order in which the parameters are declared */
+  const tl_program* program; /* bound to these values */
+  uint64_t step;             /* the number of this run, of `steps` at most */
+  uint64_t steps;
+  double microseconds; /* for the function to set: of one launch, above 0 */
+  const char* refusal; /* for the function to set where there is no time: why. Copied when it returns */
+} tl_measurement;
+
+/** Measures a configuration; `user` is that of tl_tune_measured. */
+typedef void (*tl_measure_fn)(void* user, tl_measurement* measurement);
 
 /* One device. Strings belong to the library. */
 typedef struct tl_device_info {
@@ -778,11 +795,29 @@ TL_API tl_status tl_interpret_launch(const tl_program* program, const tl_launch*
  *  are those of tl_compile; "sizes" says for which sizes. Option "tune" = "model" of tl_compile takes the
  *  first at once. Errors: TL_INVALID_ARGUMENT for a program with compile-time parameters that a builder made;
  *  TL_LIMIT_EXCEEDED for more than 1024 configurations; TL_UNSUPPORTED for a target without threads; those of
- *  the first configuration where all are refused. */
+ *  the first configuration where all are refused.
+ *  With option "tune" = "measure" the best by the model, "tune_count" of them, run on the device of this
+ *  process that takes the target's code, on random data, and stand first in the order of their times; for
+ *  hosts, which have no estimates, these are all that there are. Times remembered in the folder
+ *  "tune_records" are taken instead. Further errors: TL_DRIVER where there is no such device,
+ *  TL_UNSUPPORTED for simulated targets. A kernel of a GPU that never ends, or breaks its context, does so to
+ *  the caller: `tilegen tune --measure` runs each in a process of its own. */
 TL_API tl_status tl_tune(const tl_context* context, const tl_program* program, const tl_target* target,
                          const tl_options* options, tl_tuning** out_tuning, tl_error** out_error);
 TL_API void tl_tuning_retain(tl_tuning* tuning);
 TL_API void tl_tuning_release(tl_tuning* tuning);
+
+/** The same with option "tune" = "measure", where `measure` runs the configurations: with data of its own, or
+ *  in other processes. It is called by the caller's thread, several times for each configuration, in shuffled
+ *  order. `user` is handed through. */
+TL_API tl_status tl_tune_measured(const tl_context* context, const tl_program* program,
+                                  const tl_target* target, const tl_options* options, tl_measure_fn measure,
+                                  void* user, tl_tuning** out_tuning, tl_error** out_error);
+
+/** Microseconds of one launch of `program` as it is, on the device of this process that takes the target's
+ *  code, on random data, by the method of option "tune" = "measure". */
+TL_API tl_status tl_measure(const tl_context* context, const tl_program* program, const tl_target* target,
+                            const tl_options* options, double* out_microseconds, tl_error** out_error);
 
 /** Configurations: how many, number `index`, and its program, for those that are not refused. */
 TL_API size_t tl_tuning_count(const tl_tuning* tuning);

@@ -81,16 +81,16 @@ def generate(header: Header) -> str:
             name, _, number = (p.strip() for p in entry.partition("="))
             value = int(number, 0) if number else value + 1
             out.append(f"{name} = {value}")
-    out.append("")
-    for result, name, args in header.callbacks:
-        types = [header.ctype(result), *(t for t, _ in header.arguments(args))]
-        out.append(f"{name} = CFUNCTYPE({', '.join(types)})")
     for name, body in header.structs:
         out += ["", "", f"class {name}(Structure):", "    _fields_ = ["]
         for field in (f for f in body.split(";") if f.strip()):
             kind, field_name = header.variable(field)
             out.append(f'        ("{field_name}", {kind}),')
         out.append("    ]")
+    out += ["", ""]
+    for result, name, args in header.callbacks:
+        types = [header.ctype(result), *(t for t, _ in header.arguments(args))]
+        out.append(f"{name} = CFUNCTYPE({', '.join(types)})")
     out += ["", "", "# name: (result, (argument types...))", "FUNCTIONS = {"]
     for result, name, args in header.functions:
         types = [t for t, _ in header.arguments(args)]

@@ -28,6 +28,7 @@ set(TILEGEN_TEST_SECONDS
   differential.mutated_programs 13
   differential.plan_forms 13
   unit.driver 13
+  tool.tune 10
   capi.tests 12
   differential.schedule_mutants 8
   samples.attention 10

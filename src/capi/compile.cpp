@@ -81,22 +81,31 @@ Expected<SharedProgram> choose_configuration(const tl_context& context, const tl
                                              const tl_target& target, const OptionValues& values,
                                              driver::CompileOptions options,
                                              const Cancellation* cancellation) {
-  if (values.tune == "none") return program.program;
-  if (values.tune != "model")
-    return Error(DiagCode::unknown_option, "", "the option 'tune' cannot be '" + values.tune + "'",
-                 "give none or model");
-  if (program.program->compile_params.empty()) return program.program;
+  const auto choice = tune_choice(values);
+  if (!choice) return choice.error();
+  if (*choice == TuneChoice::none || program.program->compile_params.empty()) return program.program;
   const auto start = Clock::now();
   const std::shared_ptr<Log> log = options.log;
   options.cancellation = cancellation;
+  const auto words = [&](const tune::Configuration& best, double microseconds, const char* how,
+                         const std::string& of) {
+    char us[60];
+    std::snprintf(us, sizeof us, ", %s %.1f us", how, microseconds);
+    return program.program->name + " for " + target.target.name + ": " + tune::values_text(best.values) + us +
+           of + time_since(start);
+  };
+  if (*choice == TuneChoice::measure) {
+    auto best = fastest_configuration(context, program, target.target, options, measure_options(values));
+    if (!best) return best.error();
+    say(log, LogLevel::info, "tune", [&] { return words(*best, best->measured, "measured", ""); });
+    return best->program;
+  }
   auto ranked = rank_configurations(context, program, target.target, options);
   if (!ranked) return ranked.error();
   const tune::Configuration& best = ranked->front();
   say(log, LogLevel::info, "tune", [&] {
-    char us[40];
-    std::snprintf(us, sizeof us, ", estimated %.1f us", best.microseconds);
-    return program.program->name + " for " + target.target.name + ": " + tune::values_text(best.values) + us +
-           ", of " + std::to_string(ranked->size()) + " configurations" + time_since(start);
+    return words(best, best.microseconds, "estimated",
+                 ", of " + std::to_string(ranked->size()) + " configurations");
   });
   return best.program;
 }

@@ -52,14 +52,16 @@ Expected<cost::Sizes> convert_sizes(std::string_view text, const ir::Program& pr
     std::string known;
     bool is_dim = false;
     for (const ir::Var& v : program.vars) {
-      if (v.kind != ir::VarKind::dim) continue;
+      const bool is_scalar = v.kind == ir::VarKind::scalar && ir::is_integer(v.type);
+      if (v.kind != ir::VarKind::dim && !is_scalar) continue;
       is_dim = is_dim || v.name == name;
       known += (known.empty() ? "" : ", ") + v.name;
     }
     if (!is_dim)
-      return Error(DiagCode::unknown_option, "",
-                   "the option 'sizes' names '" + name + "', which is no dim of the program",
-                   known.empty() ? "the program has no dims" : "its dims are " + known);
+      return Error(
+          DiagCode::unknown_option, "",
+          "the option 'sizes' names '" + name + "', which is no dim or integer scalar of the program",
+          known.empty() ? "the program has none" : "it has " + known);
     sizes[name] = value;
   }
   return sizes;

@@ -77,6 +77,8 @@ struct OptionValues {
   bool verify = false;
   std::string sizes;
   std::string tune = "none";
+  int64_t tune_count = 0;
+  std::string tune_records;
   std::string simulator_order = "round_robin";
   std::string simulator_async = "latest";
   int64_t simulator_seed = 1;

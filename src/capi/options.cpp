@@ -43,8 +43,16 @@ constexpr OptionRow kOptions[] = {
      "sizes of dims, as \"m=4096,n=512\", for estimates, warnings and loops that blocks may share", nullptr,
      nullptr, &OptionValues::sizes},
     {TL_OPTION_STR, "tune", "none", true,
-     "who chooses the values of compile-time parameters (none: the program's; model: the shortest estimate)",
+     "who chooses the values of compile-time parameters (none: the program's; model: the shortest estimate; "
+     "measure: the shortest time on the device)",
      nullptr, nullptr, &OptionValues::tune},
+    {TL_OPTION_I64, "tune_count", "0", true,
+     "configurations that tune = measure measures, the best by the model, 0 = 8, all where there are no "
+     "estimates",
+     nullptr, &OptionValues::tune_count, nullptr},
+    {TL_OPTION_STR, "tune_records", "", true,
+     "a folder in which tune = measure remembers times, and looks before it measures", nullptr, nullptr,
+     &OptionValues::tune_records},
     {TL_OPTION_STR, "simulator_order", "round_robin", false,
      "simulated targets: the order in which warps run (round_robin, reversed, random)", nullptr, nullptr,
      &OptionValues::simulator_order},

@@ -17,8 +17,7 @@ int64_t load_wavefronts(const MmaAtom& atom, int side, const OperandSource& from
   const layout::Fragment& f = side == 0 ? atom.a_layout : atom.b_layout;
   const int64_t bytes = ir::dtype_bytes(side == 0 ? atom.a : atom.b);
   if (!target::is_multiply_add(atom) && bytes == 1 && !from.along_k) return f.registers();  // byte by byte
-  const auto matrices = target::operand_matrices(atom, side);
-  if (!matrices.empty()) return static_cast<int64_t>(matrices.size());
+  // As 8x8 matrices, or by words: either fills 4 bytes of each lane.
   return std::max<int64_t>(1, ceil_div(f.registers() * bytes, int64_t{4}));
 }
 

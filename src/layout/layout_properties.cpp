@@ -137,7 +137,7 @@ class Residues {
     const int64_t step = stride % period;
     if (step == 0) return;
     const int64_t turns = std::min(extent, period / std::gcd(step, period));
-    std::vector<bool> next(seen_.size(), false);
+    std::vector<char> next(seen_.size(), false);
     for (int64_t start = 0; start < period; ++start) {
       if (!seen_[start]) continue;
       int64_t at = start;
@@ -149,19 +149,18 @@ class Residues {
     }
     seen_ = std::move(next);
   }
-  bool has(int64_t residue) const { return seen_[residue]; }
+  bool has(int64_t residue) const { return seen_[residue] != 0; }
   int64_t period() const { return static_cast<int64_t>(seen_.size()); }
 
  private:
-  std::vector<bool> seen_;
+  std::vector<char> seen_;
 };
 
-// Runs of `run` elements of `dim` from every reachable start stay consecutive under the swizzle.
-bool swizzle_keeps_runs(const Layout& l, int dim, int64_t straight, int64_t run, int64_t period) {
-  Residues starts(period);
-  for (const Digit& d : l.digits())
-    if (d.dim != dim || d.weight >= straight) starts.add_digit(d.extent, d.stride);
+// Runs of `run` elements from every reachable start stay consecutive under the swizzle. `starts`: those of
+// the `straight` elements that hold the runs.
+bool swizzle_keeps_runs(const Layout& l, Residues starts, int64_t straight, int64_t run) {
   starts.add_digit(straight / run, run);
+  const int64_t period = starts.period();
   const int64_t size = l.element_bytes();
   auto place = [&](int64_t offset) { return l.swizzle().apply(offset * size) / size; };
   for (int64_t start = 0; start < period; ++start) {
@@ -203,8 +202,11 @@ int64_t Layout::contiguous_run(int dim, int output) const {
   while (period < reach && period < int64_t{1} << (swizzle_.base + swizzle_.shift + swizzle_.bits))
     period *= 2;
   period /= element_bytes_;
+  Residues starts(period);
+  for (const Digit& d : digits_)
+    if (d.dim != dim || d.weight >= straight) starts.add_digit(d.extent, d.stride);
   for (int64_t parts = 1; parts < straight; ++parts)
-    if (straight % parts == 0 && swizzle_keeps_runs(*this, dim, straight, straight / parts, period))
+    if (straight % parts == 0 && swizzle_keeps_runs(*this, starts, straight, straight / parts))
       return straight / parts;
   return 1;
 }

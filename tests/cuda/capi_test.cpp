@@ -105,6 +105,66 @@ TEST_F(Cuda, DevicesComeBehindTheHost) {
   EXPECT_EQ(tl_device_describe(3, &info), TL_DRIVER);
 }
 
+constexpr char kTuned[] =
+    "tl 1 program tuned\n"
+    "param ROWS in {8, 16, 32}\n"
+    "dim m\n"
+    "tensor X: f32[m, 32] readonly\n"
+    "tensor Y: f32[m, 32]\n"
+    "kernel tuned grid(b: ceildiv(m, ROWS)) threads 64 {\n"
+    "  alloc x: fragment f32[ROWS, 32]\n"
+    "  copy X[b * ROWS :+ ROWS, 0 :+ 32] -> x\n"
+    "  copy x -> Y[b * ROWS :+ ROWS, 0 :+ 32]\n"
+    "}\n";
+
+// Launches of the configurations by their blocks, of 256 rows; what they read is no row of zeros.
+int blocks_seen[33], zeros_seen;
+void tuned(const FakeLaunch* launch) {
+  blocks_seen[launch->grid[0]]++;
+  const auto* x = reinterpret_cast<const float*>(launch->values[1]);
+  for (int i = 0; i < 256 * 32; i += 32) zeros_seen += x[i] == 0 && x[i + 1] == 0;
+}
+
+TEST_F(Cuda, ConfigurationsAreMeasuredOnTheDevice) {
+  fake().fake_register("tuned", tuned);
+  const Program program = parse(context_, kTuned);
+  tl_target* t = nullptr;
+  ASSERT_EQ(tl_target_parse("sm_90", &t, nullptr), TL_OK);
+  const Target target(t);
+  tl_options* o = nullptr;
+  ASSERT_EQ(tl_options_create(&o, nullptr), TL_OK);
+  const Options options(o);
+  ASSERT_EQ(tl_options_set_str(o, "tune", "measure", nullptr), TL_OK);
+  ASSERT_EQ(tl_options_set_str(o, "sizes", "m=256", nullptr), TL_OK);
+  tl_tuning* tuning = nullptr;
+  tl_error* error = nullptr;
+  ASSERT_EQ(tl_tune(context_.get(), program.get(), t, o, &tuning, &error), TL_OK) << tl_error_message(error);
+  ASSERT_EQ(tl_tuning_count(tuning), 3u);
+  tl_configuration_info info{};
+  info.struct_size = sizeof info;
+  for (size_t i = 0; i < 3; ++i) {
+    ASSERT_EQ(tl_tuning_configuration(tuning, i, &info), TL_OK);
+    EXPECT_GT(info.measured_microseconds, 0);
+    EXPECT_GT(info.microseconds, 0);
+  }
+  tl_tuning_release(tuning);
+  for (int blocks : {8, 16, 32}) EXPECT_GT(blocks_seen[blocks], 4);
+  EXPECT_EQ(zeros_seen, 0);
+
+  // A launch that the driver refuses is that configuration's refusal.
+  fake().fake_fail("cuLaunchKernelEx", 1, 0, 1);
+  fake().fake_fail("cuLaunchKernel", 1, 0, 1);
+  ASSERT_EQ(tl_tune(context_.get(), program.get(), t, o, &tuning, &error), TL_OK) << tl_error_message(error);
+  ASSERT_EQ(tl_tuning_configuration(tuning, 2, &info), TL_OK);
+  ASSERT_NE(info.refusal, nullptr);
+  EXPECT_NE(std::string(info.refusal).find("launching 'tuned'"), std::string::npos) << info.refusal;
+  ASSERT_EQ(tl_tuning_configuration(tuning, 1, &info), TL_OK);
+  EXPECT_EQ(info.refusal, nullptr);
+  EXPECT_GT(info.measured_microseconds, 0);
+  tl_tuning_release(tuning);
+  fake().fake_fail("cuLaunchKernelEx", 0, 0, 0);
+}
+
 // A client compiled with the first version of the struct still fits, and nothing is written after it.
 TEST_F(Cuda, TheFirstDeviceStructStillFits) {
   tl_device_info info;

@@ -89,7 +89,7 @@ says 0 "bound by" "$tilegen" show "$program" --target sm_90a --what cost
 says 0 "pictures in drawn" "$tilegen" show "$program" --target sm_90a --what cost --svg drawn
 says 0 "\"busy\"" "$tilegen" show "$program" --target sm_90a --what cost-json
 says 1 "there is no form 'cost'" "$tilegen" show "$program" --target host --what cost
-says 1 "no dim of the program" "$tilegen" show "$program" --target sm_90a --what cost --sizes nosuch=3
+says 1 "no dim or integer scalar of the program" "$tilegen" show "$program" --target sm_90a --what cost --sizes nosuch=3
 grep -q 'define' llvm.out
 says 2 "there is no form 'bytecode'" "$tilegen" show "$program" --what bytecode
 says 0 "sm_80" "$tilegen" show "$program" --target sm_80 --what schedule

@@ -48,8 +48,11 @@ Target find_target(const Context& context, const std::string& name) {
 
 Program read_program(const Context& context, const std::string& path,
                      const std::map<std::string, int64_t>& params) {
-  const std::string text = read_text(context, path);
-  const char* shown = path == "-" ? "standard input" : path.c_str();
+  return program_of(context, read_text(context, path), path == "-" ? "standard input" : path, params);
+}
+
+Program program_of(const Context& context, const std::string& text, const std::string& shown,
+                   const std::map<std::string, int64_t>& params) {
   tl_program* program = nullptr;
   tl_error* error = nullptr;
   std::vector<const char*> names;
@@ -58,8 +61,8 @@ Program read_program(const Context& context, const std::string& path,
     names.push_back(name.c_str());
     values.push_back(value);
   }
-  require(tl_program_parse_bound(context.get(), text.data(), text.size(), shown, names.data(), values.data(),
-                                 names.size(), &program, &error),
+  require(tl_program_parse_bound(context.get(), text.data(), text.size(), shown.c_str(), names.data(),
+                                 values.data(), names.size(), &program, &error),
           error, "reading the program");
   return Program(program);
 }

@@ -43,6 +43,8 @@ Target find_target(const Context& context, const std::string& name);  // "" = th
 // "-" = standard input. `params`: values of compile-time parameters.
 Program read_program(const Context& context, const std::string& path,
                      const std::map<std::string, int64_t>& params);
+Program program_of(const Context& context, const std::string& text, const std::string& shown,
+                   const std::map<std::string, int64_t>& params);
 Options make_options();
 Artifact compile(const Context& context, const Program& program, const Target& target,
                  const Options& options);

@@ -50,7 +50,13 @@ constexpr char kHelp[] =
       --target T  --schedule S.json  --sizes m=4096,n=512   as above
       --count N                       rows to print (16)
       --refused                       those that the target does not take, too, and why
-  run, compile, check and show also take
+      --measure                       run the best on the device, each in a process of its own, the shortest time first
+      --best N                        measure so many of the best by the model (8; without a model all)
+      --records DIR                   remember times there; what is remembered is not measured again
+      --limit SECONDS                 that a process may take (60)
+  tilegen measure FILE [options]      microseconds of one launch on random data
+      --target T  --schedule S.json  --sizes m=4096,n=512   as above
+  run, compile, check, show and measure also take
       --param NAME=VALUE              a compile-time parameter of the program; may be given once for each
   tilegen help | version
 
@@ -64,7 +70,8 @@ int run(int argc, char** argv) {
     int (*run)(int, char**);
   } kCommands[] = {{"devices", tool::devices_command}, {"run", tool::run_command},
                    {"compile", tool::compile_command}, {"check", tool::check_command},
-                   {"show", tool::show_command},       {"tune", tool::tune_command}};
+                   {"show", tool::show_command},       {"tune", tool::tune_command},
+                   {"measure", tool::measure_command}};
   if (argc < 2 || !std::strcmp(argv[1], "help") || !std::strcmp(argv[1], "--help")) {
     std::fputs(kHelp, argc < 2 ? stderr : stdout);
     return argc < 2 ? 2 : 0;

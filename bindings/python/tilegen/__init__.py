@@ -2,7 +2,8 @@
 arrays. Only ctypes and the shared library are needed."""
 from ._library import Diagnostic, Error
 from .builder import Buffer, Builder, Expr
-from .program import Artifact, Configuration, Context, Kernel, Launch, PerformanceWarning, Program, Target, build_info, devices
+from .program import Artifact, Context, Kernel, Launch, PerformanceWarning, Program, Target, build_info, devices
+from .tuning import Configuration
 from .types import DType, bf16, boolean, dtype_of, e4m3, e5m2, f16, f32, f64, i8, i32, i64, u8
 
 __all__ = ["Artifact", "Buffer", "Builder", "Configuration", "Context", "DType", "Diagnostic", "Error", "Expr", "Kernel", "Launch",

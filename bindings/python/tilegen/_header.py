@@ -161,11 +161,6 @@ TL_DEVICE_CUDA = 2
 TL_PICTURE_TEXT = 1
 TL_PICTURE_SVG = 2
 
-tl_log_fn = CFUNCTYPE(None, c_void_p, c_uint32, c_char_p, c_char_p)
-tl_dump_fn = CFUNCTYPE(None, c_void_p, c_char_p, c_char_p, c_size_t)
-tl_cancel_fn = CFUNCTYPE(c_int32, c_void_p)
-tl_drop_fn = CFUNCTYPE(None, c_void_p)
-
 
 class tl_expr(Structure):
     _fields_ = [
@@ -249,6 +244,20 @@ class tl_configuration_info(Structure):
         ("values", POINTER(c_int64)),
         ("microseconds", c_double),
         ("refusal", c_char_p),
+        ("measured_microseconds", c_double),
+    ]
+
+
+class tl_measurement(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("value_count", c_uint32),
+        ("values", POINTER(c_int64)),
+        ("program", c_void_p),
+        ("step", c_uint64),
+        ("steps", c_uint64),
+        ("microseconds", c_double),
+        ("refusal", c_char_p),
     ]
 
 
@@ -304,6 +313,13 @@ class tl_arg(Structure):
         ("dtype", c_uint32),
         ("payload", c_uint64),
     ]
+
+
+tl_measure_fn = CFUNCTYPE(None, c_void_p, POINTER(tl_measurement))
+tl_log_fn = CFUNCTYPE(None, c_void_p, c_uint32, c_char_p, c_char_p)
+tl_dump_fn = CFUNCTYPE(None, c_void_p, c_char_p, c_char_p, c_size_t)
+tl_cancel_fn = CFUNCTYPE(c_int32, c_void_p)
+tl_drop_fn = CFUNCTYPE(None, c_void_p)
 
 
 # name: (result, (argument types...))
@@ -401,6 +417,8 @@ FUNCTIONS = {
     "tl_tune": (c_int32, (c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_tuning_retain": (None, (c_void_p,)),
     "tl_tuning_release": (None, (c_void_p,)),
+    "tl_tune_measured": (c_int32, (c_void_p, c_void_p, c_void_p, c_void_p, tl_measure_fn, c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_measure": (c_int32, (c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_double), POINTER(c_void_p),)),
     "tl_tuning_count": (c_size_t, (c_void_p,)),
     "tl_tuning_configuration": (c_int32, (c_void_p, c_size_t, POINTER(tl_configuration_info),)),
     "tl_tuning_program": (c_int32, (c_void_p, c_size_t, POINTER(c_void_p), POINTER(c_void_p),)),

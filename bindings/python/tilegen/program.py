@@ -1,14 +1,15 @@
 """Programs, targets, compiled artifacts and kernels ready to launch."""
 import collections
-import contextlib
 import ctypes
 import json
 import operator
 import warnings
 
 from . import _header as h
+from . import tuning
 from ._library import Diagnostic, Error, call, error_from, lib, take_blob
 from .tensors import Described, describe
+from .tuning import option_values
 from .types import dtype_of
 
 
@@ -89,8 +90,6 @@ def devices():
 
 
 Param = collections.namedtuple("Param", "value domain")  # of a compile-time parameter
-# Values of a program's compile-time parameters, the estimated time in microseconds, and why there is none.
-Configuration = collections.namedtuple("Configuration", "values us refused")
 
 
 def int64_of(value):
@@ -99,24 +98,6 @@ def int64_of(value):
     if not -2**63 <= value < 2**63:
         raise OverflowError(f"{value} does not fit 64 bits")
     return value
-
-
-@contextlib.contextmanager
-def _option_values(options):
-    """A tl_options of keyword arguments."""
-    options = dict(options)
-    if "schedule" in options:
-        options["schedule_json"] = json.dumps(options.pop("schedule"))
-    raw = ctypes.c_void_p()
-    call("tl_options_create", ctypes.byref(raw))
-    try:
-        for name, value in options.items():
-            kind = "bool" if isinstance(value, bool) else "i64" if isinstance(value, int) else "str"
-            value = value.encode() if kind == "str" else int(value)
-            call("tl_options_set_" + kind, raw, name.encode(), value)
-        yield raw
-    finally:
-        lib.tl_options_destroy(raw)
 
 
 def _bindings(values):
@@ -158,25 +139,28 @@ class Program(_Handle):
             out[info.name.decode()] = Param(info.value, tuple(info.domain[:info.domain_size]))
         return out
 
-    def configurations(self, target, **options):
+    def configurations(self, target, measure=None, **options):
         """The values of the compile-time parameters in the order of the cost model (targets of threads), which runs nothing:
         Configurations, the shortest time first; those that are refused are last, their `us` None. `options` as for compile; the
-        option `sizes` says for which sizes."""
-        target = target if isinstance(target, Target) else Target(target)
-        tuning = ctypes.c_void_p()
-        with _option_values(options) as raw:
-            call("tl_tune", self.context.handle, self.handle, target.handle, raw, ctypes.byref(tuning))
-        try:
-            found, names = [], list(self.params)
-            for i in range(lib.tl_tuning_count(tuning)):
-                info = h.tl_configuration_info(struct_size=ctypes.sizeof(h.tl_configuration_info))
-                lib.tl_tuning_configuration(tuning, i, ctypes.byref(info))
-                values = dict(zip(names, info.values[:info.value_count]))
-                refused = info.refusal.decode() if info.refusal else ""
-                found.append(Configuration(values, None if refused else info.microseconds, refused))
-            return found
-        finally:
-            lib.tl_tuning_release(tuning)
+        option `sizes` says for which sizes.
+
+        With tune="measure" the best by the model (`tune_count` of them) run on the device, on random data, and stand first, in
+        the order of `measured`. `measure`, a function of a Program with these values bound, runs them instead: it returns
+        microseconds; what it raises refuses the configuration. Times remembered in the folder `tune_records` are taken
+        instead."""
+        return tuning.configurations(self, self._target(target), measure, options)
+
+    def measure(self, target=None, **options):
+        """Microseconds of one launch of the program as it is on the device, on random data; the option `sizes` says of which
+        sizes."""
+        us, target = ctypes.c_double(), self._target(target)
+        with option_values(options) as raw:
+            call("tl_measure", self.context.handle, self.handle, target.handle, raw, ctypes.byref(us))
+        return us.value
+
+    @staticmethod
+    def _target(target):
+        return target if isinstance(target, Target) else Target(target)
 
     @property
     def name(self):
@@ -209,14 +193,14 @@ class Program(_Handle):
     def compile(self, target=None, **options):
         """Compiles for a Target or a target's name; options as tl_option_describe lists them. A dict given as `schedule`
         becomes schedule_json. What the plan loses is a PerformanceWarning."""
-        made = self._compile(target if isinstance(target, Target) else Target(target), options)
+        made = self._compile(self._target(target), options)
         for d in made.warnings:
             warnings.warn(f"{d.op}: {d.message} ({d.hint}) [{d.code}]", PerformanceWarning, stacklevel=2)
         return made
 
     def _compile(self, target, options):
         artifact = ctypes.c_void_p()
-        with _option_values(options) as raw:
+        with option_values(options) as raw:
             call("tl_compile", self.context.handle, self.handle, target.handle, raw, ctypes.byref(artifact))
         made = Artifact(artifact, self, target)
         if options.get("tune", "none") != "none":  # the artifact's program is the one chosen

@@ -35,11 +35,11 @@ struct Width {
 Width find_facts_of_width(LoweringContext& k, const Walk& walk, int64_t width, const EmitPoint& emit,
                           plan::OpAccessFacts& facts) {
   const Sizes before = sizes(k);
-  Attempt attempt = try_walk(k, walk, width, emit);
+  Attempt attempt = try_walk(k, walk, width, emit, false);
   const bool versions = attempt.lane_bounds && attempt.interior, registers = attempt.registers;
   if (versions) {
     k.walk.assumed_interior = attempt.interior;
-    attempt = try_walk(k, walk, width, emit);
+    attempt = try_walk(k, walk, width, emit, false);
     k.walk.assumed_interior = ExprId();
   }
   drop_since(k, before);
@@ -91,7 +91,7 @@ void find_facts(LoweringContext& k, const Walk& walk, const EmitPoint& emit) {
   }
   if (widest > 1 && !k.facts->all_widths) return;
   const Sizes before = sizes(k);
-  try_walk(k, walk, 1, emit);  // what is unrolled
+  try_walk(k, walk, 1, emit, false);  // what is unrolled
   drop_since(k, before);
 }
 

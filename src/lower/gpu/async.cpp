@@ -64,13 +64,13 @@ std::optional<thread::Block> OpLowering::async_copies(int src, int dst, int64_t 
     thread::Block body = {k_.out.add(
         thread::AsyncCopy{dst_memory, dst_index, src_memory, src_index, static_cast<int>(bytes), predicate},
         op_.path)};
-    finish_thread_nest(k_, nest, body);
+    if (!k_.facts) finish_thread_nest(k_, nest, body);
     // Padding and copies of other threads are not copied at all: a condition that is not simplified by
     // itself.
     k_.ctx.rollback(outside);
     if (const ExprId own = both(k_, nest.writer, both(k_, ExprId(), nest.inside))) {
       body = {k_.out.add(thread::Branch{own, std::move(body), {}}, op_.path)};
-      finish_thread_nest(k_, nest, body);
+      if (!k_.facts) finish_thread_nest(k_, nest, body);
     }
     result = wrap(k_, nest, 0, nest.loops.size() - (vector ? 1 : 0), std::move(body), op_.path);
   }

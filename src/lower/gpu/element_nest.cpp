@@ -62,8 +62,8 @@ void find_condition(LoweringContext& k, const Walk& walk, const EmitPoint& emit)
 // Walks of an op go by its plan. Others move registers through memory whose layout is known: as wide as that
 // lets them.
 void emit_walk(LoweringContext& k, const Walk& walk, const EmitPoint& emit, thread::Block& out) {
+  if (k.facts) return walk.plan ? find_facts(k, walk, emit) : void();
   if (!walk.plan) return emit_widest(k, walk, emit, out);
-  if (k.facts) return find_facts(k, walk, emit);
   if (k.condition_search) return find_condition(k, walk, emit);
   const bool masked =
       !k.walk.mask_known && !k.walk.mask_open && unmasked(k, walk, emit).valid();  // in no version
@@ -87,7 +87,7 @@ void drop_since(LoweringContext& k, const Sizes& before) {
   k.walk.lanes.erase(k.walk.lanes.lower_bound(VarId(before.vars)), k.walk.lanes.end());
 }
 
-Attempt try_walk(LoweringContext& k, const Walk& walk, int64_t width, const EmitPoint& emit) {
+Attempt try_walk(LoweringContext& k, const Walk& walk, int64_t width, const EmitPoint& emit, bool code) {
   auto mark = k.ctx.mark();
   k.walk.bounds.clear();
   k.walk.staged = false;
@@ -105,7 +105,7 @@ Attempt try_walk(LoweringContext& k, const Walk& walk, int64_t width, const Emit
   if (width > 1) inspect_vector(k, nest, body, result);
   if (k.walk.staged) result.legal = false;  // a barrier stands between the elements of a vector
   if (result.lane_bounds) result.interior = interior_of_bounds(k, nest);
-  finish_thread_nest(k, nest, body);
+  if (code) finish_thread_nest(k, nest, body);
   if (!body.empty()) result.block = wrap(k, nest, 0, nest.loops.size(), std::move(body), walk.origin);
   k.ctx.rollback(mark);
   return result;

@@ -26,7 +26,9 @@ struct Attempt {
   bool lane_bounds = false;  // predicates differ between the lanes of a vector
   ExprId interior;           // the block's accesses to tensors are all in bounds; invalid: not told
 };
-Attempt try_walk(LoweringContext& k, const Walk& walk, int64_t width, const EmitPoint& emit);
+// `code`: the block is wanted, not what is told of it alone.
+Attempt try_walk(LoweringContext& k, const Walk& walk, int64_t width, const EmitPoint& emit,
+                 bool code = true);
 void inspect_vector(LoweringContext& k, const Nest& nest, const thread::Block& body, Attempt& result);
 // Vectors that were looked at are a fact, or as planned, or an error.
 void judge_vector(LoweringContext& k, const Attempt& a, int64_t width, const std::string& op);

@@ -150,6 +150,7 @@ void exchange(LoweringContext& k, layout::ConversionKind planned, const Fragment
                       from.fragment->to_text() + " to " + to.fragment->to_text() +
                       ": threads need what this way does not bring them",
                   "leave `conversions` out to have them planned");
+  if (k.facts) return;  // of the walks of ops
   if (kind == layout::ConversionKind::shuffle) return exchange_lanes(k, from, to, path, out);
   if (kind == layout::ConversionKind::shared_bounce) return exchange_scratch(k, from, to, path, out);
   emit_walk(
