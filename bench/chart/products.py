@@ -112,20 +112,22 @@ def few_blocks(results):
     for r in results["few_blocks"]["rows"]:
         flops = 2 * r["m"] * r["n"] * r["k"]
         floor = max(r["reading_ms"], flops / limit_of(limits, "fp16") * 1e-9)
-        ours, parts = r["ms"][r["best"]], r["best"].partition(" in ")[2]
-        times = [1e3 * ms for ms in (ours, r["alone_ms"], r["ms"]["cublas"])]
+        ours, (tile, how) = r["ms"][r["best"]], r["best"].split(" ", 1)
+        times = [1e3 * ms for ms in (ours, r["ms"][r["picked"]], r["ms"]["cublas"])]
         rows.append(
             [
                 f"{r['m']} x {r['n']} x {r['k']}",
                 *figures(*times, digits=1),
-                parts or "1",
-                *figures(r["ratio"], digits=3),
+                tile,
+                how.partition(" in ")[2] or "1",
+                *figures(r["ratio"], r["picked_ratio"], digits=3),
                 *figures(floor / ours, digits=2),
             ]
         )
-    head = ["product", "ours, us", "a block a tile, us", "cuBLAS, us", "parts", "ratio", "of the limit"]
-    mean = geometric_mean([r["ratio"] for r in results["few_blocks"]["rows"] if r["name"].startswith("rows")])
-    rows.append(["geometric mean of those of few rows", "", "", "", "", *figures(mean, digits=3), ""])
+    head = ["product", "ours, us", "the model's, us", "cuBLAS, us", "tile", "parts", "ratio", "the model's", "of the limit"]
+    few = [r for r in results["few_blocks"]["rows"] if r["name"].startswith("rows")]
+    means = [geometric_mean([r[key] for r in few]) for key in ("ratio", "picked_ratio")]
+    rows.append(["geometric mean of those of few rows", "", "", "", "", "", *figures(*means, digits=3), ""])
     return Family("few_blocks", None, [Table(head, rows)])
 
 

@@ -7,7 +7,7 @@ FORMS = {"scan": "chunk scan", "state": "chunk state"}
 
 
 def states(results):
-    """The fastest tile of each way in which vectors reach the threads."""
+    """The fastest of the programs with a head a block, and of those with several."""
     panels, lines = [], []
     for form, name in FORMS.items():
         groups = []
@@ -15,17 +15,16 @@ def states(results):
             case, batch, length = row["case"].split("_")
             if case != form:
                 continue
-            best = {
-                way: min(us for who, us in row["us"].items() if who.endswith(way)) for way in ("shared", "direct")
-            }
-            tile = min(row["us"], key=row["us"].get).split()[1:-1]
+            ways = {"one": lambda who: "heads" not in who, "several": lambda who: "heads" in who}
+            best = {way: min(us for who, us in row["us"].items() if is_way(who)) for way, is_way in ways.items()}
+            tile = min(row["us"], key=row["us"].get).split()[1:]
             what = f"batch {batch[1:]}, length {length[1:]}"
             floor = row["floor_us"]
             groups.append(Group(what, bars("of the floor", {"ours": floor / min(best.values())}, 2)))
-            cells = figures(floor, best["shared"], best["direct"], digits=1)
+            cells = figures(floor, best["one"], best["several"], digits=1)
             lines.append([f"{name}, {what}", *cells, *figures(floor / min(best.values()), digits=2), " ".join(tile)])
         panels.append(Panel(name, "of the floor", groups, 1, "the floor: a copy of as many bytes"))
     alt = "Chunk scan and chunk state of Mamba-2 on an H200, as fractions of a copy's speed"
     chart = Chart("states", "Mamba-2 on an H200", alt, panels)
-    head = ["program", "floor, us", "vectors through shared memory, us", "vectors into registers, us", "of the floor", "tile"]
+    head = ["program", "floor, us", "a head a block, us", "several heads a block, us", "of the floor", "tile"]
     return Family("states", chart, [Table(head, lines)])

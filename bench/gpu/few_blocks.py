@@ -1,27 +1,46 @@
 #!/usr/bin/env python3
 """Matrix products of few rows and of long sums, whose grids do not fill the machine, against cuBLAS (torch.mm): f16 with f32
-sums, sizes known. Each of our tiles is the plain program; the planner says how many blocks share a tile's loop. `alone` is
-the same tile with one block for each point of the grid.
+sums, sizes known. One plain program, whose tiles are compile-time parameters: the cost model puts their configurations in
+order, the first few are measured. The planner says how many blocks share a tile's loop; `alone` is the same tile with one
+block for each point of the grid.
 
 Timed as gemm_shapes.py times; every program is checked against float32 first.
   few_blocks.py [--json FILE] [--only REGEX] [--rounds 7]
+Other processes rank the configurations and load the code of the first ones, so that the driver's cache has it.
 """
+import concurrent.futures
+import json
+import os
+import re
+import subprocess
+import sys
 
-import torch
+import tilegen as tg
 
-import programs
-import table
-from tilegen import f16, f32
-from timing import graphs_of_right, medians, rotations, samples
-from watch import watched
-
-HALF = torch.float16
+PROGRAM = """tl 1 program gemm
+param BM in {{16, 32, 64, 128, 256}}
+param BN in {{16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 208, 224, 256}}
+param BK in {{64, 128, 256}}
+param THREADS in {{128, 256, 384}}
+tensor A: f16[{m}, {k}] readonly
+tensor B: f16[{n}, {k}] readonly
+tensor C: f16[{m}, {n}]
+kernel gemm grid (by: ceildiv({m}, BM), bx: ceildiv({n}, BN)) threads THREADS {{
+  alloc As: shared f16[BM, BK]
+  alloc Bs: shared f16[BN, BK]
+  alloc acc: fragment f32[BM, BN]
+  fill acc, 0.0f32
+  pipelined ko in 0 .. ceildiv({k}, BK) {{
+    copy A[by * BM :+ BM, ko * BK :+ BK] -> As
+    copy B[bx * BN :+ BN, ko * BK :+ BK] -> Bs
+    gemm As, Bs -> acc {{transpose_b}}
+  }}
+  copy acc -> C[by * BM :+ BM, bx * BN :+ BN]
+}}
+"""
+TRIED = 6       # configurations, the first of the model's order
 BURST = 0.008   # seconds
 MEMORY = 4.8e9  # bytes of a millisecond, by the data sheet
-
-# (tile m, n, k), threads, stages
-TILES = [((64, 32, 128), 128, 8), ((64, 64, 128), 128, 6), ((64, 128, 64), 128, 8), ((64, 256, 64), 128, 4),
-         ((128, 64, 64), 256, 8), ((128, 128, 64), 256, 6), ((128, 256, 64), 256, 4)]
 
 SHAPES = {f"rows_{m}x{n}x{k}": (m, n, k) for n, k in ((6144, 4096), (28672, 8192), (8192, 28672), (2560, 2560))
           for m in (16, 32, 64, 128, 256, 512, 1024)}
@@ -32,47 +51,96 @@ SHAPES |= {f"{kind}_{m}x{n}x{k}": (m, n, k) for kind, shapes in (("sums", SUMS),
 ALONE = {"version": 1, "kernels": [{"kernel": "gemm", "split": {"parts": 1}}]}
 
 
-def candidates(m, n, k, sets):
+def program(m, n, k):
+    return tg.Program.parse(PROGRAM.format(m=m, n=n, k=k))
+
+
+def first_configurations(m, n, k, target="cuda"):
+    """The model's order: [(values, estimated us)]."""
+    return [(c.values, c.us) for c in program(m, n, k).configurations(target)[:TRIED]]
+
+
+def artifacts(values, m, n, k):
+    """{name: artifact} of a configuration: as planned, and alone where blocks share its loop."""
+    bound = program(m, n, k).bind(**values)
+    planned = bound.compile("cuda")
+    parts = planned.schedule["kernels"][0].get("split", {}).get("parts", 1)
+    name = f"{values['BM']}x{values['BN']}x{values['BK']} {values['THREADS']}"
+    return ({f"{name} in {parts}": planned} if parts > 1 else {}) | {
+        f"{name} alone": bound.compile("cuda", schedule=ALONE) if parts > 1 else planned}
+
+
+def warm(part, parts, only):
+    """Ranks every parts-th shape, prints it, and loads the code of its first configurations."""
+    import torch
+    torch.zeros(1, device="cuda")
+    for name, shape in [s for s in SHAPES.items() if re.search(only, s[0])][part::parts]:
+        first = first_configurations(*shape)
+        print(json.dumps([name, first]), flush=True)
+        for values, _ in first:
+            for artifact in artifacts(values, *shape).values():
+                artifact.load()
+
+
+def warmed(only):
+    """{name of a shape: its first configurations}."""
+    parts = max(1, (os.cpu_count() or 2) - 2)
+    ranked = {}
+    with concurrent.futures.ThreadPoolExecutor(parts) as pool:
+        runs = pool.map(lambda part: subprocess.run([sys.executable, __file__, "--warm", str(part), str(parts), only],
+                                                    check=True, stdout=subprocess.PIPE, text=True), range(parts))
+        for run in runs:
+            ranked |= dict(json.loads(line) for line in run.stdout.splitlines())
+    return ranked
+
+
+def measure(name, m, n, k, rounds, first):
+    import torch
+    from timing import graphs_of_right, medians, rotations, samples
+    from watch import watched
+    half = torch.float16
+    nbytes = 2 * (m * k + n * k + m * n)
+    sets = [(torch.randn(m, k, device="cuda", dtype=half), torch.randn(n, k, device="cuda", dtype=half),
+             torch.full((m, n), float("nan"), device="cuda", dtype=half)) for _ in range(rotations(nbytes, 40))]
+    want = sets[0][0].float() @ sets[0][1].float().t()
     found = {"cublas": lambda i: torch.mm(sets[i][0], sets[i][1].t(), out=sets[i][2])}
-    for tile, threads, stages in TILES:
-        blocks = -(-m // tile[0]) * -(-n // tile[1])
-        if (tile[0] > 64 and m < 128) or blocks > 1000:
-            continue
-        program = programs.gemm(f16, f32, f16, tile, threads, stages, True, (m, n, k))
-        planned = program.compile("cuda")
-        split = planned.schedule["kernels"][0].get("split", {})
-        name = f"{'x'.join(map(str, tile))} {stages}"
-        forms = {f"{name} alone": planned}
-        if split:
-            forms = {f"{name} in {split['parts']}": planned, f"{name} alone": program.compile("cuda", schedule=ALONE)}
-        for who, artifact in forms.items():
+    estimates = {}
+    for values, us in first:
+        for who, artifact in artifacts(values, m, n, k).items():
             kernel = artifact.load()
             bound = [kernel.bind(*s) for s in sets]
             found[who] = lambda i, bound=bound: bound[i]()
-    return found
-
-
-def measure(name, m, n, k, rounds):
-    nbytes = 2 * (m * k + n * k + m * n)
-    sets = [(torch.randn(m, k, device="cuda", dtype=HALF), torch.randn(n, k, device="cuda", dtype=HALF),
-             torch.full((m, n), float("nan"), device="cuda", dtype=HALF)) for _ in range(rotations(nbytes, 40))]
-    want = sets[0][0].float() @ sets[0][1].float().t()
-    found = candidates(m, n, k, sets)
+            estimates.setdefault(who, us)
     launches = max(2, min(400, int(BURST / (2 * m * n * k / 6e14 + nbytes / 4e12 + 3e-6))))
     watch = lambda who: watched(f"program gemm, kernel gemm {who}, {m}x{n}x{k}, on {torch.cuda.get_device_name()}")
     graphs = graphs_of_right(name, found, sets, want, launches, watch)
     times = samples(graphs, launches, rounds, watch)
     ms = medians(times)
     ours = {who: t for who, t in ms.items() if who != "cublas"}
-    best = min(ours, key=ours.get)
+    best, picked = min(ours, key=ours.get), next(iter(ours))
     alone = min(t for who, t in ours.items() if who.endswith("alone"))
     reading = nbytes / MEMORY
-    print(f"{name:24}: ours {1e3 * ours[best]:7.2f} us  alone {1e3 * alone:7.2f}  cublas {1e3 * ms['cublas']:7.2f}  reading "
-          f"{1e3 * reading:6.1f}  ratio {ms['cublas'] / ours[best]:.3f}  [{best}]  "
-          + "  ".join(f"{w} {1e3 * t:.2f}" for w, t in sorted(ours.items(), key=lambda x: x[1])[:4]), flush=True)
-    return {"name": name, "m": m, "n": n, "k": k, "best": best, "ms": ms, "samples": times, "alone_ms": alone,
-            "ratio": ms["cublas"] / ours[best], "reading_ms": reading}
+    print(f"{name:24}: ours {1e3 * ours[best]:7.2f} us  picked {1e3 * ours[picked]:7.2f}  alone {1e3 * alone:7.2f}  "
+          f"cublas {1e3 * ms['cublas']:7.2f}  reading {1e3 * reading:6.1f}  ratio {ms['cublas'] / ours[best]:.3f}, picked "
+          f"{ms['cublas'] / ours[picked]:.3f}  [{best}]  "
+          + "  ".join(f"{w} {1e3 * t:.2f} ({estimates[w]:.1f})" for w, t in ours.items()), flush=True)
+    return {"name": name, "m": m, "n": n, "k": k, "best": best, "picked": picked, "ms": ms, "samples": times,
+            "estimates_us": estimates, "alone_ms": alone, "ratio": ms["cublas"] / ours[best],
+            "picked_ratio": ms["cublas"] / ours[picked], "reading_ms": reading}
+
+
+def main():
+    if sys.argv[1:2] == ["--warm"]:
+        return warm(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    import table
+    ranked = {}
+
+    def measured(name, shape, rounds):
+        if not ranked:
+            ranked.update(warmed(next((a for b, a in zip(sys.argv, sys.argv[1:]) if b == "--only"), "")))
+        return measure(name, *shape, rounds, ranked[name])
+    return table.main(SHAPES, measured)
 
 
 if __name__ == "__main__":
-    table.main(SHAPES, lambda name, shape, rounds: measure(name, *shape, rounds))
+    main()

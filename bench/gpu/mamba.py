@@ -19,18 +19,25 @@ BURST = 0.008   # seconds
 HALF = torch.float16
 HEADS, HEAD, STATE, CHUNK = 64, 64, 128, 256
 
-# What is tried; each with the vectors of a chunk through shared memory, and directly.
+# What is tried: a head a block, with the vectors of a chunk through shared memory, and directly.
 FORMS = {"scan": (scan_programs.chunk_scan, [dict(bm=64, bk=64, threads=128, stages=2), dict(bm=128, bk=64, threads=256, stages=2),
                                              dict(bm=128, bk=64, threads=256, stages=3), dict(bm=128, bk=128, threads=256, stages=2)]),
          "state": (scan_programs.chunk_state, [dict(bk=64, threads=128, stages=2), dict(bk=64, threads=128, stages=3),
                                                dict(bk=128, threads=128, stages=2)])}
+# Several heads a block; blocks of a head's chunk.
+BY_HEADS = {"scan": (scan_programs.chunk_scan_by_heads, CHUNK // 128), "state": (scan_programs.chunk_state_by_heads, 1)}
+MULTIPROCESSORS, MOST_WAVES = 132, 70
 
 
-def programs(form):
+def programs(form, batch, length):
     """label -> what is tried."""
     make, configurations = FORMS[form]
-    return {f"ours {' '.join(f'{k}{v}' for k, v in values.items())} {way}": make(way=way, **values)
-            for way in ("shared", "direct") for values in configurations}
+    one = {f"ours {' '.join(f'{k}{v}' for k, v in values.items())} {way}": make(way=way, **values)
+           for way in ("shared", "direct") for values in configurations}
+    make, parts = BY_HEADS[form]
+    blocks = lambda group: batch * (length // CHUNK) * parts * HEADS // group
+    groups = [g for g in (2, 4, 8, 16, 32) if 0.9 * MULTIPROCESSORS <= blocks(g) <= MOST_WAVES * MULTIPROCESSORS]
+    return one | {f"ours heads{group}": make(group) for group in groups}
 
 
 CASES = {f"{form}_b{batch}_s{length}": (form, batch, length)
@@ -85,7 +92,7 @@ def measure(name, case, rounds):
     floor_us = nbytes / copy_rate(rounds) * 1e-3
     graphs, errors, kept = {}, {}, []  # kept: what the graphs launch
     launches = max(count, int(BURST / (floor_us * 2e-6)))
-    for who, program in programs(form).items():
+    for who, program in programs(form, batch, length).items():
         try:
             kernel = program.compile("cuda").load()
             bound = [kernel.bind(*[sets[i][n] for n in names], outs[i]) for i in range(count)]

@@ -11,10 +11,11 @@ LOG2E = math.log2(math.e)
 class _Mamba:
     """Sizes and tensors of Mamba-2's chunks: one group of B and C, `heads` heads of `head` numbers, states of head x `state`."""
 
-    def __init__(self, name, sizes, dtype=f16):
+    def __init__(self, name, sizes, dtype=f16, group=1):
         self.chunk, self.head, self.state = sizes
         self.dtype, self.b = dtype, tg.Builder(name)
-        self.batch, self.chunks, self.heads = (self.b.dim(x, 1) for x in ("batch", "chunks", "heads"))
+        self.batch, self.chunks = self.b.dim("batch", 1), self.b.dim("chunks", 1)
+        self.heads = self.b.dim("heads", 1, divisor=group)
         self.length = self.chunks * self.chunk
 
     def tensor(self, name, shape, dtype=None, read_only=True):
@@ -129,6 +130,84 @@ def chunk_state(bk, threads, stages, way="shared", sizes=(256, 64, 128), dtype=f
     O = t.tensor("O", t.states_shape(), read_only=False)
     _state_kernel(t, X, DT, DA, B, O, bk, threads, stages, way)
     return t.b.finish()
+
+
+def chunk_scan_by_heads(group, stages=2, sizes=(256, 64, 128), dtype=f16):
+    """`chunk_scan` whose blocks walk over `group` heads, a divisor of their number, with half a chunk's rows of C and CB, which heads
+    share. DA must not rise along a chunk: what a row has of the half before it is weighted by a factor of the row and one of the
+    place, each of 1 at most."""
+    t = _Mamba("chunk_scan", sizes, dtype, group)
+    b, head, state, half = t.b, t.head, t.state, t.chunk // 2
+    X, DT, DA = t.sequence("X"), t.steps("DT"), t.steps("DA")
+    CB = t.tensor("CB", [t.batch, t.chunks, t.chunk, t.chunk])
+    C, S, D = t.tensor("C", [t.batch, t.length, state]), t.tensor("S", t.states_shape()), t.tensor("D", [t.heads])
+    O = t.sequence("O", read_only=False)
+    grid = [t.batch * t.chunks, t.heads // group, 2]
+    with b.kernel("scan", grid, threads=2 * half, names=["bc", "hg", "m"]) as (bc, hg, m):
+        cs, ss = b.shared("cs", dtype, [half, state]), b.shared("ss", dtype, [head, state])
+        own, before = b.fragment("own", dtype, [half, half]), b.fragment("before", dtype, [half, half])
+        a0, t0, x0 = b.shared("a0", dtype, [half]), b.shared("t0", dtype, [half]), b.shared("x0", dtype, [half, head])
+        a1, t1, x1 = b.shared("a1", dtype, [half]), b.shared("t1", dtype, [half]), b.shared("x1", dtype, [half, head])
+        w, v = b.fragment("w", dtype, [half, half]), b.fragment("v", dtype, [half, half])
+        am, u, out = b.fragment("am", f32, [half]), b.fragment("u", dtype, [half]), b.fragment("out", f32, [half, head])
+        rows = m * half
+        b.copy(t.rows(C, bc, rows, half, slice(0, state)), cs)
+        b.copy(CB[bc // t.chunks : 1, bc % t.chunks : 1, rows:half, rows:half], own)
+        b.copy(CB[bc // t.chunks : 1, bc % t.chunks : 1, rows:half, 0:half], before)
+        with b.parallel(half, half) as (i, j):
+            b.store(own, i, j, b.select(j <= i, own(i, j), b.expr(0.0, dtype)))
+        with b.pipelined(0, group, stages=stages, name="g") as g:
+            h = hg * group + g
+            b.copy(S[bc // t.chunks : 1, bc % t.chunks : 1, h : 1, 0:head, 0:state], ss)
+            b.gemm(cs, ss, out, transpose_b=True, clear=True)
+            b.copy(t.vector(DA, bc, h, rows, half), a1)
+            b.copy(t.vector(DT, bc, h, rows, half), t1)
+            with b.parallel(half) as i:
+                b.store(am, i, b.cast(a1(i), f32) * LOG2E)
+            with b.parallel(half, half) as (i, j):
+                decay = b.min(b.cast(b.exp2(am(i) - b.cast(a1(j), f32) * LOG2E), dtype), b.expr(1.0, dtype))
+                b.store(w, i, j, own(i, j) * (decay * t1(j)) + b.select(j == i, D(h), b.expr(0.0, dtype)))
+            with b.parallel(half, head) as (i, j):
+                b.store(out, i, j, out(i, j) * b.exp2(am(i)))
+            b.copy(t.rows(X, bc, rows, half, slice(h, 1), slice(0, head)), x1)
+            b.gemm(w, x1, out)
+            with b.serial(0, m, name="k"):
+                b.copy(t.vector(DA, bc, h, 0, half), a0)
+                b.copy(t.vector(DT, bc, h, 0, half), t0)
+                last = b.cast(a0(half - 1), f32)
+                with b.parallel(half) as i:
+                    b.store(u, i, b.cast(b.exp2(am(i) - last * LOG2E), dtype))
+                with b.parallel(half, half) as (i, j):
+                    decay = b.cast(b.exp2((last - b.cast(a0(j), f32)) * LOG2E), dtype)
+                    b.store(v, i, j, before(i, j) * (decay * t0(j)) * u(i))
+                b.copy(t.rows(X, bc, 0, half, slice(h, 1), slice(0, head)), x0)
+                b.gemm(v, x0, out)
+            b.copy(out, t.rows(O, bc, rows, half, slice(h, 1), slice(0, head)))
+    return b.finish()
+
+
+def chunk_state_by_heads(group, threads=256, stages=2, sizes=(256, 64, 128), dtype=f16):
+    """`chunk_state` whose blocks walk over `group` heads, a divisor of their number, with a chunk's rows of B, which heads share."""
+    t = _Mamba("chunk_state", sizes, dtype, group)
+    b, chunk, head, state = t.b, t.chunk, t.head, t.state
+    X, DT, DA, B = t.sequence("X"), t.steps("DT"), t.steps("DA"), t.tensor("B", [t.batch, t.length, t.state])
+    O = t.tensor("O", t.states_shape(), read_only=False)
+    with b.kernel("states", [t.batch * t.chunks, t.heads // group], threads=threads, names=["bc", "hg"]) as (bc, hg):
+        bs, out = b.shared("bs", dtype, [chunk, state]), b.fragment("out", f32, [head, state])
+        xs, xw = b.shared("xs", dtype, [chunk, head]), b.shared("xw", dtype, [chunk, head])
+        a, dt = b.shared("a", dtype, [chunk]), b.shared("dt", dtype, [chunk])
+        b.copy(t.rows(B, bc, 0, chunk, slice(0, state)), bs)
+        with b.pipelined(0, group, stages=stages, name="g") as g:
+            h = hg * group + g
+            b.copy(t.rows(X, bc, 0, chunk, slice(h, 1), slice(0, head)), xs)
+            b.copy(t.vector(DA, bc, h, 0, chunk), a)
+            b.copy(t.vector(DT, bc, h, 0, chunk), dt)
+            with b.parallel(chunk, head) as (i, j):
+                decay = b.exp2((b.cast(a(chunk - 1), f32) - b.cast(a(i), f32)) * LOG2E) * b.cast(dt(i), f32)
+                b.store(xw, i, j, xs(i, j) * b.cast(decay, dtype))
+            b.gemm(xw, bs, out, transpose_a=True, clear=True)
+            b.copy(out, O[bc // t.chunks : 1, bc % t.chunks : 1, h : 1, 0:head, 0:state])
+    return b.finish()
 
 
 def mamba(scan, state, sizes=(256, 64, 128), dtype=f16, passed=(8, 128)):
