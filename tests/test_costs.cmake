@@ -16,11 +16,11 @@ set(TILEGEN_TEST_SECONDS
   differential.random_programs 30
   differential.amd_programs 28
   differential.amd_tables 12
-  python.ptxas 26
+  python.ptxas 30
   differential.tile_layouts 30
   differential.scheduled 20
   differential.specialised_mutants 18
-  python.first_plans 18
+  python.first_plans 20
   differential.ping_pong 14
   gpu.engines 14
   samples.attention_forms 14

@@ -116,7 +116,8 @@ def plans(name, case):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", tg.PerformanceWarning)
             try:
-                made = program.compile("sm_90a", plan_only=True, **({"sizes": case.sizes} if case.sizes else {}))
+                given = {"sizes": case.sizes} if any(p.kind == tg._header.TL_PARAM_DIM for p in program.parameters()) else {}
+                made = program.compile("sm_90a", plan_only=True, **given)
             except tg.Error as refused:
                 print(f"{name}: {who}: {str(refused)[:300]}")
                 continue

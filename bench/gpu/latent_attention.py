@@ -16,7 +16,7 @@ LATENT, TURNED, PAGE = 512, 64, 64
 WIDTH = LATENT + TURNED
 TYPES = {"f16": (f16, torch.float16), "bf16": (bf16, torch.bfloat16)}
 # Tile of heads and keys, threads, stages.
-TILES = [((64, 64), 256, 2), ((64, 32), 256, 3), ((64, 32), 256, 4), ((64, 48), 256, 2), ((128, 32), 512, 2)]
+TILES = [((64, 64), 256, 2), ((64, 32), 256, 3), ((64, 32), 256, 4), ((64, 48), 256, 2)]
 
 
 class Latent(contest.Case):

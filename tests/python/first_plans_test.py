@@ -13,6 +13,7 @@ def cases(source):
     """(name, program) of all that is measured."""
     attention, problems = ptxas_test.attention(source)
     ptxas_test.attention_split(attention, problems)
+    ptxas_test.workloads(attention, problems)
     yield from attention
     import programs
     for dtype in (tg.f16, tg.bf16):

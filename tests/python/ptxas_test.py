@@ -71,6 +71,29 @@ def attention_split(cases, problems):
         cases.append((name, program))
 
 
+def workloads(cases, problems):
+    """Adds (name, program) of further benchmarks, whose products are warpgroups'."""
+    import gradient_programs
+    import product_programs
+    import programs
+    import scan_programs
+    import split_programs
+    mamba = scan_programs.mamba({"bm": 128, "bk": 128, "threads": 256, "stages": 2}, {"bk": 64, "threads": 128, "stages": 3})
+    backward = lambda dim, keys: gradient_programs.attention_backward(tg.f16, dim, (keys, 256, 2), ((128, 128), 256, 2))
+    found = {"backward_64": backward(64, (128, 128)), "backward_128": backward(128, (64, 128)),
+             "paged": split_programs.attention_split(tg.f16, 128, (64, 64), 128, 4, group=4, page=64),
+             "latent": split_programs.latent_attention(tg.f16, (64, 64), 256, 2),
+             "grouped": product_programs.grouped_gemm(tg.bf16, tg.bf16, (128, 256, 64), 256, 4),
+             "block_scaled": product_programs.block_scaled_gemm(tg.e4m3, (128, 64), 256, 6),
+             "int4": product_programs.int4_gemm((16, 64, 128), 128, 4), "conv2d": product_programs.conv2d(tg.f16, ((1, 128), 128, 64), 256, 4),
+             "narrow": programs.attention(tg.e4m3, 128, (128, 128), 256, 2, out_dtype=tg.bf16), "mamba": mamba}
+    for name, program in found.items():
+        for kernel in program.compile("sm_90a", plan_only=True).schedule["kernels"]:
+            problems += [f"{name}: {op['op']} is done by {op['engine']}" for op in kernel["ops"]
+                         if "gemm#" in op["op"] and op["engine"] != "warpgroup_mma"]
+    cases += found.items()
+
+
 def attention(source):
     """(name, program), and what is wrong with the plans."""
     sys.path.append(str(source / "bench" / "gpu"))
@@ -120,6 +143,7 @@ def main():
     refused, jobs = 0, []
     cases, problems = attention(source)
     attention_split(cases, problems)
+    workloads(cases, problems)
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         for file in files:
             program = tg.Program.parse(file.read_text(), str(file))
@@ -147,7 +171,7 @@ def main():
                 jobs.append(pool.submit(findings, f"{name}_turns_{turns}", "sm_90a", ptx, folder))
         for job in jobs:
             problems += job.result()
-    print(f"{len(files)} files, {len(cases)} forms of attention, {len(jobs)} assembled, {refused} refused")
+    print(f"{len(files)} files, {len(cases)} programs of benchmarks, {len(jobs)} assembled, {refused} refused")
     if problems or not jobs:
         sys.exit("\n".join(problems) or "nothing was assembled")
 

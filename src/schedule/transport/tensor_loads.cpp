@@ -176,7 +176,6 @@ class LoadFinder {
     for (const KernelOp& op : ops_.ops)
       for (const OpAccess& a : op.accesses) {
         if (a.value != value || a.write) continue;
-        if (op.form != analysis::OpForm::contraction) return op.path + " reads it too";
         if (reads_elsewhere(*copy, op)) return op.path + " reads it outside of what stands after the copy";
       }
     for (const auto& [where, read] : ops_.scalar_reads)

@@ -2,7 +2,7 @@
 // do other products.
 //
 // requires: collected ops. ensures: a product of `products` reads tiles that are each filled by one copy that
-// the engine can do, and that are read by products only, after the copy in its block or inside of what
+// the engine can do, and that are read, by threads too, only after the copy in its block or inside of what
 // stands there; or tiles that threads write, as what they cast, and what the engine cannot copy where that is
 // filled before the loop of the other tiles, or the product is given to warpgroups. A copy in a loop may run
 // ahead; elsewhere it fills its tile once whenever its block runs. What the producer follows to the copies,
