@@ -85,7 +85,11 @@ struct Lookup {
 
 Expected<Lookup> lookup_of(const ir::Program& program, const Bind& bind, const target::Target& target,
                            const driver::CompileOptions& options, const MeasureOptions& how) {
-  const auto first = bind(values_of(program, 0));
+  const Expected<size_t> count = count_configurations(program);
+  if (!count) return count.error();
+  // The same whatever values the program has now.
+  auto first = bind(values_of(program, 0));
+  for (size_t i = 1; !first && i < *count; ++i) first = bind(values_of(program, i));
   if (!first) return first.error();
   Lookup out{record_key(**first, target.name, how.library, how.schedule_json, options.sizes), {}};
   const cost::SizedProgram sized(**first, options.sizes);
@@ -140,8 +144,7 @@ Expected<std::optional<Record>> find_record(const ir::Program& program, const Bi
   const Expected<size_t> count = count_configurations(program);
   if (!count) return count.error();
   auto lookup = lookup_of(program, bind, target, options, how);
-  // The first configuration may be one that does not pass the checks; then nothing is remembered.
-  if (!lookup) return std::optional<Record>();
+  if (!lookup) return lookup.error();
   const Note note = [&](const std::string& text) {
     say(options.log, LogLevel::warning, "tune", [&] { return text; });
   };

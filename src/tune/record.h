@@ -16,7 +16,7 @@ namespace tilegen::tune {
 
 // What a record is asked for by.
 struct RecordKey {
-  std::string program;  // hash, with the first value of every domain
+  std::string program;  // hash, with the values of the first configuration that passes the checks
   std::string target;
   std::string library;                    // version
   std::string schedule;                   // hash of the decisions given; "" for none
@@ -39,7 +39,7 @@ struct Record {
 // The smallest of 1, 2, 3, 4, 6, 8, 12, 16, 24.. that is not below `size`: two to a doubling. 0 for 0.
 int64_t size_bucket(int64_t size);
 
-// `first`: the program with the first value of every domain.
+// `first`: the program with the values of the first configuration that passes the checks.
 RecordKey record_key(const ir::Program& first, const std::string& target, const std::string& library,
                      const std::string& schedule_json, const cost::Sizes& sizes);
 

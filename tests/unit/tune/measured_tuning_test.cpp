@@ -148,6 +148,27 @@ TEST(MeasuredTuning, RemembersAndTakesWhatIsRemembered) {
   EXPECT_EQ(clock.samples, after);
 }
 
+TEST(MeasuredTuning, RemembersWhateverTheFirstConfigurationIs) {
+  // A tile of 3 rows has no element 3.
+  const std::string text =
+      "tl 1 program p\nparam N in {3, 4, 8}\ntensor X: f32[8]\nkernel k grid (b: 1) {\n"
+      "  alloc x: shared f32[N]\n  fill x, 1.0f32\n  parallel i in 1 { X[i] = x[3] }\n}\n";
+  const Folder folder;
+  MeasureOptions how;
+  how.records = folder.path;
+  size_t samples = 0;
+  how.sample = [&](const Configuration& c, size_t, size_t) -> Expected<double> {
+    ++samples;
+    return static_cast<double>(c.values[0].value);
+  };
+  for (int i = 0; i < 2; ++i) {
+    const auto all = tuned(text, "host", how, {});
+    ASSERT_TRUE(all) << all.error().to_text();
+    EXPECT_EQ((*all)[0].values[0].value, 4);
+    EXPECT_EQ(samples, kRounds + kAllRounds) << "8 rests after two rounds, and nothing runs again";
+  }
+}
+
 TEST(MeasuredTuning, ARecordOfFewerThanAreAskedForIsMeasuredAnew) {
   const Folder folder;
   Clock clock;
