@@ -14,7 +14,7 @@ set(TILEGEN_TEST_SECONDS
   unit.sim 32
   differential.planning 32
   differential.random_programs 30
-  differential.amd_programs 28
+  differential.amd_programs 18
   differential.amd_tables 12
   python.ptxas 30
   differential.tile_layouts 30

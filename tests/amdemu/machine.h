@@ -104,6 +104,7 @@ struct Pending {
   const Instruction* instruction = nullptr;
   PendingKind kind = PendingKind::memory;
   bool in_vector_queue = false, in_lds_queue = false, scalar = false, bounded = false;
+  bool done = false;  // has taken effect, and has not been waited for
   uint64_t lanes = 0;
   uint64_t addresses[kLanes];
   uint32_t data[4][kLanes];
@@ -200,6 +201,7 @@ void launch(Machine& machine, const LaunchState& state);  // run.cpp
 // memory.cpp. Everything beyond the counts takes effect; a count below 0: none of that queue.
 void wait_for(Wave& w, int vector_count, int lds_count);
 void wait_for_all(Wave& w);
+void take_turns(Wave& w);
 void issue(Wave& w, Pending* p);
 void check_outstanding(Wave& w, const Instruction& in);
 uint8_t* lds_at(Wave& w, const Instruction& in, uint64_t address, uint32_t bytes, bool write);

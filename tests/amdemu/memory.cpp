@@ -53,7 +53,7 @@ void mark_written(Wave& w, int r, int n, uint64_t m) {
 namespace {
 
 void finish(Wave& w, Pending* p) {
-  run_pending(w, *p);
+  if (!p->done) run_pending(w, *p);
   w.outstanding--;
   if (p->first_register >= 0) {
     if (p->scalar)
@@ -104,6 +104,19 @@ void wait_for(Wave& w, int vm, int lg) {
   }
 }
 void wait_for_all(Wave& w) { wait_for(w, 0, 0); }
+// Waves of a block share a cache that takes their accesses in order (LLVM "User Guide for AMDGPU Backend",
+// "Memory Model"): what the others have issued to memory comes before this. When it is waited for is theirs.
+void take_turns(Wave& w) {
+  for (const std::unique_ptr<Wave>& other : w.block->waves) {
+    if (other.get() == &w) continue;
+    for (Pending* p : other->vector_queue) {
+      if (p->done || p->instruction->memory.lds || p->kind == PendingKind::scratch) continue;
+      run_pending(*other, *p);
+      p->done = true;
+    }
+  }
+}
+
 void issue(Wave& w, Pending* p) {
   if (!w.machine->lazy) {
     run_pending(w, *p);
@@ -119,6 +132,7 @@ void issue(Wave& w, Pending* p) {
         w.vectors_outstanding[p->instruction->is_lds][p->first_register + i]++;
   }
   if (p->in_vector_queue) {
+    take_turns(w);
     if (w.vector_queue.size() >= 62) pop_vector(w);
     w.vector_queue.push_back(p);
   }

@@ -1,6 +1,7 @@
 // AMD targets, one row each. Limits from the instruction set documents of CDNA 2 and CDNA 3 ("Wavefront
 // programming model", "LDS", "Vector registers") and LLVM's "User Guide for AMDGPU Backend"; figures of the
 // usual part from its data sheet. A compute unit is what the cost model calls a multiprocessor.
+#include "target/amd/amd.h"
 #include "target/multiply_adds.h"
 #include "target/registry.h"
 
@@ -8,14 +9,13 @@ namespace tilegen::target::amd {
 
 namespace {
 
-constexpr int kWave = 64;
-
 struct Architecture {
   std::string_view name;  // LLVM's cpu, too
   int compute_units = 0;
   int64_t l2_mib = 0;  // of one die, whose compute units share it
   // Clock and bandwidth of device memory by the data sheet; of L2 128 bytes a channel and cycle.
   double clock_mhz = 0, memory_gb_per_s = 0, l2_bytes_per_cycle = 0;
+  MatrixRates matrix;  // from the peak rates of the data sheet
 };
 
 constexpr Architecture kArchitectures[] = {
@@ -25,14 +25,16 @@ constexpr Architecture kArchitectures[] = {
      .l2_mib = 4,
      .clock_mhz = 2100,
      .memory_gb_per_s = 5300,
-     .l2_bytes_per_cycle = 53},
+     .l2_bytes_per_cycle = 53,
+     .matrix = {.halves = 256, .bytes = 512, .words = 32, .wide_bytes = true}},
     // one of the two dies of an MI250X, which are devices of their own, with 32 channels
     {.name = "gfx90a",
      .compute_units = 110,
      .l2_mib = 8,
      .clock_mhz = 1700,
      .memory_gb_per_s = 1638,
-     .l2_bytes_per_cycle = 37},
+     .l2_bytes_per_cycle = 37,
+     .matrix = {.halves = 128, .bytes = 128, .words = 32}},
 };
 
 Target make(const Architecture& a) {
@@ -66,8 +68,10 @@ Target make(const Architecture& a) {
   t.l2_bytes_per_cycle = a.l2_bytes_per_cycle;
   // Estimates: no such device was measured.
   t.memory_latency = 800, t.shared_latency = 64, t.meeting_latency = 40, t.launch_cycles = 10000;
+  t.mma = matrix_atoms(a.matrix);
   // A wave on the 16 lanes of a unit.
-  t.mma = multiply_add_atoms({.rows = 8, .columns = 8, .cycles = 4});
+  for (MmaAtom& atom : multiply_add_atoms({.rows = 8, .columns = 8, .cycles = 4}))
+    t.mma.push_back(std::move(atom));
   return t;
 }
 

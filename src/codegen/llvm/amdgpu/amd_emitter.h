@@ -34,10 +34,13 @@ class AmdEmitter : public GpuEmitter {
   llvm::Value* any_lane(llvm::Value* condition) override;
   void emit_node(const thread::Barrier& barrier) override;
   void emit_node(const thread::Shuffle& shuffle) override;
-  void emit_node(const thread::WarpMma& mma) override;
   llvm::Value* exchanged(llvm::Value* bits, uint32_t mask);
   llvm::Value* of_lane(llvm::Value* bits, llvm::Value* lane);
   llvm::Value* own_lane();
+
+  // products (emit_matrix.cpp)
+  void emit_node(const thread::WarpMma& mma) override;
+  Values matrix_operand(thread::MemoryId memory, ir::ExprId index, int elements);
 };
 
 }  // namespace tilegen::codegen

@@ -1,4 +1,4 @@
-// What the lanes of a wave do together, and the waves of a block: votes, shuffles, barriers, products.
+// What the lanes of a wave do together, and the waves of a block: votes, shuffles, barriers.
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include "codegen/llvm/amdgpu/amd_emitter.h"
@@ -104,13 +104,6 @@ void AmdEmitter::emit_node(const Shuffle& shuffle) {
   Store store;
   store.memory = shuffle.dst;
   store_element(store, shuffle.dst_index, got, {});
-}
-
-void AmdEmitter::emit_node(const WarpMma& mma) {
-  const target::MmaAtom* atom = target::find_mma_atom(target_, mma.atom);
-  if (!atom || atom->unit != target::MmaUnit::multiply_add)
-    return refuse("no instruction for matrix atom '" + mma.atom + "'");
-  emit_fma(mma);
 }
 
 }  // namespace tilegen::codegen

@@ -1,0 +1,60 @@
+// Products of a wave: matrix instructions, and multiply-adds of the lanes.
+#include <llvm/IR/Intrinsics.h>
+
+#include "codegen/llvm/amdgpu/amd_emitter.h"
+
+namespace tilegen::codegen {
+
+using llvm::Value;
+using namespace thread;
+
+namespace {
+
+// Registers of one size, beside each other, as a value of `type`.
+Value* together(llvm::IRBuilder<>& b, const std::vector<Value*>& registers, llvm::Type* type) {
+  if (registers.size() == 1) return b.CreateBitCast(registers[0], type);
+  auto* vector = llvm::FixedVectorType::get(registers[0]->getType(), static_cast<unsigned>(registers.size()));
+  Value* all = llvm::PoisonValue::get(vector);
+  for (size_t i = 0; i < registers.size(); ++i) all = b.CreateInsertElement(all, registers[i], uint64_t{i});
+  return b.CreateBitCast(all, type);
+}
+
+}  // namespace
+
+// A slice of a register memory: words of several elements, or elements of a word or two.
+AmdEmitter::Values AmdEmitter::matrix_operand(MemoryId memory, ir::ExprId index, int elements) {
+  Values registers;
+  const int per_word = word_elements(program_.memory(memory).type);
+  const auto word = first_word(memory, index);
+  for (int i = 0; word && i < elements / per_word; ++i)
+    registers.push_back(registers_.get_register(memory, *word + i));
+  return registers;
+}
+
+void AmdEmitter::emit_node(const WarpMma& mma) {
+  const target::MmaAtom* atom = target::find_mma_atom(target_, mma.atom);
+  if (atom && atom->unit == target::MmaUnit::multiply_add) return emit_fma(mma);
+  const auto id =
+      atom ? llvm::Function::lookupIntrinsicID(atom->instruction) : llvm::Intrinsic::not_intrinsic;
+  if (id == llvm::Intrinsic::not_intrinsic)
+    return refuse("no instruction for matrix atom '" + mma.atom + "'");
+  if (mma.a_registers != atom->a_layout.registers() || mma.b_registers != atom->b_layout.registers() ||
+      mma.c_registers != atom->c_layout.registers())
+    return refuse("atom '" + mma.atom + "' takes other numbers of elements");
+  llvm::Function* product = llvm::Intrinsic::getDeclaration(&module_, id);
+  const Values a = matrix_operand(mma.a, mma.a_index, mma.a_registers),
+               b = matrix_operand(mma.b, mma.b_index, mma.b_registers),
+               c = matrix_operand(mma.c, mma.c_index, mma.c_registers);
+  if (refused()) return;
+  const llvm::FunctionType* type = product->getFunctionType();
+  Value* none = b_.getInt32(0);  // no broadcast, no permutation
+  Value* sum =
+      b_.CreateCall(product, {together(b_, a, type->getParamType(0)), together(b_, b, type->getParamType(1)),
+                              together(b_, c, type->getParamType(2)), none, none, none});
+  const auto word = first_word(mma.c, mma.c_index);
+  for (size_t i = 0; word && i < c.size(); ++i)
+    registers_.set_register(mma.c, *word + static_cast<int64_t>(i),
+                            b_.CreateExtractElement(sum, uint64_t{i}));
+}
+
+}  // namespace tilegen::codegen

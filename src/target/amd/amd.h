@@ -1,0 +1,19 @@
+// Parts of AMD's table of targets.
+#pragma once
+
+#include "target/target.h"
+
+namespace tilegen::target::amd {
+
+constexpr int kWave = 64;  // lanes
+
+// Cycles of a unit for the products of an instruction, where its multiply-adds take so many a cycle.
+struct MatrixRates {
+  int halves = 0, bytes = 0, words = 0;  // f16 and bf16; i8; f32 and f64
+  bool wide_bytes = false;               // i8 by 16 or 32 k at once
+};
+
+// v_mfma, one row for each shape and combination of types.
+std::vector<MmaAtom> matrix_atoms(const MatrixRates& rates);
+
+}  // namespace tilegen::target::amd

@@ -1,0 +1,93 @@
+// Matrix instructions of a wave ("CDNA 3" and "CDNA 2" instruction set documents, "Dense Matrix Fused
+// Multiply-Add"). Of an operand a lane has a row of A, or a column of B, and `held` neighbouring k; of the
+// sum a column, rows in groups of four.
+#include "target/amd/amd.h"
+#include "target/lane_layout.h"
+
+namespace tilegen::target::amd {
+
+using ir::DType;
+using layout::Fragment;
+using layout::kRegister;
+using layout::kThread;
+
+namespace {
+
+struct Row {
+  const char* name;
+  const char* instruction;
+  int size, k;  // of D and along k
+  DType in, out;
+  MmaSemantics meaning;
+  int rate;  // multiply-adds a cycle
+};
+
+Fragment sums(const Row& r) {
+  if (r.out == DType::f64)
+    return over_lanes(kWave, {16, 16}, {{0, 4, kThread, 16}, {0, 4, kRegister, 1}, {1, 16, kThread, 1}});
+  if (r.size == 16)
+    return over_lanes(kWave, {16, 16}, {{0, 4, kRegister, 1}, {0, 4, kThread, 16}, {1, 16, kThread, 1}});
+  return over_lanes(kWave, {32, 32},
+                    {{0, 4, kRegister, 1}, {0, 2, kThread, 32}, {0, 4, kRegister, 4}, {1, 32, kThread, 1}});
+}
+
+MmaAtom atom_of(const Row& r) {
+  const int groups = kWave / r.size, held = r.k / groups;
+  return {r.name,
+          r.size,
+          r.size,
+          r.k,
+          r.in,
+          r.in,
+          r.out,
+          over_lanes(kWave, {r.size, r.k},
+                     {{0, r.size, kThread, 1}, {1, held, kRegister, 1}, {1, groups, kThread, r.size}}),
+          over_lanes(kWave, {r.k, r.size},
+                     {{0, held, kRegister, 1}, {0, groups, kThread, r.size}, {1, r.size, kThread, 1}}),
+          sums(r),
+          r.size * r.size * r.k / r.rate,
+          r.meaning,
+          MmaUnit::matrix,
+          r.instruction};
+}
+
+}  // namespace
+
+std::vector<MmaAtom> matrix_atoms(const MatrixRates& rates) {
+  using namespace meaning;
+  std::vector<Row> rows = {
+      {"mfma.32x32x8.f32.f16", "llvm.amdgcn.mfma.f32.32x32x8f16", 32, 8, DType::f16, DType::f32, dot_f32,
+       rates.halves},
+      {"mfma.16x16x16.f32.f16", "llvm.amdgcn.mfma.f32.16x16x16f16", 16, 16, DType::f16, DType::f32, dot_f32,
+       rates.halves},
+      {"mfma.32x32x8.f32.bf16", "llvm.amdgcn.mfma.f32.32x32x8bf16.1k", 32, 8, DType::bf16, DType::f32,
+       dot_f32, rates.halves},
+      {"mfma.16x16x16.f32.bf16", "llvm.amdgcn.mfma.f32.16x16x16bf16.1k", 16, 16, DType::bf16, DType::f32,
+       dot_f32, rates.halves},
+      {"mfma.32x32x2.f32", "llvm.amdgcn.mfma.f32.32x32x2f32", 32, 2, DType::f32, DType::f32, fma_f32,
+       rates.words},
+      {"mfma.16x16x4.f32", "llvm.amdgcn.mfma.f32.16x16x4f32", 16, 4, DType::f32, DType::f32, fma_f32,
+       rates.words},
+      {"mfma.16x16x4.f64", "llvm.amdgcn.mfma.f64.16x16x4f64", 16, 4, DType::f64, DType::f64, fma_f64,
+       rates.words},
+  };
+  const std::vector<Row> wide = {
+      {"mfma.32x32x16.s32.s8", "llvm.amdgcn.mfma.i32.32x32x16.i8", 32, 16, DType::i8, DType::i32, dot_i32,
+       rates.bytes},
+      {"mfma.16x16x32.s32.s8", "llvm.amdgcn.mfma.i32.16x16x32.i8", 16, 32, DType::i8, DType::i32, dot_i32,
+       rates.bytes},
+  };
+  const std::vector<Row> narrow = {
+      {"mfma.32x32x8.s32.s8", "llvm.amdgcn.mfma.i32.32x32x8i8", 32, 8, DType::i8, DType::i32, dot_i32,
+       rates.bytes},
+      {"mfma.16x16x16.s32.s8", "llvm.amdgcn.mfma.i32.16x16x16i8", 16, 16, DType::i8, DType::i32, dot_i32,
+       rates.bytes},
+  };
+  const std::vector<Row>& bytes = rates.wide_bytes ? wide : narrow;
+  rows.insert(rows.end(), bytes.begin(), bytes.end());
+  std::vector<MmaAtom> atoms;
+  for (const Row& r : rows) atoms.push_back(atom_of(r));
+  return atoms;
+}
+
+}  // namespace tilegen::target::amd
