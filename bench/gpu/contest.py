@@ -166,7 +166,7 @@ def measure(name, case, rounds):
     for failure in failures:
         print(failure, flush=True)
     rates = {who: case.rate(t * 1e-3)[0] for who, t in ms.items()}
-    return {"name": name, "ms": ms, "rates": rates, "errors": errors, "ratio": ratio, "failures": failures,
+    return {"name": name, "unit": case.rate(1)[1], "ms": ms, "rates": rates, "errors": errors, "ratio": ratio, "failures": failures,
             "samples": {who: [round(t, 6) for t in found] for who, found in times.items()}}
 
 
@@ -193,8 +193,8 @@ def main(cases, description):
         except Exception:  # noqa: BLE001 - the other cases are measured all the same
             print(f"{name} is left out:\n{traceback.format_exc()}", flush=True)
         torch.cuda.empty_cache()
+        if a.json:  # what there is, also where the run is ended
+            with open(a.json, "w", encoding="utf-8") as f:
+                json.dump({**table.machine(), "rows": rows}, f, indent=1)
     if not a.plans:
         print(f"{len(rows)} of {len(chosen)} cases in {time.time() - begin:.0f} s")
-    if a.json:
-        with open(a.json, "w", encoding="utf-8") as f:
-            json.dump({**table.machine(), "rows": rows}, f, indent=1)

