@@ -7,7 +7,7 @@ set(TILEGEN_TEST_SECONDS
   differential.feature_mutants 190
   unit.lower 130
   differential.attention_mutants 120
-  differential.given_engines 75
+  differential.given_engines 130
   unit.codegen 75
   differential.mutants 60
   tool.memory 50
@@ -17,7 +17,7 @@ set(TILEGEN_TEST_SECONDS
   differential.amd_programs 18
   differential.amd_tables 12
   python.ptxas 30
-  differential.tile_layouts 30
+  differential.tile_layouts 80
   differential.scheduled 20
   differential.specialised_mutants 18
   python.first_plans 20
