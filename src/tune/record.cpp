@@ -12,7 +12,7 @@ namespace tilegen::tune {
 namespace {
 
 constexpr int64_t kVersion = 1;  // of the keys; a reader refuses what it does not know
-constexpr int64_t kMostNanoseconds = int64_t{1} << 53;
+constexpr int64_t kMaxNanoseconds = int64_t{1} << 53;
 
 void write_numbers(JsonWriter& w, std::string_view key, const std::map<std::string, int64_t>& numbers) {
   w.key(key);
@@ -41,7 +41,7 @@ std::vector<Record::Row> read_rows(const JsonCursor& list, const ir::Program& pr
   for (const JsonCursor& entry : entries) {
     const JsonCursor e = entry.object({"nanoseconds", "values"});
     Record::Row row;
-    row.microseconds = static_cast<double>(e.required("nanoseconds").integer(1, kMostNanoseconds, 1)) / 1000;
+    row.microseconds = static_cast<double>(e.required("nanoseconds").integer(1, kMaxNanoseconds, 1)) / 1000;
     const JsonCursor values = e.required("values").object(std::span<const std::string_view>(names));
     for (const ir::CompileParam& p : program.compile_params) {
       const JsonCursor value = values.required(p.name);

@@ -16,8 +16,8 @@
 namespace tilegen::tune {
 namespace {
 
-constexpr size_t kMostBytes = 1 << 20;  // a record of kMaxConfigurations takes a quarter
-constexpr size_t kMostFiles = 1 << 16;  // of a folder that are looked at
+constexpr size_t kMaxRecordBytes = 1 << 20;  // a record of kMaxConfigurations takes a quarter
+constexpr size_t kMaxFiles = 1 << 16;  // of a folder that are looked at
 constexpr char kEnding[] = ".json";
 
 class File {
@@ -46,12 +46,12 @@ std::string name_of_file(const RecordKey& key, const std::string& device) {
   return name_of_key(key) + "-" + stable_hash(device).substr(0, 8) + kEnding;
 }
 
-// Null, with errno, where it cannot be read; more than kMostBytes are cut off by one.
+// Null, with errno, where it cannot be read; more than kMaxRecordBytes are cut off by one.
 std::optional<std::string> read_text(const std::string& path) {
   // A pipe of that name must not hold the caller.
   const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return std::nullopt;
-  std::string text(kMostBytes + 1, '\0');
+  std::string text(kMaxRecordBytes + 1, '\0');
   size_t size = 0;
   while (size < text.size()) {
     const ssize_t got = read(file.get(), text.data() + size, text.size() - size);
@@ -96,7 +96,7 @@ std::vector<std::string> files_of(const std::string& folder, const RecordKey& ke
   while (const dirent* entry = readdir(open_folder)) {
     const std::string_view name = entry->d_name;
     if (name.substr(0, begin.size()) == begin && name.ends_with(kEnding)) names.emplace_back(name);
-    if (++looked_at == kMostFiles) break;
+    if (++looked_at == kMaxFiles) break;
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -121,8 +121,8 @@ std::optional<Record> find_record(const std::string& folder, const RecordKey& ke
       note("the record '" + path + "' is left alone: " + std::strerror(errno));
       continue;
     }
-    if (text->size() > kMostBytes) {
-      note("the record '" + path + "' is left alone: it has more than " + std::to_string(kMostBytes) +
+    if (text->size() > kMaxRecordBytes) {
+      note("the record '" + path + "' is left alone: it has more than " + std::to_string(kMaxRecordBytes) +
            " bytes");
       continue;
     }

@@ -12,7 +12,7 @@ namespace {
 // between each two.
 constexpr uint64_t kCode = 1, kArguments = 3, kPacket = 5, kFirstMemory = 16;
 constexpr uint64_t address_of(uint64_t region) { return region << 32; }
-constexpr uint32_t kMostLds = 64 << 10;
+constexpr uint32_t kMaxLds = 64 << 10;
 
 void add_operations() {
   [[maybe_unused]] static const bool once = [] {
@@ -153,7 +153,7 @@ LaunchResult CodeObject::launch(const std::string& name, std::span<const Memory>
     if (threads > kernel.most_threads)
       fail("a block of %llu threads, '%s' was made for %u", static_cast<unsigned long long>(threads),
            name.c_str(), kernel.most_threads);
-    if (kernel.lds_bytes > kMostLds) fail("%u bytes of LDS", kernel.lds_bytes);
+    if (kernel.lds_bytes > kMaxLds) fail("%u bytes of LDS", kernel.lds_bytes);
     check_registers(m, name, kernel);
     for (size_t i = 0; i < memories.size(); ++i)
       set_region(m, kFirstMemory + 2 * i, memories[i].name, memories[i].bytes.data(),

@@ -88,7 +88,7 @@ void drain(Descriptor& from, std::string& into) {
   const ssize_t got = read(from.get(), bytes, sizeof bytes);
   if (got < 0 && errno == EINTR) return;
   if (got <= 0) return from.reset();
-  into.append(bytes, std::min(static_cast<size_t>(got), kMostPrinted - into.size()));
+  into.append(bytes, std::min(static_cast<size_t>(got), kMaxPrinted - into.size()));
 }
 
 // False: the limit is over.

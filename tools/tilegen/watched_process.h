@@ -10,10 +10,10 @@ struct EndedProcess {
   bool in_time = true;
   int status = 0;              // as exit gave it; -1 where a signal ended it
   int signal = 0;              // that signal
-  std::string output, errors;  // what it printed, kMostPrinted bytes of each
+  std::string output, errors;  // what it printed, kMaxPrinted bytes of each
 };
 
-constexpr size_t kMostPrinted = 1 << 16;
+constexpr size_t kMaxPrinted = 1 << 16;
 
 // This program again with other arguments. `input`: text for its standard input. A program that cannot be
 // started ends this one.

@@ -26,7 +26,7 @@ struct Attempt {
   bool lane_bounds = false;  // predicates differ between the lanes of a vector
   ExprId interior;           // the block's accesses to tensors are all in bounds; invalid: not told
 };
-// `code`: the block is wanted, not what is told of it alone.
+// `code`: the block is wanted, not only facts of its accesses.
 Attempt try_walk(LoweringContext& k, const Walk& walk, int64_t width, const EmitPoint& emit,
                  bool code = true);
 void inspect_vector(LoweringContext& k, const Nest& nest, const thread::Block& body, Attempt& result);

@@ -203,7 +203,7 @@ Expected<GemmPlan> plan_gemm(const ir::Program& p, const TileOp& op, const Targe
   GemmShape s = gemm_shape(p, op);
   return !target.micro_kernels.empty()
              ? plan_host(p, op, s, target, given, path, location)
-             : plan_nvidia_gemm(p, op, s, target, threads, given, path, location, no_warpgroups);
+             : plan_mma_gemm(p, op, s, target, threads, given, path, location, no_warpgroups);
 }
 
 }  // namespace tilegen::schedule

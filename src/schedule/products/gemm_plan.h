@@ -32,15 +32,15 @@ Expected<GemmPlan> plan_gemm(const ir::Program& p, const ir::TileOp& op, const t
                              int64_t threads, const plan::OpPlan* given, const std::string& path,
                              const SourceLocation& location, const std::string& no_warpgroups = "");
 
-// NVIDIA's part of plan_gemm (gemm_plan_mma.cpp): every row of the table and every split over warps is
+// The part of GPUs (gemm_plan_mma.cpp): every row of the table and every split over warps is
 // weighed by issue cycles, shared memory traffic and registers. Warps that a small tile has no use for hold
 // copies. Where no matrix instruction divides the tile those on one padded along m and n are weighed too,
 // then, where nothing does, plain multiply-adds on a padded one. Warpgroup instructions come first where they
 // can do it.
-Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const ir::TileOp& op, const GemmShape& s,
-                                    const target::Target& t, int64_t threads, const plan::OpPlan* given,
-                                    const std::string& path, const SourceLocation& location,
-                                    const std::string& no_warpgroups);
+Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const ir::TileOp& op, const GemmShape& s,
+                                 const target::Target& t, int64_t threads, const plan::OpPlan* given,
+                                 const std::string& path, const SourceLocation& location,
+                                 const std::string& no_warpgroups);
 
 // Hopper's part (gemm_plan_warpgroup.cpp): wgmma, where the target has it and the tile divides into rows of
 // 64 over whole warpgroups. Warpgroups split rows first; every split and width is weighed by shared memory

@@ -195,10 +195,9 @@ Expected<std::optional<GemmPlan>> plan_by_warpgroups(const ir::Program& p, const
 
 }  // namespace
 
-Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, const GemmShape& s,
-                                    const Target& t, int64_t threads, const plan::OpPlan* given,
-                                    const std::string& path, const SourceLocation& loc,
-                                    const std::string& no_warpgroups) {
+Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const TileOp& op, const GemmShape& s, const Target& t,
+                                 int64_t threads, const plan::OpPlan* given, const std::string& path,
+                                 const SourceLocation& loc, const std::string& no_warpgroups) {
   if (Checked ok = check_parts(p, op, path, loc); !ok) return ok.error();
   if (given && given->engine && *given->engine != plan::Engine::mma &&
       (*given->engine != plan::Engine::warpgroup_mma || t.warpgroup_mma.empty()))

@@ -200,8 +200,7 @@ Value* Packing::operation_on_pairs(Value* low, Value* high, int levels) {
 
 // The least and the greatest of halves are halves. A sum, difference or product in f32 that is rounded to f16
 // is that in f16: f32 has more than twice the digits, so rounding twice is rounding once (Figueroa, "When is
-// Double Rounding Innocuous?", 1995).
-// Two roundings next to each other are one instruction, unless one of them is known already.
+// Double Rounding Innocuous?", 1995). Two other roundings are one instruction.
 Value* Packing::half_pair(Value* low, Value* high, int levels) {
   llvm::Type* pair = llvm::FixedVectorType::get(b_.getHalfTy(), 2);
   Value* const held[] = {low, high};
