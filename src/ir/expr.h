@@ -109,6 +109,8 @@ class ExprRewriter {
   void forget() { memo_.clear(); }
 
  protected:
+  // `by`, as it is, stands for the whole of `e`.
+  void replace(ExprId e, ExprId by) { memo_[e] = by; }
   virtual ExprId rewrite_var(const ExprNode& n) { return to_->var(n.var(), n.type); }
   virtual ExprId rewrite_load(const ExprNode& n, std::span<const ExprId> indices) {
     return to_->load(n.object, n.type, indices);

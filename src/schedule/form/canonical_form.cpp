@@ -1,11 +1,13 @@
 #include "schedule/form/canonical_form.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ir/text.h"
 #include "schedule/form/forward_temporaries.h"
 #include "schedule/form/group_stores.h"
 #include "schedule/form/order_variables.h"
+#include "schedule/form/preload_operands.h"
 
 namespace tilegen::schedule {
 
@@ -26,7 +28,10 @@ std::optional<ir::Program> canonical_form(const ir::Program& p, const target::Ta
   bool ordered = order_variables(form);
   const StoreGroups groups = group_stores(form);
   ordered = order_variables(form) || ordered;  // of loops that were parts of others
-  if (!forwarded && !ordered && groups.parts.empty() && !groups.joined) return std::nullopt;
+  std::vector<Preload> preloads;
+  if (!t.warpgroup_mma.empty()) preloads = preload_operands(form);
+  if (!forwarded && !ordered && groups.parts.empty() && !groups.joined && preloads.empty())
+    return std::nullopt;
   ir::Program::Written written{ir::program_hash(p), ir::statement_paths(p)};
   written.paths.resize(form.stmts.size());
   const std::vector<std::string> paths = written.paths;
@@ -35,6 +40,13 @@ std::optional<ir::Program> canonical_form(const ir::Program& p, const target::Ta
     ir::for_each_statement(form, form.as<ir::Loop>(loop)->body, [&](ir::StmtId s, int) {
       written.paths[s.value] = path + paths[s.value].substr(paths[s.value].rfind('/'));
     });
+  }
+  std::map<ir::StmtId, int> preloads_of;  // by reader
+  for (const Preload& made : preloads) {
+    const std::string path =
+        written.paths[made.reader.value] + "/preload#" + std::to_string(preloads_of[made.reader]++);
+    written.paths[made.loop.value] = path;
+    written.paths[form.as<ir::Loop>(made.loop)->body.front().value] = path + "/store#0";
   }
   form.written = std::make_shared<const ir::Program::Written>(std::move(written));
   return form;

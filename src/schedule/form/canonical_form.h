@@ -7,6 +7,8 @@
 //      loads what the other stores, are one loop.
 //   3. Statements of a parallel loop that share nothing in memory are loops of their own.
 //   4. Variables of a parallel loop stand in the order of the dims that they walk.
+//   5. Where products are asynchronous, what work on their sums reads in memory once a row is read beside
+//      them.
 //
 //   parallel i in 64 { t[i] = old[i] - top[i] }
 //   parallel i in 64 { f[i] = exp(t[i])              ->  parallel i in 64 { f[i] = exp(old[i] - top[i]) }
@@ -14,7 +16,8 @@
 //
 // requires: a checked program. ensures: the same meaning: iterations of a parallel loop are
 // independent, and an element is rounded to its type before it is stored. Statements keep their paths; a loop
-// made of a part of another has the path of its first statement ("k/i/store#1"). The hash is the program's as
+// made of a part of another has the path of its first statement ("k/i/store#1"), one that reads ahead for another
+// that of the other ("k/i.j/preload#0"). The hash is the program's as
 // written.
 // why here: before all planning; nothing after sees the program as written.
 // refuses: hosts, where a tile is in memory, a loop is one pass over it, and lower/fuse_loops.h joins passes.

@@ -211,5 +211,78 @@ TEST(CanonicalForm, PathsStayWhatTheyAre) {
   EXPECT_FALSE(plan_for(*form, "sm_80", &given));
 }
 
+// The statements of a loop's body in the form, for a target with asynchronous products.
+std::string loop_form(const std::string& body, const char* target = "sm_90a") {
+  const ir::Program p = parsed(
+      "tl 1 program p\ndim n\ntensor A: f16[n, 64] readonly\ntensor B: f16[n, 64] readonly\n"
+      "tensor R: f32[n] readonly\ntensor W: f32[n]\ntensor C: f32[64, 64]\n"
+      "kernel k grid (b: 1) threads 128 {\n  alloc a: shared f16[64, 64]\n  alloc w: shared f16[64, 64]\n"
+      "  alloc r: shared f32[64]\n  alloc part: fragment f32[64, 64]\n  alloc acc: fragment f32[64, 64]\n"
+      "  alloc top: fragment f32[64]\n  fill acc, 0.0f32\n  fill top, 1.0f32\n"
+      "  pipelined ko in 0 .. n // 64 stages 3 {\n    copy A[ko * 64 :+ 64, 0 :+ 64] -> a\n"
+      "    copy B[ko * 64 :+ 64, 0 :+ 64] -> w\n    copy R[ko * 64 :+ 64] -> r\n" +
+      body + "  }\n  copy acc -> C[0 :+ 64, 0 :+ 64]\n}\n");
+  const auto form = canonical_form(p, target_named(target));
+  const ir::Program& of = form ? *form : p;
+  if (form) {
+    EXPECT_FALSE(canonical_form(*form, target_named(target))) << "it is the form's form";
+  }
+  const std::vector<std::string> paths = ir::statement_paths(of);
+  std::string text;
+  std::set<std::string> unique;
+  ir::for_each_statement(of, of.kernels[0].body, [&](ir::StmtId s, int depth) {
+    EXPECT_TRUE(unique.insert(paths[s.value]).second) << paths[s.value];
+    if (depth == 1) text += paths[s.value].substr(paths[s.value].find("ko/") + 3) + ";";
+    if (const auto* store = of.as<ir::Store>(s))
+      text += " " + of.buffer(store->buffer).name + " = " + ir::print_expr(of, store->value) + "; ";
+  });
+  return text.substr(text.find("gemm#0"));
+}
+
+const char kGemm[] = "    gemm a, w -> part {transpose_b, clear}\n";
+
+TEST(CanonicalForm, WhatSumsAreScaledByIsReadBesideTheProduct) {
+  const auto scaled = [](const std::string& by) {
+    return std::string(kGemm) + "    parallel i, j in 64, 64 {\n      acc[i, j] = acc[i, j] + part[i, j] * " +
+           by + "\n    }\n";
+  };
+  EXPECT_EQ(
+      loop_form(scaled("(r[i] * W[ko])")),
+      "gemm#0;i.j/preload#0; preload#0 = r[i] * W[ko]; i.j; acc = acc[i, j] + part[i, j] * preload#0[i]; ");
+  EXPECT_EQ(
+      loop_form(scaled("r[i] * W[ko]")),
+      "gemm#0;i.j/preload#0; preload#0 = r[i]; i.j/preload#1; preload#1 = W[ko]; i.j; acc = acc[i, j] + "
+      "part[i, j] * preload#0[i] * preload#1[i]; ")
+      << "what is the same for all elements is so for a row's";
+  EXPECT_EQ(loop_form(scaled("(r[i] * W[ko])"), "sm_80"),
+            "gemm#0;i.j; acc = acc[i, j] + part[i, j] * (r[i] * W[ko]); ")
+      << "products that nothing runs beside";
+}
+
+TEST(CanonicalForm, OtherReadsStayWhereTheyAre) {
+  const auto unchanged = [](const std::string& value, const std::string& before = "") {
+    EXPECT_EQ(
+        loop_form(kGemm + before + "    parallel i, j in 64, 64 {\n      acc[i, j] = " + value + "\n    }\n")
+            .find("preload"),
+        std::string::npos)
+        << value;
+  };
+  unchanged("acc[i, j] + part[i, j] * r[j]");
+  unchanged("acc[i, j] + part[i, j] * top[i]");
+  unchanged("acc[i, j] + part[i, j] * r[i]", "    fill r, 2.0f32\n");
+  unchanged("acc[i, j] + r[i]");
+  unchanged("select(W[ko] < 1.0f32, part[i, j], 0.0f32)");
+  unchanged("select(i < ko, part[i, j] * r[i], 0.0f32)");
+}
+
+TEST(CanonicalForm, ReadsAreBesideTheFirstProductAfterWhatTheyReadIsThere) {
+  const std::string work =
+      "    parallel i, j in 64, 64 {\n      acc[i, j] = acc[i, j] + part[i, j] * r[i]\n    }\n";
+  const std::string again = "    gemm a, w -> part {transpose_b}\n";
+  EXPECT_EQ(loop_form(kGemm + again + work).substr(0, 27), "gemm#0;i.j/preload#0; prelo");
+  EXPECT_EQ(loop_form(kGemm + std::string("    fill r, 2.0f32\n") + again + work).substr(0, 33),
+            "gemm#0;fill#0;gemm#1;i.j/preload#");
+}
+
 }  // namespace
 }  // namespace tilegen::schedule
