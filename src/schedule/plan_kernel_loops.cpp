@@ -194,6 +194,11 @@ PingPongFacts KernelPlanner::ping_pong_facts(int64_t threads) const {
   return facts;
 }
 
+// A body of several iterations, each with its own registers, has addresses and row terms of all of them at
+// once. By ptxas 13.0 two iterations' sums of 128x128 and what they are added to, 192 registers of two
+// warpgroups, leave room for nothing else: with a factor of the row 400 bytes are spilled.
+constexpr int64_t kTurnRegisters = 16;
+
 // A computing thread has registers for the slots, and as many blocks are resident as before.
 bool KernelPlanner::registers_fit(const std::map<ValueId, int64_t>& slots, int64_t threads) const {
   IdVector<ValueId, plan::ValuePlan> values = layouts_.values;
@@ -202,7 +207,9 @@ bool KernelPlanner::registers_fit(const std::map<ValueId, int64_t>& slots, int64
   const int64_t before = registers_needed(p_, ops_, values) + own;
   for (auto [value, count] : slots) values[value].slots = count;
   const int64_t needed = registers_needed(p_, ops_, values) + own;
-  if (needed > target::most_consumer_registers(target_, threads)) return false;
+  const bool in_turn = std::any_of(slots.begin(), slots.end(), [](const auto& s) { return s.second > 1; });
+  const int64_t most = target::most_consumer_registers(target_, threads) - (in_turn ? kTurnRegisters : 0);
+  if (needed > most) return false;
   const auto resident = [&](int64_t registers) {
     return std::min(target_.shared_bytes / std::max<int64_t>(1, arena(pipelines_.slots)),
                     target_.registers_per_multiprocessor / (registers * (threads + target_.warp)));
@@ -214,13 +221,17 @@ bool KernelPlanner::registers_fit(const std::map<ValueId, int64_t>& slots, int64
 Checked KernelPlanner::order_products(const PingPongFacts& facts) {
   if (in_order()) return Unit{};
   const ir::KernelPaths paths(p_, index_);
-  OverlapFacts overlap{facts, {}, [&](const auto& slots) { return registers_fit(slots, facts.threads); }, {}};
+  OverlapFacts overlap{
+      facts, {}, [&](const auto& slots) { return registers_fit(slots, facts.threads); }, {}, {}};
+  const IdVector<ValueId, int64_t> bytes = value_bytes(p_, ops_, layouts_.values, target_);
   for (const plan::PipelinePlan& c : copy_pipelines_) {
     std::set<ValueId>& values = overlap.handed_over.emplace_back();
     for (ValueId v : layouts_.values.ids())
       if (!c.loop.empty() &&
-          std::find(c.values.begin(), c.values.end(), layouts_.values[v].value) != c.values.end())
+          std::find(c.values.begin(), c.values.end(), layouts_.values[v].value) != c.values.end()) {
         values.insert(v);
+        overlap.tile_bytes[v] = bytes[v];
+      }
   }
   for (ValueId v : layouts_.values.ids()) {
     const plan::ValuePlan& value = layouts_.values[v];

@@ -1,6 +1,7 @@
 #include "schedule/pipeline/modulo_schedule.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -46,14 +47,15 @@ class Orders {
     if (auto late = complete(late_products(), best.slots)) {
       delay(*late);
       late->cycles = cycles_of(g_, *late);
-      if (late->most_lag() == 1 || (fits_(late->slots) && is_worthwhile(*late, best)))
+      if (waits_no_longer(*late, best) &&
+          (late->most_lag() == 1 || (fits_(late->slots) && is_worthwhile(*late, best))))
         best = std::move(*late);
     }
     if (best.most_lag() > 0) return best;
     const LoopOrder base = best;
     const auto judge = [&](LoopOrder o) {
       o.cycles = cycles_of(g_, o);
-      if (is_worthwhile(o, base) && is_better(o, best)) best = std::move(o);
+      if (is_worthwhile(o, base) && is_better(o, best) && waits_no_longer(o, base)) best = std::move(o);
     };
     for_each_choice([&](LoopOrder o) {
       judge(o);
@@ -69,6 +71,10 @@ class Orders {
   // As a group of warps alone sees it, where the units are no longer busy than before.
   bool is_worthwhile(const LoopOrder& o, const LoopOrder& base) const {
     return o.cycles <= base.cycles && cycles_alone(g_, o) < kWorthwhile * cycles_alone(g_, base);
+  }
+  // With the producer, whose loads an order may begin later.
+  bool waits_no_longer(const LoopOrder& o, const LoopOrder& base) const {
+    return cycles_produced(g_, o) <= cycles_produced(g_, base);
   }
   bool is_better(const LoopOrder& o, const LoopOrder& best) const {
     const double less = 1 - 1e-6;
@@ -250,14 +256,72 @@ double cycles_of(const LoopGraph& g, const LoopOrder& o) {
   return std::max({cycles_alone(g, o), g.busy_matrix, g.busy_threads});
 }
 
-double cycles_alone(const LoopGraph& g, const LoopOrder& o) {
+namespace {
+
+// When the producer has filled the tiles of each iteration, from when users have given their slots back.
+class TileLoads {
+ public:
+  // With `produced` not: all tiles are there.
+  TileLoads(const LoopGraph& g, bool produced) : g_(g), of_(produced ? g.tiles.size() : 0) {
+    for (size_t t = 0; t < of_.size(); ++t)
+      for (size_t u : g.tiles[t].users) tiles_of_[u].push_back(t);
+  }
+
+  // Of what the operation uses in an iteration.
+  double ready(size_t op, int64_t iteration) {
+    double at = 0;
+    const auto tiles = tiles_of_.find(op);
+    if (tiles == tiles_of_.end() || iteration < 0) return at;
+    fill(iteration);
+    for (size_t t : tiles->second) at = std::max(at, of_[t].filled[static_cast<size_t>(iteration)]);
+    return at;
+  }
+
+  // The operation has done with the tiles of an iteration.
+  void used(size_t op, int64_t iteration, double when) {
+    const auto tiles = tiles_of_.find(op);
+    if (tiles == tiles_of_.end() || iteration < 0) return;
+    for (size_t t : tiles->second) {
+      std::vector<double>& free = of_[t].free;
+      if (free.size() <= static_cast<size_t>(iteration)) free.resize(static_cast<size_t>(iteration) + 1, 0);
+      free[static_cast<size_t>(iteration)] = std::max(free[static_cast<size_t>(iteration)], when);
+    }
+  }
+
+ private:
+  struct Times {
+    std::vector<double> filled, free;  // by iteration
+  };
+
+  void fill(int64_t iteration) {
+    for (; next_ <= iteration; ++next_)
+      for (size_t t = 0; t < of_.size(); ++t) {
+        const int64_t before = next_ - g_.tiles[t].slots;
+        if (before >= 0 && static_cast<size_t>(before) < of_[t].free.size())
+          engine_ = std::max(engine_, of_[t].free[static_cast<size_t>(before)]);
+        engine_ += g_.tiles[t].load_cycles;
+        of_[t].filled.push_back(engine_ + g_.load_latency);
+      }
+  }
+
+  const LoopGraph& g_;
+  std::vector<Times> of_;
+  std::map<size_t, std::vector<size_t>> tiles_of_;
+  int64_t next_ = 0;
+  double engine_ = 0;  // has done with all that was asked of it
+};
+
+double cycles(const LoopGraph& g, const LoopOrder& o, bool produced) {
   struct Flight {
     size_t op = 0;
     int64_t iteration = 0;
     double done = 0;
   };
+  // Until the producer, which is ahead by all slots at first, is so no more; then some iterations.
+  int64_t slots = 0;
+  for (const LoopTiles& t : g.tiles) slots = std::max(slots, t.slots);
   constexpr int64_t kRounds = 4;
-  const int64_t first = o.most_lag() + 2;
+  const int64_t first = o.most_lag() + slots + 2;
   const bool has_slots = std::any_of(o.slots.begin(), o.slots.end(), [](int64_t s) { return s > 1; });
   // Nothing of an order without lags that threads touch stays in flight over the end of an iteration.
   const auto touched = [&](size_t product) {
@@ -271,6 +335,7 @@ double cycles_alone(const LoopGraph& g, const LoopOrder& o) {
                         return false;
                       }());
   double now = 0, units_free = 0, begun = 0;
+  TileLoads loads(g, produced);
   std::vector<Flight> flights;
   const auto await = [&](size_t count) {  // the oldest ones
     if (count == 0) return;
@@ -288,18 +353,26 @@ double cycles_alone(const LoopGraph& g, const LoopOrder& o) {
               iteration - flights[f].iteration >= distance_of(o, e))
             finished = f + 1;
       await(finished);
+      now = std::max(now, loads.ready(u, iteration));
       if (g.ops[u].product) {
         now += kIssueCycles;
         units_free = std::max(now, units_free) + g.ops[u].cycles;
         flights.push_back({u, iteration, units_free});
+        loads.used(u, iteration, units_free);
       } else {
         now += g.ops[u].cycles;
+        loads.used(u, iteration, now);
       }
     }
     if (drains) await(flights.size());
   }
   return (now - begun) / kRounds;
 }
+
+}  // namespace
+
+double cycles_alone(const LoopGraph& g, const LoopOrder& o) { return cycles(g, o, false); }
+double cycles_produced(const LoopGraph& g, const LoopOrder& o) { return cycles(g, o, true); }
 
 LoopOrder modulo_schedule(const LoopGraph& g, const SlotsFit& fits) { return Orders(g, fits).best(); }
 

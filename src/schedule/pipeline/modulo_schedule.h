@@ -6,8 +6,8 @@
 // ensures: dependences hold: with stage s and place k of an operation, one that depends on another of d
 //   iterations before is issued later: s' + d > s, or s' + d = s and k' > k. Writing a value with n slots
 //   again counts n - 1 iterations later. A producer's tiles have slots for all iterations under way. Of the
-//   legal orders that were looked at the one of the fewest cycles an iteration; of equals that of the fewest
-//   slots and stages.
+//   legal orders that were looked at, and that do not wait for tiles longer than the program's, the one of
+//   the fewest cycles an iteration; of equals that of the fewest slots and stages.
 // why here: engines and layouts say what runs where and for how long; slots follow from the order.
 // refuses: nothing; the order of the program is always there.
 #pragma once
@@ -37,12 +37,14 @@ struct LoopEdge {
 struct LoopTiles {
   std::vector<size_t> users;
   int64_t slots = 1;
+  double load_cycles = 0;  // that the copy engine needs for their bytes
 };
 
 struct LoopGraph {
   std::vector<LoopOp> ops;  // in program order
   std::vector<LoopEdge> edges;
   std::vector<LoopTiles> tiles;
+  double load_latency = 0;  // cycles from the last byte's request until it can be used
   int64_t places = 0;       // that may have several slots
   double busy_matrix = 0;   // cycles of an iteration that the matrix units have work, of all groups of warps
   double busy_threads = 0;  // and the threads' lanes
@@ -70,6 +72,9 @@ std::vector<LoopEdge> broken_edges(const LoopGraph& g, const LoopOrder& o);
 // issue; the threads wait for one where something needs its results, or its operand's place, and at the end
 // of an iteration for what they touch.
 double cycles_alone(const LoopGraph& g, const LoopOrder& o);
+// With the producer: it fills the tiles of one iteration after the other, each when its slot has been given
+// back, and what uses a tile waits until it is there.
+double cycles_produced(const LoopGraph& g, const LoopOrder& o);
 // Of all groups: no less than matrix units and lanes are busy.
 double cycles_of(const LoopGraph& g, const LoopOrder& o);
 

@@ -52,8 +52,14 @@ class Overlap {
     order_nested_tiles(p, loop, facts);
     for (const std::set<ValueId>& values : facts.handed_over) {
       LoopTiles tiles;
-      for (ValueId v : values)
+      const target::Target& t = facts.ping_pong.target;
+      for (ValueId v : values) {
         if (const auto count = slots.find(v); count != slots.end()) tiles.slots = count->second;
+        const auto bytes = facts.tile_bytes.find(v);
+        if (bytes != facts.tile_bytes.end() && t.l2_bytes_per_cycle > 0)
+          tiles.load_cycles += static_cast<double>(bytes->second) / t.l2_bytes_per_cycle;
+      }
+      graph_.load_latency = t.memory_latency;
       tiles.users = users_of(values);
       graph_.tiles.push_back(std::move(tiles));
     }

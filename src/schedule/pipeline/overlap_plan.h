@@ -33,6 +33,7 @@ struct OverlapFacts {
   std::set<analysis::ValueId> registers;
   std::function<bool(const std::map<analysis::ValueId, int64_t>& slots)> fit;
   std::vector<std::set<analysis::ValueId>> handed_over;  // tiles of the producer, those that come together
+  std::map<analysis::ValueId, int64_t> tile_bytes;       // of one slot of them
 };
 
 // Stages of a loop's ops in the order of issue, after those of the producer's copies, which fill tiles that

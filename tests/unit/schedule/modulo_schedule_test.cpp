@@ -102,6 +102,43 @@ TEST(ModuloSchedule, NoMoreIterationsAreUnderWayThanTilesHaveSlots) {
   EXPECT_TRUE(slots_suffice(g, modulo_schedule(g, kAnyFit)));
 }
 
+// The last product reads the first one's tile: where it lags, its slot goes back an iteration later, and the
+// next tile comes when nothing is left to do.
+TEST(ModuloSchedule, AnOrderWaitsForTilesNoLongerThanTheProgram) {
+  LoopGraph g = graph({product(1700), threads(900), threads(100), product(1000)});
+  feed(g, 0, 1);
+  feed(g, 1, 2);
+  feed(g, 2, 3);
+  carried(g, 3, true);
+  g.load_latency = 800;
+  LoopOrder late = program_order(g);
+  late.lag = {0, 0, 1, 1};
+  late.order = {0, 2, 3, 1};
+  const double without = cycles_alone(g, late), in_order = cycles_alone(g, program_order(g));
+  EXPECT_LT(without, 0.8 * in_order);
+  g.tiles = {{{0, 3}, 2, 1200}};
+  EXPECT_EQ(cycles_alone(g, late), without);
+  EXPECT_GT(cycles_produced(g, late), in_order);
+  EXPECT_NEAR(cycles_produced(g, program_order(g)), in_order, 1) << "a whole iteration for it";
+  EXPECT_EQ(modulo_schedule(g, kNoneFit).lag, program_order(g).lag);
+  g.tiles = {{{0, 3}, 3, 1200}};
+  EXPECT_NEAR(cycles_produced(g, late), without, 1);
+  EXPECT_EQ(modulo_schedule(g, kNoneFit).lag[3], 1);
+  g.tiles = {{{0}, 2, 600}, {{3}, 2, 600}};
+  EXPECT_EQ(modulo_schedule(g, kNoneFit).lag[3], 1) << "each product has its own";
+}
+
+// A loop takes as long as its tiles take to come.
+TEST(ModuloSchedule, TheCopyEngineBoundsALoop) {
+  LoopGraph g = graph({product(500)});
+  carried(g, 0, true);
+  g.load_latency = 800;
+  g.tiles = {{{0}, 8, 900}};
+  EXPECT_NEAR(cycles_produced(g, program_order(g)), 900, 1);
+  g.tiles = {{{0}, 1, 900}};
+  EXPECT_NEAR(cycles_produced(g, program_order(g)), 900 + 800 + 500 + 20, 1);
+}
+
 TEST(ModuloSchedule, NothingIsMovedForLittle) {
   LoopGraph g = graph({product(500), threads(10)}, 1);
   feed(g, 0, 1, 0);
