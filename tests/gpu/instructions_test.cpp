@@ -128,6 +128,44 @@ TEST(Instructions, Shuffles) {
     }
 }
 
+// Several elements from one lane, which share words where they are smaller; kept or not as the lane has it.
+TEST(Instructions, ShufflesInARow) {
+  const target::Target target = instruction_target();
+  for (DType type : {DType::f32, DType::f16, DType::bf16, DType::i8, DType::u8, DType::i32})
+    for (int count : {2, 3, 4, 6}) {
+      SCOPED_TRACE(std::string(ir::dtype_name(type)) + " " + std::to_string(count));
+      WarpProgram p("shuffles");
+      const auto in = p.tensor("A", type, 32 * count), out = p.tensor("B", type, 32 * count);
+      const auto own = p.registers("own", type, count), got = p.registers("got", type, count),
+                 kept = p.registers("kept", type, count);
+      p.load(own, in, count);
+      ir::ExprPool& e = p.exprs();
+      const auto element = [&](thread::MemoryId m, int i) {
+        return e.load(m, type, std::vector<ExprId>{p.at(i)});
+      };
+      const ExprId lane = e.floormod(e.add(p.lane(), 5), p.at(32));
+      for (int i = 0; i < count; ++i)
+        p.add(thread::Shuffle{thread::Shuffle::Mode::indexed, got, p.at(i), element(own, i), lane});
+      // The neighbour's order in odd lanes.
+      const ExprId odd = e.binary(ir::ExprOp::eq, e.floormod(p.lane(), p.at(2)), p.at(1));
+      for (int i = 0; i < count; ++i) {
+        p.add(thread::Store{kept, p.at(i), element(got, i), ExprId(), false, ExprId()});
+        p.add(thread::Store{kept, p.at(i), element(got, count - 1 - i), odd, false, ExprId()});
+      }
+      p.store(out, kept, count);
+      const Tensors start = {elements(type, 32 * count, Data::integers, 100, 5),
+                             elements(type, 32 * count, Data::integers, 1, 6)};
+      Tensors expected = start;
+      const auto bytes = static_cast<size_t>(ir::dtype_bytes(type));
+      for (size_t l = 0; l < 32; ++l)
+        for (size_t i = 0, n = static_cast<size_t>(count); i < n; ++i) {
+          const size_t from = l % 2 == 1 ? n - 1 - i : i;
+          std::memcpy(&expected[1][(l * n + i) * bytes], &start[0][((l + 5) % 32 * n + from) * bytes], bytes);
+        }
+      expect_bytes(p, target, start, expected);
+    }
+}
+
 // Where one lane's condition holds all lanes take the branch, else none.
 TEST(Instructions, BranchesTakenTogether) {
   const target::Target target = instruction_target();

@@ -2,6 +2,7 @@
 #include "lower/gpu/exchange.h"
 
 #include <algorithm>
+#include <map>
 
 #include "analysis/exchange.h"
 #include "lower/addressing.h"
@@ -51,16 +52,73 @@ void exchange_scratch(LoweringContext& k, const FragmentView& from, const Fragme
   fetch_from_memory(k, to, place, memory, path, out);
 }
 
-// One register of `to` after the other. The lane that holds its element differs by thread; where the register
-// it has there differs too, each candidate is passed round and the right one kept.
+constexpr int64_t kWordBytes = 4;  // that a shuffle moves
+
+// Elements that follow one another in the registers of both, on one lane each: what both begin with.
+int64_t common_run(const Fragment& from, const Fragment& to, ir::DType type) {
+  const auto fastest = [](const Fragment& f) -> const layout::Digit* {
+    for (const layout::Digit& d : f.map().digits())
+      if (d.output == layout::kRegister && d.stride == 1 && d.dim != layout::kReplica) return &d;
+    return nullptr;
+  };
+  const layout::Digit *a = fastest(from), *b = fastest(to);
+  if (!a || !b || a->dim != b->dim || a->weight != b->weight) return 1;
+  int64_t run = 1;
+  const auto divides = [&](int64_t n) {
+    return a->extent % n == 0 && b->extent % n == 0 &&
+           to.shape()[static_cast<size_t>(a->dim)] % (a->weight * n) == 0;
+  };
+  while (2 * run * ir::dtype_bytes(type) <= kWordBytes && divides(2 * run)) run *= 2;
+  return run;
+}
+
+// The lane of the warp that has the element.
+ExprId lane_of(LoweringContext& k, const ThreadDigits& sources, const std::vector<ExprId>& point) {
+  ir::ExprPool& e = k.out.exprs;
+  ExprId lane = e.const_int(0);
+  for (const ThreadDigit& s : sources.digits) {
+    const layout::Digit& d = s.digit;
+    if (d.stride >= k.in.target.warp) continue;
+    ExprId digit = s.value;
+    if (d.dim != layout::kReplica)
+      digit = e.floormod(e.floordiv(point[static_cast<size_t>(d.dim)], e.const_int(d.weight)),
+                         e.const_int(d.extent));
+    if (d.stride * d.extent > k.in.target.warp)
+      digit = e.floormod(digit, e.const_int(k.in.target.warp / d.stride));
+    lane = e.add(lane, e.mul(digit, d.stride));
+  }
+  return k.simplified(lane);
+}
+
+// Where `index` is `wanted` of `candidates`, which lie evenly or not; equal questions are equal expressions.
+ExprId is_candidate(LoweringContext& k, ExprId index, const std::vector<int64_t>& candidates, size_t wanted) {
+  ir::ExprPool& e = k.out.exprs;
+  const int64_t first = candidates[0], step = candidates[1] - first;
+  for (size_t i = 1; i < candidates.size(); ++i)
+    if (candidates[i] != first + static_cast<int64_t>(i) * step)
+      return k.simplified(e.binary(ir::ExprOp::eq, index, e.const_int(candidates[wanted])));
+  const ExprId place = k.simplified(e.floordiv(e.add(index, -first), e.const_int(step)));
+  return k.simplified(e.binary(ir::ExprOp::eq, place, e.const_int(static_cast<int64_t>(wanted))));
+}
+
+// Registers of `to`, as many at once as a word holds and one lane has in a row. The lane that holds them
+// differs by thread; where the registers it has there differ too, each candidate is passed round, all that a
+// word holds in one, and the right one kept.
 void exchange_lanes(LoweringContext& k, const FragmentView& from, const FragmentView& to,
                     const std::string& path, thread::Block& out) {
   ir::ExprPool& e = k.out.exprs;
   const ir::DType type = k.out.memory(from.memory).type;
   const ThreadDigits threads = thread_digits(k, *to.fragment), sources = thread_digits(k, *from.fragment);
+  const int64_t run = common_run(*from.fragment, *to.fragment, type);
   std::vector<layout::Digit> registers, spread;
-  for (const layout::Digit& d : to.fragment->map().digits()) {
+  int64_t weight = 0;  // between elements of a run, along dimension `along`
+  size_t along = 0;
+  for (layout::Digit d : to.fragment->map().digits()) {
     if (d.dim == layout::kReplica) continue;
+    if (run > 1 && d.output == layout::kRegister && d.stride == 1) {
+      along = static_cast<size_t>(d.dim), weight = d.weight;
+      d.extent /= run, d.weight *= run;
+    }
     (d.output == layout::kThread && d.stride > 0 ? spread : registers).push_back(d);
   }
   auto mark = k.ctx.mark();
@@ -74,7 +132,10 @@ void exchange_lanes(LoweringContext& k, const FragmentView& from, const Fragment
     ExprId& at = own[static_cast<size_t>(t.digit.dim)];
     at = e.add(at, e.mul(e.var(var), t.digit.weight));
   }
-  const MemoryId passed = add_registers(k, "passed", type, 1);
+  std::map<int64_t, MemoryId> passed_of;  // by elements
+  const auto load = [&](MemoryId memory, int64_t index) {
+    return e.load(memory, type, std::vector<ExprId>{e.const_int(index)});
+  };
   thread::Block body;
   std::vector<int64_t> value(registers.size(), 0);
   do {
@@ -83,30 +144,26 @@ void exchange_lanes(LoweringContext& k, const FragmentView& from, const Fragment
     for (size_t i = 0; i < registers.size(); ++i)
       base[static_cast<size_t>(registers[i].dim)] += value[i] * registers[i].weight;
     for (size_t d = 0; d < point.size(); ++d) point[d] = k.simplified(e.add(point[d], base[d]));
-    ExprId lane = e.const_int(0);
-    for (const ThreadDigit& s : sources.digits) {
-      const layout::Digit& d = s.digit;
-      if (d.stride >= k.in.target.warp) continue;
-      ExprId digit = s.value;
-      if (d.dim != layout::kReplica)
-        digit = e.floormod(e.floordiv(point[static_cast<size_t>(d.dim)], e.const_int(d.weight)),
-                           e.const_int(d.extent));
-      if (d.stride * d.extent > k.in.target.warp)
-        digit = e.floormod(digit, e.const_int(k.in.target.warp / d.stride));
-      lane = e.add(lane, e.mul(digit, d.stride));
-    }
-    lane = k.simplified(lane);
+    const ExprId lane = lane_of(k, sources, point);
     ExprId inside;
     const ExprId source = register_index(k, *from.fragment, point, &inside);
-    const std::set<int64_t> candidates = registers_of(*from.fragment, spread, base);
-    for (int64_t r : candidates) {
-      const ExprId element = e.load(from.memory, type, std::vector<ExprId>{e.const_int(r)});
+    const std::set<int64_t> found = registers_of(*from.fragment, spread, base);
+    const std::vector<int64_t> candidates(found.begin(), found.end());
+    const auto count = static_cast<int64_t>(candidates.size()) * run;
+    if (!passed_of.count(count)) passed_of[count] = add_registers(k, "passed", type, count);
+    const MemoryId passed = passed_of[count];
+    for (int64_t i = 0; i < count; ++i)
       body.push_back(k.out.add(
-          thread::Shuffle{thread::Shuffle::Mode::indexed, passed, e.const_int(0), element, lane}, path));
-      const ExprId mine =
-          candidates.size() == 1 ? ExprId() : k.simplified(e.binary(ir::ExprOp::eq, source, e.const_int(r)));
-      store_register(k, to, point, e.load(passed, type, std::vector<ExprId>{e.const_int(0)}), mine, body,
-                     path);
+          thread::Shuffle{thread::Shuffle::Mode::indexed, passed, e.const_int(i),
+                          load(from.memory, candidates[static_cast<size_t>(i / run)] + i % run), lane},
+          path));
+    for (size_t c = 0; c < candidates.size(); ++c) {
+      const ExprId mine = c == 0 ? ExprId() : is_candidate(k, source, candidates, c);
+      for (int64_t i = 0; i < run; ++i) {
+        std::vector<ExprId> element = point;
+        element[along] = k.simplified(e.add(element[along], i * weight));
+        store_register(k, to, element, load(passed, static_cast<int64_t>(c) * run + i), mine, body, path);
+      }
     }
   } while (next(value, registers));
   finish_thread_nest(k, nest, body);

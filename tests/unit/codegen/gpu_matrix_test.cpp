@@ -211,6 +211,43 @@ TEST(GpuMatrix, Shuffles) {
   ASSEMBLES_OR_SKIP(all);
 }
 
+// Shuffles in a row from one lane share words: of elements smaller than one, that do not need each other.
+TEST(GpuMatrix, ShufflesInARow) {
+  std::vector<thread::ThreadProgram> all;
+  const auto shuffles = [&](DType t, int count, bool of_one_lane, bool chained) {
+    GpuBuilder kb(64, "shuffle");
+    MemoryId x = kb.tensor("x", t), own = kb.registers("own", t, 8), got = kb.registers("got", t, 8);
+    for (int i = 0; i < count; ++i)
+      kb.p.body.push_back(kb.store(own, kb.i(i), kb.load(x, kb.p.exprs.add(kb.tid(), kb.i(64 * i)))));
+    for (int i = 0; i < count; ++i) {
+      thread::Shuffle s;
+      s.mode = thread::Shuffle::Mode::indexed;
+      s.dst = got;
+      s.dst_index = kb.i(i);
+      s.value = chained && i > 0 ? kb.load(got, kb.i(i - 1)) : kb.load(own, kb.i(i));
+      s.lane = kb.p.exprs.floordiv(kb.tid(), kb.i(of_one_lane ? 4 : 4 + i));
+      kb.p.body.push_back(kb.add(s));
+    }
+    for (int i = 0; i < count; ++i)
+      kb.p.body.push_back(kb.store(x, kb.p.exprs.add(kb.tid(), kb.i(64 * i)), kb.load(got, kb.i(i))));
+    all.push_back(kb.p);
+    const std::string ptx = compile_gpu(kb.p, 90).ptx;
+    int found = 0;
+    for (size_t at = ptx.find("shfl.sync"); at != std::string::npos; at = ptx.find("shfl.sync", at + 1))
+      ++found;
+    return found;
+  };
+  EXPECT_EQ(shuffles(DType::e4m3, 8, true, false), 2);
+  EXPECT_EQ(shuffles(DType::i8, 4, true, false), 1);
+  EXPECT_EQ(shuffles(DType::i8, 3, true, false), 2);
+  EXPECT_EQ(shuffles(DType::f16, 4, true, false), 2);
+  EXPECT_EQ(shuffles(DType::bf16, 3, true, false), 2);
+  EXPECT_EQ(shuffles(DType::f32, 2, true, false), 2);
+  EXPECT_EQ(shuffles(DType::e4m3, 4, false, false), 4);
+  EXPECT_EQ(shuffles(DType::f16, 4, true, true), 4);
+  ASSEMBLES_OR_SKIP(all);
+}
+
 // Registers written in loops and branches keep what the path taken gave them.
 TEST(GpuMatrix, RegistersAcrossControlFlow) {
   GpuBuilder kb(32, "flow");

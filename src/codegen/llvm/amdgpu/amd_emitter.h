@@ -24,7 +24,8 @@ class AmdEmitter : public GpuEmitter {
   llvm::Value* thread_index() override;
 
   // accesses (emit_access.cpp)
-  Values load_words(const Place& at, const thread::Memory& m, int64_t bytes, llvm::Value* condition) override;
+  Values load_words(const Place& at, const thread::Memory& m, int64_t bytes, llvm::Value* condition,
+                    LoadKind kind) override;
   void store_words(const Place& at, const thread::Memory& m, int64_t bytes, Values words,
                    llvm::Value* condition, bool streaming) override;
   llvm::Value* zeros();
@@ -33,7 +34,7 @@ class AmdEmitter : public GpuEmitter {
   using GpuEmitter::emit_node;
   llvm::Value* any_lane(llvm::Value* condition) override;
   void emit_node(const thread::Barrier& barrier) override;
-  void emit_node(const thread::Shuffle& shuffle) override;
+  llvm::Value* shuffled(thread::Shuffle::Mode mode, llvm::Value* bits, llvm::Value* lane) override;
   llvm::Value* exchanged(llvm::Value* bits, uint32_t mask);
   llvm::Value* of_lane(llvm::Value* bits, llvm::Value* lane);
   llvm::Value* own_lane();

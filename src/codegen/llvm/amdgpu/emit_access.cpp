@@ -43,7 +43,8 @@ Value* AmdEmitter::zeros() {
   return b_.CreateAddrSpaceCast(found, b_.getPtrTy(kGlobalSpace));
 }
 
-AmdEmitter::Values AmdEmitter::load_words(const Place& at, const Memory& m, int64_t bytes, Value* condition) {
+AmdEmitter::Values AmdEmitter::load_words(const Place& at, const Memory& m, int64_t bytes, Value* condition,
+                                          LoadKind) {
   const Shape s = shape_of(bytes, m.type);
   Value* from = pointer(b_, at);
   if (condition) from = b_.CreateSelect(condition, from, m.space == Space::shared ? shared_ : zeros());

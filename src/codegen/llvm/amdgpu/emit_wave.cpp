@@ -84,26 +84,11 @@ Value* AmdEmitter::exchanged(Value* bits, uint32_t mask) {
   return of_lane(bits, b_.CreateXor(own_lane(), b_.getInt32(mask)));
 }
 
-// Everything travels as 32 bits; f16 and bf16 in the f32 they are held in.
-void AmdEmitter::emit_node(const Shuffle& shuffle) {
-  if (ir::dtype_bytes(program_.memory(shuffle.dst).type) > 4) return refuse("a shuffle of 8-byte elements");
-  Value* held = value(shuffle.value);
-  llvm::Type* type = held->getType();
-  Value* bits =
-      type->isFloatTy() ? b_.CreateBitCast(held, b_.getInt32Ty()) : b_.CreateZExt(held, b_.getInt32Ty());
-  Value* lane = resized(value(shuffle.lane), 32, shuffle.lane);
-  const auto* mask = llvm::dyn_cast<llvm::ConstantInt>(lane);
-  Value* got = nullptr;
-  if (shuffle.mode == Shuffle::Mode::indexed)
-    got = of_lane(bits, lane);
-  else if (mask)
-    got = exchanged(bits, static_cast<uint32_t>(mask->getZExtValue()));
-  else
-    got = of_lane(bits, b_.CreateXor(own_lane(), lane));
-  got = type->isFloatTy() ? b_.CreateBitCast(got, type) : b_.CreateTrunc(got, type);
-  Store store;
-  store.memory = shuffle.dst;
-  store_element(store, shuffle.dst_index, got, {});
+Value* AmdEmitter::shuffled(Shuffle::Mode mode, Value* bits, Value* lane) {
+  if (mode == Shuffle::Mode::indexed) return of_lane(bits, lane);
+  if (const auto* mask = llvm::dyn_cast<llvm::ConstantInt>(lane))
+    return exchanged(bits, static_cast<uint32_t>(mask->getZExtValue()));
+  return of_lane(bits, b_.CreateXor(own_lane(), lane));
 }
 
 }  // namespace tilegen::codegen

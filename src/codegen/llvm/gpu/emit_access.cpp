@@ -22,14 +22,14 @@ int64_t part_bytes(int64_t bytes) { return std::min<int64_t>(bytes & -bytes, 16)
 
 // `count` elements from `at` on, held.
 GpuEmitter::Values GpuEmitter::load_wide(MemoryId memory, const Place& at, int64_t count,
-                                         const Condition& condition) {
+                                         const Condition& condition, LoadKind kind) {
   const Memory& m = program_.memory(memory);
   if (condition.never)
     return Values(static_cast<size_t>(count), llvm::Constant::getNullValue(held_type(context_, m.type)));
   const int64_t size = ir::dtype_bytes(m.type), bytes = count * size, part = part_bytes(bytes);
   Values held;
   for (int64_t done = 0; done < bytes; done += part) {
-    Values words = load_words({at.pointer, at.offset + done}, m, part, condition.value);
+    Values words = load_words({at.pointer, at.offset + done}, m, part, condition.value, kind);
     for (Value* v : packing_.elements(m.type, words, part / size)) held.push_back(v);
   }
   return held;
@@ -59,7 +59,11 @@ void GpuEmitter::store_wide(const thread::Store& s, const Place& at, const Value
 Value* GpuEmitter::load_element(MemoryId memory, ExprId index, const Condition& condition) {
   const Memory& m = program_.memory(memory);
   if (condition.never) return llvm::Constant::getNullValue(held_type(context_, m.type));
-  if (!registers_.owns(memory)) return load_wide(memory, place(memory, index), 1, condition)[0];
+  if (!registers_.owns(memory)) {
+    const bool stands = m.read_only && !facts_.depends_on(index, program_.thread_var);
+    return load_wide(memory, place(memory, index), 1, condition,
+                     stands ? LoadKind::standing : LoadKind::plain)[0];
+  }
   auto at = constant_index(index);
   if (!at) return llvm::Constant::getNullValue(held_type(context_, m.type));
   if (*at < 0 || *at >= m.elements) {
@@ -93,6 +97,8 @@ GpuEmitter::Condition GpuEmitter::condition(ExprId predicate) {
 }
 
 GpuEmitter::Emitted GpuEmitter::emit_load(ExprId e) {
+  if (const auto early = early_loads_.find(e); early != early_loads_.end())
+    return {early->second, statement_level_};
   const ir::ExprNode n = exprs_[e];
   const ExprId index = exprs_.indices(e)[0];
   const ExprId predicate = exprs_.indices(e).size() > 1 ? exprs_.indices(e)[1] : ExprId();

@@ -118,7 +118,10 @@ void GpuEmitter::emit_serial_loop(const Loop& loop) {
   open_scope(true);
   bind(loop.var, l.index);
   if (program_.launched_var.valid()) emit_early_divisions(loop.body);
+  const auto outer_loads = early_loads_;
+  emit_early_loads(loop, changed);
   emit_body(loop.body);
+  early_loads_ = outer_loads;
   close_scope();
   RegisterFile::Values after = registers_.values(changed);
   ask();

@@ -1,7 +1,11 @@
+// What is emitted before the statements that use it.
+//
 // Block indices come from divisions by dims, which cost dozens of instructions. Each is emitted once: at the
-// top of the kernel, or of the loop over tiles of a persistent one.
+// top of the kernel, or of the loop over tiles of a persistent one. A place of a tile that memory tells (a
+// table of pages) is asked for before the wait for the tile's slot: the answer comes beside that.
 #include <algorithm>
 
+#include "analysis/loads.h"
 #include "codegen/llvm/gpu/gpu_emitter.h"
 
 namespace tilegen::codegen {
@@ -64,6 +68,34 @@ void GpuEmitter::collect_early(const Block& body, std::set<ExprId>& divisions) {
 bool GpuEmitter::stands(ir::VarId v) const {
   if (program_.vars[v.value].kind != ir::VarKind::loop) return bound_[v.value].value != nullptr;
   return std::any_of(loops_.begin(), loops_.end(), [&](const OpenLoop& l) { return l.var == v; });
+}
+
+// Those that the loop's own variable changes stay where they are emitted; the others leave the loop.
+void GpuEmitter::emit_early_loads(const Loop& loop, const RegisterFile::Memories& changed) {
+  std::set<ir::ObjectId> moving;
+  for (uint32_t m : changed) moving.insert(MemoryId(m));
+  const auto emit = [&](ExprId e, const ExprNode& n) {
+    const auto indices = exprs_.indices(e);
+    const bool may_change = analysis::any_load(exprs_, e, [&](ExprId, const ExprNode& inner) {
+      return !program_.memory(inner.object).read_only && !registers_.owns(inner.object);
+    });
+    if (may_change || early_loads_.count(e) > 0 || registers_.owns(n.object)) return;
+    if (!facts_.depends_on(e, loop.var)) return void(value(e));
+    const ExprId index = indices[0];
+    const Condition c = condition(indices.size() > 1 ? indices[1] : ExprId());
+    if (!c.never) early_loads_[e] = load_wide(n.object, place(n.object, index), 1, c, LoadKind::early)[0];
+  };
+  for (StmtId id : loop.body) {
+    const auto* tile = std::get_if<TensorLoad>(&program_.stmts[id.value].node);
+    if (!tile) continue;
+    for (ExprId coordinate : tile->coordinates) {
+      if (analysis::reads_any(exprs_, coordinate, moving)) continue;
+      analysis::any_load(exprs_, coordinate, [&](ExprId e, const ExprNode& n) {
+        in_statement([&] { emit(e, n); });
+        return false;
+      });
+    }
+  }
 }
 
 void GpuEmitter::emit_early_divisions(const Block& body) {

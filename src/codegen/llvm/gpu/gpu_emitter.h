@@ -69,16 +69,17 @@ class GpuEmitter : protected ProgramEmitter {
   virtual void begin_body() {}
   // Accesses of at most 16 bytes to global and shared memory, as words or one smaller register. `condition`:
   // where it happens, a load gives zeros elsewhere; null: always.
-  virtual Values load_words(const Place& at, const thread::Memory& m, int64_t bytes,
-                            llvm::Value* condition) = 0;
+  virtual Values load_words(const Place& at, const thread::Memory& m, int64_t bytes, llvm::Value* condition,
+                            LoadKind kind) = 0;
   virtual void store_words(const Place& at, const thread::Memory& m, int64_t bytes, Values words,
                            llvm::Value* condition, bool streaming) = 0;
   virtual llvm::Value* any_lane(llvm::Value* condition) = 0;
+  // The 32 bits that another lane gives: lane (own ^ `lane`), or lane `lane`.
+  virtual llvm::Value* shuffled(thread::Shuffle::Mode mode, llvm::Value* bits, llvm::Value* lane) = 0;
   // An expression that is the same for the warp.
   virtual std::optional<Emitted> of_warp(const ir::ExprNode&) { return std::nullopt; }
 
   virtual void emit_node(const thread::Barrier& barrier) = 0;
-  virtual void emit_node(const thread::Shuffle& shuffle) = 0;
   virtual void emit_node(const thread::WarpMma& mma) = 0;
   virtual void emit_node(const thread::AsyncCopy&) { no_code("an asynchronous copy"); }
   virtual void emit_node(const thread::AsyncCommit&) { no_code("an asynchronous copy"); }
@@ -118,6 +119,8 @@ class GpuEmitter : protected ProgramEmitter {
   void collect_early(const thread::Block& body, std::set<ir::ExprId>& divisions);
   void collect_divisions(ir::ExprId e, std::set<ir::ExprId>& divisions,
                          std::unordered_map<ir::ExprId, bool>& known);
+  // What memory says of where a loop's tiles lie, before the loop waits for a slot.
+  void emit_early_loads(const thread::Loop& loop, const RegisterFile::Memories& changed);
 
   // statements (emit_control.cpp, emit_access.cpp)
   void no_code(const char* what) { refuse(target_.name + " has no code for " + what); }
@@ -139,11 +142,16 @@ class GpuEmitter : protected ProgramEmitter {
   void emit_node(const thread::Loop&) {}  // not through emit_statement
   void emit_node(const thread::Branch&) {}
   void emit_node(const thread::Store& store);
+  void emit_node(const thread::Shuffle& shuffle);
   void emit_node(const thread::LaneReduce&) { refuse("a reduction over SIMD lanes has no GPU code"); }
   void emit_node(const thread::HostMma&) { refuse("a matrix atom of the host has no GPU code"); }
   void emit_node(const thread::Prefetch&) { refuse("a prefetch has no GPU code"); }
   void emit_plain_store(const thread::Store& store);
   void emit_vector_store(const thread::Store& store);
+
+  // what lanes give each other (emit_shuffle.cpp)
+  bool goes_on(const thread::Shuffle& shuffle);
+  void emit_shuffles(size_t count);
 
   // products of multiply-adds (emit_fma.cpp)
   void emit_fma(const thread::WarpMma& mma);
@@ -152,7 +160,8 @@ class GpuEmitter : protected ProgramEmitter {
 
   // memory (emit_access.cpp, emit_address.cpp)
   Emitted emit_load(ir::ExprId e);
-  Values load_wide(thread::MemoryId memory, const Place& at, int64_t count, const Condition& condition);
+  Values load_wide(thread::MemoryId memory, const Place& at, int64_t count, const Condition& condition,
+                   LoadKind kind = LoadKind::plain);
   void store_wide(const thread::Store& store, const Place& at, const Values& held,
                   const Condition& condition);
   llvm::Value* load_element(thread::MemoryId memory, ir::ExprId index, const Condition& condition);
@@ -197,8 +206,14 @@ class GpuEmitter : protected ProgramEmitter {
   std::unordered_map<ir::ExprId, Divisor> divisors_;  // that the launch passes
   ir::VarId lane_var_;                                // valid inside a vectorized loop
   int64_t width_ = 1;
-  std::vector<OpenLoop> loops_;                        // serial loops being emitted, outermost first
-  std::unordered_map<ir::ExprId, Values> wide_loads_;  // of the statement: elements by lane
+  std::vector<OpenLoop> loops_;                               // serial loops being emitted, outermost first
+  std::unordered_map<ir::ExprId, Values> wide_loads_;         // of the statement: elements by lane
+  std::unordered_map<ir::ExprId, llvm::Value*> early_loads_;  // of the loops being emitted
+  struct Given {
+    const thread::Shuffle* shuffle = nullptr;
+    llvm::Value *held = nullptr, *lane = nullptr;
+  };
+  std::vector<Given> given_;  // of shuffles in a row that wait to share a word
   std::string refused_origin_;
 };
 

@@ -59,22 +59,37 @@ Value* Packing::same_word(DType t, std::span<Value* const> held) {
   return word;
 }
 
-// Bytes of two words put together: one instruction.
+const Packing::Origin* Packing::origin(DType t, Value* held) const {
+  const auto it = origins_.find(held);
+  return it != origins_.end() && it->second.type == t ? &it->second : nullptr;
+}
+
+// Bytes of two words put together: one instruction, also where a condition chooses among them.
 Value* Packing::permuted(DType t, std::span<Value* const> held) {
   if (held.size() != 4 || !features_.nvptx) return nullptr;
   Value* words[2] = {};
-  uint32_t selector = 0;
+  Value* condition = nullptr;
+  uint32_t selector[2] = {};  // where the condition holds, and elsewhere
   for (size_t i = 0; i < held.size(); ++i) {
-    auto it = origins_.find(held[i]);
-    if (it == origins_.end() || it->second.type != t) return nullptr;
-    Value* word = it->second.word;
-    const uint32_t from = !words[0] || words[0] == word ? 0 : 1;
-    if (words[from] && words[from] != word) return nullptr;
-    words[from] = word;
-    selector |= (4 * from + static_cast<uint32_t>(it->second.position)) << (4 * i);
+    const Origin* of[2] = {origin(t, held[i]), origin(t, held[i])};
+    if (auto* choice = of[0] ? nullptr : llvm::dyn_cast<llvm::SelectInst>(held[i])) {
+      of[0] = origin(t, choice->getTrueValue()), of[1] = origin(t, choice->getFalseValue());
+      if (condition && condition != choice->getCondition()) return nullptr;
+      condition = choice->getCondition();
+    }
+    for (size_t side = 0; side < 2; ++side) {
+      if (!of[side]) return nullptr;
+      Value* word = of[side]->word;
+      const uint32_t from = !words[0] || words[0] == word ? 0 : 1;
+      if (words[from] && words[from] != word) return nullptr;
+      words[from] = word;
+      selector[side] |= (4 * from + static_cast<uint32_t>(of[side]->position)) << (4 * i);
+    }
   }
   if (!words[1]) words[1] = words[0];
-  return b_.CreateIntrinsic(llvm::Intrinsic::nvvm_prmt, {}, {words[0], words[1], b_.getInt32(selector)});
+  Value* bytes = b_.getInt32(selector[0]);
+  if (condition) bytes = b_.CreateSelect(condition, bytes, b_.getInt32(selector[1]));
+  return b_.CreateIntrinsic(llvm::Intrinsic::nvvm_prmt, {}, {words[0], words[1], bytes});
 }
 
 Value* Packing::pack(DType t, std::span<Value* const> held) {

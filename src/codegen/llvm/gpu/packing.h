@@ -40,6 +40,7 @@ class Packing {
     int position = 0;
     ir::DType type = ir::DType::none;
   };
+  const Origin* origin(ir::DType t, llvm::Value* held) const;  // null: of no word
   llvm::Value* unpack_new(ir::DType t, llvm::Value* word, int position);
   llvm::Value* permuted(ir::DType t, std::span<llvm::Value* const> held);
   llvm::Value* same_word(ir::DType t, std::span<llvm::Value* const> held);

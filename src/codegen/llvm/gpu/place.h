@@ -15,4 +15,8 @@ struct Place {
 
 llvm::Value* pointer(llvm::IRBuilder<>& b, const Place& at);  // with its offset
 
+// Of a load. standing: nothing writes the memory while the kernel runs, equal loads may be one, and may leave
+// loops. early: of such memory, and emitted where its latency is to begin: it stays there.
+enum class LoadKind : uint8_t { plain, standing, early };
+
 }  // namespace tilegen::codegen

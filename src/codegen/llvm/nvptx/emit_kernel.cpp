@@ -104,8 +104,9 @@ void PtxEmitter::begin_body() {
   if (program_.dependent) ptx_.effect("griddepcontrol.wait;");
 }
 
-PtxEmitter::Values PtxEmitter::load_words(const Place& at, const Memory& m, int64_t bytes, Value* condition) {
-  return ptx_load_words(b_, at, m, bytes, condition);
+PtxEmitter::Values PtxEmitter::load_words(const Place& at, const Memory& m, int64_t bytes, Value* condition,
+                                          LoadKind kind) {
+  return ptx_load_words(b_, at, m, bytes, condition, kind);
 }
 
 void PtxEmitter::store_words(const Place& at, const Memory& m, int64_t bytes, Values words, Value* condition,

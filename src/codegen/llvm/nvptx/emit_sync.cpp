@@ -58,22 +58,10 @@ void PtxEmitter::emit_node(const AsyncWait& wait) {
                      {b_.getInt32(static_cast<uint32_t>(wait.pending))});
 }
 
-// Everything travels as 32 bits; f16 and bf16 in the f32 they are held in.
-void PtxEmitter::emit_node(const Shuffle& shuffle) {
-  ir::DType t = program_.memory(shuffle.dst).type;
-  if (ir::dtype_bytes(t) > 4) return refuse("a shuffle of 8-byte elements");
-  Value* held = value(shuffle.value);
-  llvm::Type* type = held->getType();
-  Value* bits =
-      type->isFloatTy() ? b_.CreateBitCast(held, b_.getInt32Ty()) : b_.CreateZExt(held, b_.getInt32Ty());
-  Value* lane = resized(value(shuffle.lane), 32, shuffle.lane);
-  auto id = shuffle.mode == Shuffle::Mode::butterfly ? llvm::Intrinsic::nvvm_shfl_sync_bfly_i32
-                                                     : llvm::Intrinsic::nvvm_shfl_sync_idx_i32;
-  Value* got = b_.CreateIntrinsic(id, {}, {b_.getInt32(0xffffffff), bits, lane, b_.getInt32(31)});
-  got = type->isFloatTy() ? b_.CreateBitCast(got, type) : b_.CreateTrunc(got, type);
-  Store store;
-  store.memory = shuffle.dst;
-  store_element(store, shuffle.dst_index, got, {});
+Value* PtxEmitter::shuffled(Shuffle::Mode mode, Value* bits, Value* lane) {
+  const auto id = mode == Shuffle::Mode::butterfly ? llvm::Intrinsic::nvvm_shfl_sync_bfly_i32
+                                                   : llvm::Intrinsic::nvvm_shfl_sync_idx_i32;
+  return b_.CreateIntrinsic(id, {}, {b_.getInt32(0xffffffff), bits, lane, b_.getInt32(31)});
 }
 
 }  // namespace tilegen::codegen

@@ -104,6 +104,17 @@ void PtxEmitter::add_accumulators(WarpgroupCode& code, const WarpgroupMma& mma) 
   for (int i = 0; i < code.results; ++i) code.add(number(i), registers_.get_register(mma.c, *first + i));
 }
 
+// The sums so far are known to be zero.
+bool PtxEmitter::starts_at_zero(const WarpgroupCode& code, const WarpgroupMma& mma) {
+  const auto first = first_word(mma.c, mma.c_index);
+  const int64_t words = code.instruction.n * ir::dtype_bytes(program_.memory(mma.c).type) / 8;
+  for (int64_t i = 0; first && i < words; ++i) {
+    const auto* known = llvm::dyn_cast<llvm::Constant>(registers_.get_register(mma.c, *first + i));
+    if (!known || !known->isNullValue()) return false;
+  }
+  return first.has_value();
+}
+
 // The words of A in registers; the number of the first operand.
 size_t PtxEmitter::add_words(WarpgroupCode& code, const WarpgroupMma& mma) {
   size_t begin = 0;
@@ -187,6 +198,8 @@ void PtxEmitter::emit_node(const WarpgroupMma& mma) {
     code.overwrites = known->isZero();
     accumulate = nullptr;
   }
+  // Zeros would be moved to the registers between the group's products.
+  if (!accumulate && starts_at_zero(code, mma)) code.overwrites = true;
   add_accumulators(code, mma);
   add_sources(code, mma);
   if (accumulate) code.accumulate = code.add("b", accumulate);

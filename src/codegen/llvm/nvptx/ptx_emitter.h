@@ -26,7 +26,8 @@ class PtxEmitter : public GpuEmitter {
   void begin_body() override;
 
   // accesses (word_access.h), warps (emit_roles.cpp)
-  Values load_words(const Place& at, const thread::Memory& m, int64_t bytes, llvm::Value* condition) override;
+  Values load_words(const Place& at, const thread::Memory& m, int64_t bytes, llvm::Value* condition,
+                    LoadKind kind) override;
   void store_words(const Place& at, const thread::Memory& m, int64_t bytes, Values words,
                    llvm::Value* condition, bool streaming) override;
   llvm::Value* any_lane(llvm::Value* condition) override;
@@ -38,7 +39,7 @@ class PtxEmitter : public GpuEmitter {
   void emit_node(const thread::AsyncCopy& copy) override;
   void emit_node(const thread::AsyncCommit&) override;
   void emit_node(const thread::AsyncWait& wait) override;
-  void emit_node(const thread::Shuffle& shuffle) override;
+  llvm::Value* shuffled(thread::Shuffle::Mode mode, llvm::Value* bits, llvm::Value* lane) override;
   void emit_node(const thread::LoadMatrix& load) override;
   void emit_node(const thread::StoreMatrix& store) override;
   void emit_node(const thread::WarpMma& mma) override;
@@ -74,6 +75,7 @@ class PtxEmitter : public GpuEmitter {
   void emit_node(const thread::WarpgroupWait& wait) override;
   bool fits(const thread::WarpgroupMma& mma, const target::WarpgroupInstruction& instruction);
   void add_accumulators(WarpgroupCode& code, const thread::WarpgroupMma& mma);
+  bool starts_at_zero(const WarpgroupCode& code, const thread::WarpgroupMma& mma);
   size_t add_words(WarpgroupCode& code, const thread::WarpgroupMma& mma);
   void add_sources(WarpgroupCode& code, const thread::WarpgroupMma& mma);
   std::string products(const WarpgroupCode& code, const thread::WarpgroupMma& mma);

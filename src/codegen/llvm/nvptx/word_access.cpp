@@ -46,7 +46,7 @@ unsigned register_bits(const Shape& s) { return std::max(s.bits, 16u); }
 }  // namespace
 
 std::vector<Value*> ptx_load_words(llvm::IRBuilder<>& b, const Place& at, const Memory& m, int64_t bytes,
-                                   Value* condition) {
+                                   Value* condition, LoadKind kind) {
   const Shape s = shape_of(bytes, m.type);
   std::vector<Value*> words;
   if (!condition) {
@@ -65,7 +65,8 @@ std::vector<Value*> ptx_load_words(llvm::IRBuilder<>& b, const Place& at, const 
   auto operand = [&](int i) { return "$" + std::to_string(s.count + i); };
   text += "@" + operand(2) + " ld." + space_prefix(m.space) + type_suffix(s) + " " +
           register_list(0, s.count) + ", [" + operand(0) + "+" + operand(1) + "]; }";
-  constraints += m.space == Space::shared ? "r,n,b,~{memory}" : "l,n,b,~{memory}";
+  constraints += m.space == Space::shared ? "r,n,b" : "l,n,b";
+  if (kind == LoadKind::plain) constraints += ",~{memory}";
   llvm::Type* word = b.getIntNTy(register_bits(s));
   llvm::Type* type = word;
   if (s.count > 1)
@@ -73,7 +74,9 @@ std::vector<Value*> ptx_load_words(llvm::IRBuilder<>& b, const Place& at, const 
         llvm::StructType::get(b.getContext(), std::vector<llvm::Type*>(static_cast<size_t>(s.count), word));
   std::vector<Value*> operands = address(b, at);
   operands.push_back(condition);
-  Value* v = Assembly(b).instruction(type, text, constraints, operands);
+  llvm::CallInst* v = kind == LoadKind::early ? Assembly(b).effect(type, text, constraints, operands)
+                                              : Assembly(b).instruction(type, text, constraints, operands);
+  if (kind == LoadKind::standing) v->setDoesNotAccessMemory();
   for (int i = 0; i < s.count; ++i)
     words.push_back(s.count > 1 ? b.CreateExtractValue(v, static_cast<unsigned>(i)) : v);
   if (s.bits < 16) words[0] = b.CreateTrunc(words[0], b.getIntNTy(s.bits));

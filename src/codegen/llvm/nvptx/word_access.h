@@ -11,7 +11,7 @@ namespace tilegen::codegen {
 
 // `condition`: where the access happens; null: always.
 std::vector<llvm::Value*> ptx_load_words(llvm::IRBuilder<>& b, const Place& at, const thread::Memory& m,
-                                         int64_t bytes, llvm::Value* condition);
+                                         int64_t bytes, llvm::Value* condition, LoadKind kind);
 void ptx_store_words(llvm::IRBuilder<>& b, const Place& at, const thread::Memory& m, int64_t bytes,
                      std::vector<llvm::Value*> words, llvm::Value* condition, bool streaming);
 
