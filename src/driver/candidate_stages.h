@@ -1,5 +1,5 @@
-// One kernel on its way through planning and lowering, stage by stage: what settle_plan goes through for each, and
-// again for what a rejected one is told.
+// One kernel on its way through planning and lowering, stage by stage: what settle_plan goes through for
+// each, and again for what a rejected one is told.
 #pragma once
 
 #include <set>

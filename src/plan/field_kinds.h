@@ -1,5 +1,5 @@
-// The kinds of fields that entries of a Schedule have: what a row of schedule_fields.h may be. `at` is the member.
-// Whoever writes, reads or compares entries has a function for each.
+// The kinds of fields that entries of a Schedule have: what a row of schedule_fields.h may be. `at` is the
+// member. Whoever writes, reads or compares entries has a function for each.
 #pragma once
 
 #include <array>

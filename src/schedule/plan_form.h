@@ -5,8 +5,8 @@
 
 namespace tilegen::schedule {
 
-// The target as if it had less: asynchronous copies of no width, and for multiply_adds no other instruction where
-// one can do the product.
+// The target as if it had less: asynchronous copies of no width, and for multiply_adds no other
+// instruction where one can do the product.
 target::Target target_of_form(const target::Target& t, PlanForm form);
 
 // What the copy engine does in the form.

@@ -1,4 +1,5 @@
-// What the caller decided for a kernel: taken where planning has another choice, refused where it cannot be had.
+// What the caller decided for a kernel: taken where planning has another choice, refused where it cannot
+// be had.
 #include <algorithm>
 
 #include "analysis/exchange.h"

@@ -26,7 +26,8 @@ void panel_row(int n, int depth, const double* a, const Sum (&panel)[kDepth][kWi
   for (int j = 0; j < end; ++j) sums[j] = sum[j];
 }
 
-// step(sum, a, b) for each k in ascending order, then finish(sum); panels of B are converted once for all rows.
+// step(sum, a, b) for each k in ascending order, then finish(sum); panels of B are converted once for all
+// rows.
 template <class Sum, class Step, class Finish>
 void rows(MmaExtents e, const double* a, const double* b, double* c, Step step, Finish finish) {
   Sum panel[kDepth][kWidth], sum[kWidth] = {};

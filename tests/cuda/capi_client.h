@@ -1,4 +1,5 @@
-// A client of the C interface on the stand-in for the driver: a program, its compilation and loads, and two devices.
+// A client of the C interface on the stand-in for the driver: a program, its compilation and loads, and
+// two devices.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -13,8 +13,8 @@ void mark_vars(const ir::Program& p, ir::ExprId id, std::vector<bool>& marked) {
   for (int i = 0; i < ir::expr_arity(n.op); ++i) mark_vars(p, operands[i], marked);
 }
 
-// By variable: a factor of an extent of a grid or a serial loop, while no index and no extent is cut into tiles
-// by it: `b` of grid (bz: b, by: ceildiv(m, 64)).
+// By variable: a factor of an extent of a grid or a serial loop, while no index and no extent is cut into
+// tiles by it: `b` of grid (bz: b, by: ceildiv(m, 64)).
 std::vector<bool> counting_vars(const ir::Program& p) {
   std::vector<bool> counting(p.vars.size()), divided(p.vars.size());
   for (size_t i = 0; i < p.exprs.size(); ++i)

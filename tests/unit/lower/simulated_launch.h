@@ -28,8 +28,8 @@ inline int64_t launch_value(const ir::ExprPool& e, ir::ExprId id, const std::map
   return ir::eval_binary(n.op, n.type, a, {ir::DType::i64, launch_value(e, n.b, vars), 0}).i;
 }
 
-// Floating elements: multiples of 1 / per_unit, `steps` of them to either side of 0. Few bits, so that sums are exact
-// enough to compare.
+// Floating elements: multiples of 1 / per_unit, `steps` of them to either side of 0. Few bits, so that
+// sums are exact enough to compare.
 struct Elements {
   int steps = 16, per_unit = 16;
 };

@@ -76,8 +76,8 @@ std::optional<Error> emit_module(GpuCompile& c, std::span<const thread::ThreadPr
   return options.verify ? invalid_module(*c.module, kernels) : std::nullopt;
 }
 
-// The optimised module, with its times and texts in the result. `emitted` and `optimised` change the module where a
-// vendor's code asks for it.
+// The optimised module, with its times and texts in the result. `emitted` and `optimised` change the
+// module where a vendor's code asks for it.
 template <class Emitter, class Result, class Emitted, class Optimised>
 std::optional<Error> make_module(GpuCompile& c, std::span<const thread::ThreadProgram> kernels,
                                  const target::Target& target, const MachineFeatures& features,
