@@ -2,51 +2,49 @@
 # property COST, so that the long ones start first. Seconds of one core of a machine at rest, rounded; a test of 4
 # seconds or more belongs here. `ctest -L fast` takes under a minute on 2 cores.
 set(TILEGEN_TEST_SECONDS
-  differential.matrix 240
-  differential.simulated 200
-  differential.feature_mutants 190
-  unit.lower 130
-  differential.attention_mutants 120
-  differential.given_engines 130
-  unit.codegen 75
-  differential.mutants 60
-  tool.memory 50
-  unit.sim 32
-  differential.planning 32
-  differential.random_programs 30
-  differential.amd_programs 18
-  differential.amd_tables 12
-  python.ptxas 30
-  differential.tile_layouts 80
-  differential.scheduled 20
-  differential.specialised_mutants 18
-  python.first_plans 20
-  differential.ping_pong 14
-  gpu.engines 14
+  differential.matrix 121
+  tool.memory 54
+  python.ptxas 48
+  differential.attention_mutants 40
+  differential.simulated 37
+  differential.mutants 34
+  unit.lower 34
+  differential.tile_layouts 33
+  differential.feature_mutants 26
+  differential.replay_record 25
+  differential.scheduled 25
+  python.first_plans 22
+  differential.shared_loops 21
+  differential.mutated_programs 19
+  differential.random_programs 19
+  differential.replay 18
+  differential.regressions 16
+  differential.specialised_mutants 16
+  differential.amd_programs 15
+  unit.codegen 15
   samples.attention_forms 14
-  differential.code_size 13
-  differential.mutated_programs 13
-  differential.plan_forms 13
-  unit.driver 13
-  tool.tune 10
-  capi.tests 12
-  differential.schedule_mutants 8
-  samples.attention 10
+  unit.sim 14
+  differential.given_engines 12
+  gpu.engines 12
+  samples.attention 11
+  tool.tune 11
+  unit.driver 11
   python.product_programs 10
-  differential.regressions 9
-  differential.mutation 6
-  unit.ir 6
-  unit.layout 6
-  python.model_order.configurations 7
-  python.model_order.configurations_held_out 5
+  python.model_order.configurations 9
+  differential.ping_pong 8
+  differential.amd_tables 7
+  differential.plan_forms 7
+  differential.spelling 7
+  python.model_order.configurations_held_out 7
+  memory.calls 6
   cuda.fallback 5
-  python.versions 5
   python.gradient_programs 5
-  python.scan_programs 4
-  python.split_programs 5
-  unit.arith 5
-  differential.masks 4
-  memory.calls 4)
+  python.scan_programs 5
+  unit.schedule 5
+  unit.thread 5
+  differential.planning 4
+  differential.schedule_mutants 4
+  python.split_programs 4)
 
 # For the tests of the folder that calls it, at its end: cmake_language(DEFER CALL label_tests).
 function(label_tests)

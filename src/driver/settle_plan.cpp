@@ -12,22 +12,12 @@
 
 #include <cstdio>
 
-#include "driver/decide_accesses.h"
-#include "driver/fallback_plan.h"
-#include "driver/split_plan.h"
+#include "driver/candidate_stages.h"
 #include "driver/stage_words.h"
 #include "expand/expand_kernel.h"
-#include "expand/verify_scheduled.h"
 #include "ir/text.h"
-#include "lower/host/forward_stores.h"
-#include "lower/host/fuse_loops.h"
-#include "lower/host/prefetch_blocks.h"
-#include "lower/lower_kernel.h"
-#include "schedule/accesses/access_plan.h"
 #include "schedule/check/check_schedule.h"
-#include "schedule/plan_kernel.h"
 #include "support/diag_codes.h"
-#include "thread/transaction_verify.h"
 
 namespace tilegen::driver {
 
@@ -39,32 +29,11 @@ using schedule::PlanForm;
 // cases that are planned so five lose more than 2 %, one of them 40 %).
 constexpr double kWorthSharing = 0.85;
 
-// A kernel on its way.
-struct Candidate {
-  size_t kernel = 0;
-  PlanForm form = PlanForm::full;
-  ir::StmtId shared;   // a loop that blocks may share
-  SplitProgram split;  // the program, where they do
-  bool alone = false;  // they do not: such a plan was rejected
-  std::optional<plan::KernelSchedule> plan;
-  std::optional<expand::ScheduledKernel> scheduled;
-  std::optional<thread::ThreadProgram> code;
-  std::optional<Error> rejected, first_rejected;
-  bool given_left_out = false;  // of a fallback version
-};
-
-class Settler {
+class Settler : private CandidateStages {
  public:
   Settler(const ir::Program& program, const target::Target& target, const CompileOptions& options,
           AssumptionLevel level, const plan::Schedule* planned, Stages& stages)
-      : program_(program),
-        target_(target),
-        options_(options),
-        level_(level),
-        fallback_(options.fallback || level != options.level),
-        planned_(planned),
-        given_(options.schedule ? &*options.schedule : nullptr),
-        stages_(stages) {}
+      : CandidateStages(program, target, options, level, planned), stages_(stages) {}
 
   Expected<SettledPlan> run() {
     if (given_)
@@ -173,22 +142,6 @@ class Settler {
     return stage("verify", check, holds);
   }
 
-  const plan::KernelSchedule* given_of(const Candidate& c) const {
-    return given_ && !c.given_left_out ? given_->find(program_.kernels[c.kernel].name) : nullptr;
-  }
-
-  const ir::Program& program_of(const Candidate& c) const { return c.split ? *c.split : program_; }
-
-  // False: the kernel cannot have the form that is given.
-  bool split_as_given(Candidate& c) const {
-    c.split.reset();
-    const plan::KernelSchedule* given = given_of(c);
-    if (!given || !given->split || (fallback_ && level_ >= AssumptionLevel::aligned)) return true;
-    auto form = given_split(program_, static_cast<int>(c.kernel), target_, *given->split);
-    form ? void(c.split = std::move(*form)) : void(c.rejected = form.error());
-    return !c.rejected;
-  }
-
   // Nothing is decided about loops that blocks may share.
   bool may_share(const Candidate& c) const {
     return !c.rejected && !c.split && !c.alone && !given_of(c) && c.form == PlanForm::full && !planned_ &&
@@ -199,11 +152,6 @@ class Settler {
     std::string why;
     c.shared = loop_to_share(program_, static_cast<int>(c.kernel), target_, options_.sizes, why);
     if (!why.empty()) c.plan->notes.push_back({program_.kernels[c.kernel].name, why});
-  }
-
-  double microseconds(const Candidate& c) const {
-    return estimated_microseconds(program_of(c), static_cast<int>(c.kernel), *c.plan, target_,
-                                  options_.sizes);
   }
 
   // Blocks share the iterations of a loop where that is the shortest by estimate.
@@ -245,84 +193,6 @@ class Settler {
     if (!refused.empty()) c.plan->notes.push_back({program_.kernels[c.kernel].name, refused});
   }
 
-  void plan(Candidate& c, const plan::KernelSchedule* given) const {
-    c.plan.reset();
-    c.scheduled.reset();
-    c.code.reset();
-    if (planned_ && c.form == options_.form && !c.first_rejected) {
-      c.plan = schedule::without_assumptions(planned_->kernels[c.kernel]);
-      return;
-    }
-    const int kernel = static_cast<int>(c.kernel);
-    schedule::PlanOptions how{nullptr, options_.conversions};
-    how.form = c.form;
-    const auto blocks = known_blocks(program_of(c), kernel, options_.sizes);
-    how.single_wave = blocks && *blocks <= target_.multiprocessors;
-    how.read = &read_;
-    how.tensor_copies = tensor_copies_at(level_);
-    how.assumptions = assumptions_at(level_);
-    auto plan = given && fallback_ ? plan_fallback(program_of(c), kernel, target_, *given, how)
-                                   : schedule::plan_kernel(program_of(c), kernel, target_, given, how);
-    if (!plan) return void(c.rejected = plan.error());
-    c.plan = std::move(*plan);
-    if (c.first_rejected) {
-      const Diagnostic& why = c.first_rejected->diagnostics[0];
-      std::string done = std::string("the kernel is planned ") + plan_form_text(c.form) +
-                         ": as first planned it was rejected, ";
-      if (c.form == PlanForm::full && c.alone)
-        done = "blocks do not share a loop: so planned the kernel was rejected, ";
-      if (c.form == PlanForm::full && c.given_left_out)
-        done =
-            "nothing that is given for the kernel holds in this version: with it the version was rejected, ";
-      c.plan->notes.push_back({why.op, done + why.message});
-    }
-  }
-
-  void expand(Candidate& c) const {
-    c.scheduled.reset();
-    auto scheduled = expand::expand_kernel(program_of(c), static_cast<int>(c.kernel), *c.plan, target_);
-    if (!scheduled) return void(c.rejected = scheduled.error());
-    c.scheduled = std::move(*scheduled);
-    verify_scheduled(c);
-  }
-
-  void verify_scheduled(Candidate& c) const {
-    const std::vector<std::string> broken = expand::verify_scheduled(program_of(c), *c.scheduled);
-    if (!broken.empty()) c.rejected = broken_kernel(c, broken.front());
-  }
-
-  void decide_accesses(Candidate& c, const plan::KernelSchedule* given) const {
-    bool expanded_again = false;
-    Checked ok = driver::decide_accesses(program_of(c), target_, assumptions_at(level_), given, !fallback_,
-                                         *c.plan, *c.scheduled, &expanded_again);
-    if (!ok) return void(c.rejected = ok.error());
-    if (expanded_again) verify_scheduled(c);
-    if (given && fallback_) note_what_is_otherwise(*given, level_, *c.plan);
-  }
-
-  void lower(Candidate& c) const {
-    auto code = lower::lower_kernel(program_of(c), *c.scheduled, target_);
-    if (!code) return void(c.rejected = code.error());
-    if (!target_.has_block_threads()) {
-      lower::fuse_loops(*code);
-      lower::forward_stores(*code);
-      lower::prefetch_blocks(*code);
-    }
-    c.code = std::move(*code);
-  }
-
-  void verify(Candidate& c) const {
-    std::vector<std::string> broken = thread::verify_thread_program(*c.code);
-    if (broken.empty()) broken = thread::verify_transactions(*c.code);
-    if (broken.empty() && options_.check) broken = options_.check(*c.code);
-    if (!broken.empty()) c.rejected = broken_kernel(c, broken.front());
-  }
-
-  Error broken_kernel(const Candidate& c, const std::string& what) const {
-    const ir::Kernel& kernel = program_.kernels[c.kernel];
-    return Error(DiagCode::internal_error, kernel.name, what, "please report this program", kernel.location);
-  }
-
   // False where there is none: hosts have one form, and what is given stays in a first version.
   bool next_form(Candidate& c) const {
     if (!target_.has_block_threads()) return false;
@@ -359,49 +229,6 @@ class Settler {
     return e;
   }
 
-  // The first given decision without which the code holds; empty: none alone.
-  std::string field_at_fault(const Candidate& c) const {
-    const plan::KernelSchedule& given = *given_of(c);
-    std::string found;
-    const auto without = [&](const std::string& name, auto&& remove) {
-      if (!found.empty() || stop_requested(options_.cancellation)) return;
-      plan::KernelSchedule less = given;
-      remove(less);
-      Candidate other;
-      other.kernel = c.kernel;
-      other.split = less.split ? c.split : nullptr;
-      plan(other, &less);
-      if (!other.rejected) expand(other);
-      if (!other.rejected) decide_accesses(other, &less);
-      if (!other.rejected) lower(other);
-      if (!other.rejected) verify(other);
-      if (!other.rejected) found = name;
-    };
-    const auto of_kernel = [&](const char* field, auto member) {
-      if ((given.*member).has_value())
-        without(given.kernel + ": " + field, [&](plan::KernelSchedule& s) { (s.*member).reset(); });
-    };
-    of_kernel("roles", &plan::KernelSchedule::roles);
-    of_kernel("persistence", &plan::KernelSchedule::persistence);
-    of_kernel("cluster", &plan::KernelSchedule::cluster);
-    of_kernel("raster", &plan::KernelSchedule::raster);
-    of_kernel("split", &plan::KernelSchedule::split);
-    of_kernel("launch", &plan::KernelSchedule::launch);
-    const auto of_list = [&](auto member, auto name) {
-      for (size_t i = 0; i < (given.*member).size(); ++i)
-        without((given.*member)[i].*name, [&](plan::KernelSchedule& s) {
-          (s.*member).erase((s.*member).begin() + static_cast<long>(i));
-        });
-    };
-    of_list(&plan::KernelSchedule::loops, &plan::LoopPlan::loop);
-    of_list(&plan::KernelSchedule::ops, &plan::OpPlan::op);
-    of_list(&plan::KernelSchedule::values, &plan::ValuePlan::value);
-    if (!given.pipelines.empty())
-      without(given.kernel + ": pipelines", [](plan::KernelSchedule& s) { s.pipelines.clear(); });
-    of_list(&plan::KernelSchedule::conversions, &plan::ConversionPlan::value);
-    return found;
-  }
-
   plan::Schedule schedule_of(const std::vector<Candidate>& all) const {
     plan::Schedule s;
     s.target = target_.name;
@@ -410,14 +237,6 @@ class Settler {
     return s;
   }
 
-  const ir::Program& program_;
-  const target::Target& target_;
-  const CompileOptions& options_;
-  const AssumptionLevel level_;
-  const bool fallback_;
-  const plan::Schedule* planned_;
-  const plan::Schedule* given_;
-  const std::set<ir::BufferId> read_ = schedule::buffers_read(program_);
   Stages& stages_;
 };
 

@@ -24,7 +24,10 @@ Expander::Expander(const ir::Program& p, int kernel, const plan::KernelSchedule&
   out_.kernel = kernel;
   out_.schedule = &schedule;
   out_.ops = std::make_unique<const analysis::KernelOps>(analysis::collect_kernel_ops(p, kernel));
-  for (const KernelOp& op : ops().ops) op_of_[op.stmt] = &op;
+  for (const KernelOp& op : ops().ops) {
+    op_of_[op.stmt] = &op;
+    if (stores_in_bulk(op)) bulk_stores_.push_back(&op);
+  }
   if (kernel_.split) out_.parts = analysis::split_loop(p, kernel, ops(), kernel_.split->loop).sums;
   if (target.has_block_threads()) out_.carried = analysis::carried_sums(p, kernel, ops(), schedule.ops);
 }
@@ -179,10 +182,10 @@ void Expander::statement(StmtId id, Block& out) {
 // The copy engine may still read the tile for a store of an earlier statement, iteration or tile of the grid.
 bool Expander::overwrites_stored_tile(const KernelOp& writer) const {
   const bool comes_again = persistent() || !tree_.around(writer.stmt).empty();
-  return std::any_of(ops().ops.begin(), ops().ops.end(), [&](const KernelOp& store) {
-    if (&store == &writer || !stores_in_bulk(store) || (&store > &writer && !comes_again)) return false;
+  return std::any_of(bulk_stores_.begin(), bulk_stores_.end(), [&](const KernelOp* store) {
+    if (store == &writer || (store > &writer && !comes_again)) return false;
     return std::any_of(writer.accesses.begin(), writer.accesses.end(), [&](const analysis::OpAccess& a) {
-      return a.write && a.value.valid() && a.value == store.accesses.front().value && !in_registers(a.value);
+      return a.write && a.value.valid() && a.value == store->accesses.front().value && !in_registers(a.value);
     });
   });
 }
@@ -241,10 +244,6 @@ bool Expander::stores_in_bulk(const KernelOp& o) const {
   return plan && plan->engine == plan::Engine::tensor_copy && !o.accesses.empty() &&
          o.accesses.front().value.valid() && o.accesses.front().read;
 }
-bool Expander::stores_in_bulk() const {
-  return std::any_of(ops().ops.begin(), ops().ops.end(),
-                     [&](const KernelOp& o) { return stores_in_bulk(o); });
-}
 
 Block Expander::tile_loop(RoleKind role, const plan::RolePlan* producer) {
   role_ = role;
@@ -264,7 +263,7 @@ void Expander::roles() {
   const int64_t threads = *schedule_.threads;
   if (!specialised()) {
     Role all{"all", RoleKind::all, 0, threads, 0, tile_loop(RoleKind::all)};
-    if (stores_in_bulk()) emit(all.body, AwaitStores{});
+    if (!bulk_stores_.empty()) emit(all.body, AwaitStores{});
     out_.roles.push_back(std::move(all));
     return;
   }
@@ -283,7 +282,7 @@ void Expander::roles() {
     const Block work = computes ? tile_loop(RoleKind::consumer) : tile_loop(RoleKind::producer, &plan);
     role.body.insert(role.body.end(), work.begin(), work.end());
     if (computes && ordered) emit(role.body, Order{Order::Step::end});
-    if (computes && stores_in_bulk()) emit(role.body, AwaitStores{});
+    if (computes && !bulk_stores_.empty()) emit(role.body, AwaitStores{});
     if (!computes && kernel_.split) emit(role.body, ClusterBarrier{});  // where the others reduce parts
     if (clustered) emit(role.body, ClusterBarrier{});
     first += role.threads;

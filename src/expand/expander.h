@@ -48,7 +48,12 @@ class Expander {
     const auto it = op_of_.find(id);
     return it == op_of_.end() ? nullptr : it->second;
   }
-  const plan::OpPlan* plan_of(const KernelOp& op) const { return plan::find_op(schedule_, op.path); }
+  // The schedule's ops stand in the kernel's order where planning has listed them all.
+  const plan::OpPlan* plan_of(const KernelOp& op) const {
+    const auto i = static_cast<size_t>(&op - &*ops().ops.begin());
+    const bool there = i < schedule_.ops.size() && schedule_.ops[i].op == op.path;
+    return there ? &schedule_.ops[i] : plan::find_op(schedule_, op.path);
+  }
   const plan::ValuePlan& value(ValueId v) const { return schedule_.values[v.index()]; }
   // All that uses the value stands in the loop's body, in no loop inside.
   bool used_in(StmtId loop, ValueId v) const;
@@ -88,7 +93,6 @@ class Expander {
   int pipeline_of(ValueId value) const;
   bool takes_part(StmtId id) const;
   void produce(const KernelOp& op, Block& out);
-  bool stores_in_bulk() const;
   bool stores_in_bulk(const KernelOp& o) const;
   bool overwrites_stored_tile(const KernelOp& writer) const;
   Block tile_loop(RoleKind role, const plan::RolePlan* producer = nullptr);
@@ -102,6 +106,7 @@ class Expander {
   const ir::KernelPaths paths_;
   const analysis::BlockTree tree_;
   std::map<StmtId, const KernelOp*> op_of_;
+  std::vector<const KernelOp*> bulk_stores_;
   RoleKind role_ = RoleKind::all;
   const plan::RolePlan* producer_ = nullptr;  // the one being expanded
   bool overwrite_ = false;

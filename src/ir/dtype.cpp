@@ -74,11 +74,18 @@ uint64_t encode(FloatFormat fmt, double value) {
     return sign | fmt.infinity() | (payload != 0 ? payload : uint64_t{1} << (fmt.mantissa_bits - 1));
   }
   if (biased == 0) return sign;  // a denormal double is far below half of the smallest narrow denormal
+  // What the format has exactly, as a normal number, is most of what is asked for.
+  const int narrower = kDoubleMantissa - fmt.mantissa_bits;
+  const int64_t field = static_cast<int64_t>(biased) - kDoubleBias + fmt.bias();
+  if ((mantissa & ((uint64_t{1} << narrower) - 1)) == 0 && field > 0)
+    if (const uint64_t exact = static_cast<uint64_t>(field) << fmt.mantissa_bits | mantissa >> narrower;
+        exact < fmt.overflow())
+      return sign | exact;
 
   const uint64_t significand = mantissa | uint64_t{1} << kDoubleMantissa;
   const int exponent = static_cast<int>(biased) - kDoubleBias;
   const int smallest = 1 - fmt.bias();
-  const int dropped = kDoubleMantissa - fmt.mantissa_bits + (exponent < smallest ? smallest - exponent : 0);
+  const int dropped = narrower + (exponent < smallest ? smallest - exponent : 0);
   if (dropped > kDoubleMantissa + 1) return sign;  // below half of the smallest denormal
   uint64_t kept = significand >> dropped;
   const uint64_t rest = significand & ((uint64_t{1} << dropped) - 1);
@@ -88,8 +95,8 @@ uint64_t encode(FloatFormat fmt, double value) {
   // are right.
   const uint64_t base =
       exponent < smallest ? 0 : static_cast<uint64_t>(exponent - smallest) << fmt.mantissa_bits;
-  const uint64_t field = base + kept;
-  return sign | (field < fmt.overflow() ? field : fmt.overflow());
+  const uint64_t rounded = base + kept;
+  return sign | (rounded < fmt.overflow() ? rounded : fmt.overflow());
 }
 
 double decode(FloatFormat fmt, uint64_t bits) {

@@ -1,6 +1,8 @@
 // gemm: C = A * B (+ C) on tiles: A and B in shared memory or fragments, C in a fragment.
 #include <algorithm>
 #include <iterator>
+#include <type_traits>
+#include <vector>
 
 #include "ir/op_kinds.h"
 #include "ops/describe.h"
@@ -146,81 +148,89 @@ void lower(const ir::TileOp& op, LowerSink& sink) {
 // rounding to C's type at the end of the op. f32, f64: products and sums in that type; with tf32 both
 // operands are rounded first. i8, u8: products and sums in i32, which wraps.
 
+// T: float, double, or uint32_t for i32.
+template <class T>
 struct Matrix {
-  std::vector<double> f;
-  std::vector<int64_t> i;
+  std::vector<T> values;
   int64_t rows = 0, cols = 0;
 };
 
+template <class T>
+T value_of(const ir::ScalarValue& v) {
+  return std::is_integral_v<T> ? static_cast<T>(v.i) : static_cast<T>(v.f);
+}
+
 // Row-major copy of an operand, transposed on the way when asked, so that the inner loop touches plain
 // arrays.
-Matrix read_matrix(const ir::TileOp& op, int operand, bool transpose, ReferenceSink& sink) {
+template <class T>
+Matrix<T> read_matrix(const ir::TileOp& op, int operand, bool transpose, ReferenceSink& sink) {
   const MatrixDims d = matrix_dims(op.operands[operand]);
   const std::span<const int64_t> extents = sink.extents(operand);
   const bool tf32 = op.flag(ir::gemm_attr::tf32);
-  Matrix m;
+  Matrix<T> m;
   m.rows = transpose ? extents[d.cols] : extents[d.rows];
   m.cols = transpose ? extents[d.rows] : extents[d.cols];
-  m.f.resize(m.rows * m.cols);
-  m.i.resize(m.rows * m.cols);
+  m.values.resize(m.rows * m.cols);
   std::vector<int64_t> index(extents.size(), 0);
   for (int64_t r = 0; r < m.rows && !sink.stopped(); ++r) {
     for (int64_t c = 0; c < m.cols; ++c) {
       index[d.rows] = transpose ? c : r;
       index[d.cols] = transpose ? r : c;
-      const ir::ScalarValue v = sink.read(operand, index);
-      m.f[r * m.cols + c] = tf32 ? ir::round_to_tf32(v.f) : v.f;
-      m.i[r * m.cols + c] = v.i;
+      ir::ScalarValue v = sink.read(operand, index);
+      if (tf32) v.f = ir::round_to_tf32(v.f);
+      m.values[r * m.cols + c] = value_of<T>(v);
     }
   }
   return m;
 }
 
-// row += a * b[.], in Real; the casts are what keeps every step in the accumulator's type.
-template <class Real>
-void multiply_add(double* row, double a, const double* b, int64_t n) {
-  for (int64_t j = 0; j < n; ++j) {
-    const Real product = static_cast<Real>(a) * static_cast<Real>(b[j]);
-    row[j] = static_cast<Real>(row[j]) + product;
+// row += a * B. Sums of a constant number of columns stay in vector registers for all k.
+template <class T>
+void multiply_add(std::vector<T>& row, const T* a, const Matrix<T>& b) {
+  constexpr int64_t kColumns = 16;
+  int64_t first = 0;
+  for (; first + kColumns <= b.cols; first += kColumns) {
+    T sum[kColumns];
+    std::copy_n(&row[first], kColumns, sum);
+    for (int64_t k = 0; k < b.rows; ++k)
+      for (int64_t j = 0; j < kColumns; ++j) sum[j] = sum[j] + a[k] * b.values[k * b.cols + first + j];
+    std::copy_n(sum, kColumns, &row[first]);
   }
+  for (int64_t j = first; j < b.cols; ++j)
+    for (int64_t k = 0; k < b.rows; ++k) row[j] = row[j] + a[k] * b.values[k * b.cols + j];
 }
 
-void multiply_add(int64_t* row, int64_t a, const int64_t* b, int64_t n) {
-  for (int64_t j = 0; j < n; ++j)
-    row[j] = static_cast<int32_t>(static_cast<uint32_t>(row[j]) + static_cast<uint32_t>(a * b[j]));
-}
-
-void reference(const ir::TileOp& op, ReferenceSink& sink) {
-  const Matrix a = read_matrix(op, kA, op.flag(ir::gemm_attr::transpose_a), sink);
-  const Matrix b = read_matrix(op, kB, op.flag(ir::gemm_attr::transpose_b), sink);
+template <class T>
+void reference_in(const ir::TileOp& op, ReferenceSink& sink) {
+  const Matrix<T> a = read_matrix<T>(op, kA, op.flag(ir::gemm_attr::transpose_a), sink);
+  const Matrix<T> b = read_matrix<T>(op, kB, op.flag(ir::gemm_attr::transpose_b), sink);
   const MatrixDims d = matrix_dims(op.operands[kC]);
   const DType type = sink.type(kC);
   const bool clear = op.flag(ir::gemm_attr::clear);
   std::vector<int64_t> index(op.operands[kC].extents.size(), 0);
-  std::vector<double> row_f(b.cols);
-  std::vector<int64_t> row_i(b.cols);
+  std::vector<T> row(b.cols);
   for (int64_t m = 0; m < a.rows && !sink.stopped(); ++m) {
     index[d.rows] = m;
     for (int64_t n = 0; n < b.cols; ++n) {
       index[d.cols] = n;
-      const ir::ScalarValue old = clear ? ir::ScalarValue{} : sink.read(kC, index);
-      row_f[n] = old.f;
-      row_i[n] = old.i;
+      row[n] = clear ? T{} : value_of<T>(sink.read(kC, index));
     }
-    for (int64_t k = 0; k < a.cols; ++k) {
-      if (type == DType::i32)
-        multiply_add(row_i.data(), a.i[m * a.cols + k], &b.i[k * b.cols], b.cols);
-      else if (type == DType::f64)
-        multiply_add<double>(row_f.data(), a.f[m * a.cols + k], &b.f[k * b.cols], b.cols);
-      else
-        multiply_add<float>(row_f.data(), a.f[m * a.cols + k], &b.f[k * b.cols], b.cols);
-    }
+    multiply_add(row, &a.values[m * a.cols], b);
     for (int64_t n = 0; n < b.cols; ++n) {
       index[d.cols] = n;
-      const double f = ir::is_float(type) ? ir::round_to(type, row_f[n]) : 0;
-      sink.write(kC, index, {type, row_i[n], f});
+      if constexpr (std::is_integral_v<T>)
+        sink.write(kC, index, {type, static_cast<int32_t>(row[n]), 0});
+      else
+        sink.write(kC, index, {type, 0, ir::round_to(type, row[n])});
     }
   }
+}
+
+void reference(const ir::TileOp& op, ReferenceSink& sink) {
+  const DType type = sink.type(kC);
+  type == DType::i32   ? reference_in<uint32_t>(op, sink)
+  : type == DType::f64 ? reference_in<double>(op, sink)
+                       : reference_in<float>(op, sink);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <array>
 #include <unordered_set>
 
+#include "plan/renamed_words.h"
 #include "plan/schedule_fields.h"
 #include "support/json.h"
 
@@ -188,44 +189,6 @@ std::optional<T> read_layout(const JsonCursor& c, const char* what) {
   c.refuse_with(std::string("expected a ") + what + " in text form, got " + c.shown() + ": " + d.message,
                 d.hint.empty() ? "copy the form that schedule_to_json writes" : d.hint);
   return std::nullopt;
-}
-
-// Words of earlier schedules, refused with those of today.
-struct Renamed {
-  const char *earlier, *today;
-};
-constexpr Renamed kRenamedKeys[] = {
-    {"joined_behind", "deferred_to"},
-    {"unless_one", "skip_if_identity"},
-    {"pass_columns", "epilogue_columns"},
-    {"skips_idle", "skip_empty_tiles"},
-    {"rising", "increasing"},
-    {"group_trips", "group_iterations"},
-    {"channels", "pipelines"},
-    {"producer_threads", "warps"},
-    {"producer_registers", "registers"},
-    {"consumer_registers", "registers"},
-};
-constexpr Renamed kRenamedNames[] = {{"longest_first", "lpt"}, {"claimed", "dynamic"}};
-
-bool has_earlier_keys(const JsonCursor& object) {
-  for (const Renamed& r : kRenamedKeys)
-    if (const JsonCursor field = object.optional(r.earlier)) {
-      field.refuse_with(std::string("the key \"") + r.earlier + "\" is called \"" + r.today + "\"",
-                        "rename the key, or plan the program anew");
-      return true;
-    }
-  return false;
-}
-
-bool is_earlier_name(const JsonCursor& name) {
-  for (const Renamed& r : kRenamedNames)
-    if (name.shown() == '"' + std::string(r.earlier) + '"') {
-      name.refuse_with(name.shown() + " is called \"" + r.today + '"',
-                       "use that name, or plan the program anew");
-      return true;
-    }
-  return false;
 }
 
 template <class E>

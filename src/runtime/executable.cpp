@@ -3,6 +3,7 @@
 #include "runtime/cuda/cuda_executable.h"
 #include "runtime/devices.h"
 #include "runtime/host/host_executable.h"
+#include "runtime/kernel_version.h"
 #include "runtime/sim/sim_executable.h"
 #include "support/diag_codes.h"
 
@@ -16,6 +17,16 @@ namespace {
 }
 
 }  // namespace
+
+VersionInfo version_row(const KernelVersion& version, size_t kernel, size_t variant) {
+  VersionInfo row;
+  row.kernel = kernel;
+  row.variant = variant;
+  row.program = &version.program();
+  row.guards = version.guards_text();
+  row.dynamic_shared_bytes = row.program->arena_bytes;
+  return row;
+}
 
 [[gnu::hot]] Checked Executable::launch(std::span<const Argument> arguments,
                                         const LaunchOptions& options) const {

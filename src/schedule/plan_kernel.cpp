@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "analysis/exchange.h"
-#include "analysis/projection.h"
 #include "analysis/run_ahead.h"
 #include "analysis/warpgroup_operand.h"
 #include "ir/statement_paths.h"
@@ -14,13 +12,13 @@
 #include "schedule/grid/raster_plan.h"
 #include "schedule/kernel_planner.h"
 #include "schedule/memory/matrix_stores.h"
+#include "schedule/plan_form.h"
 #include "schedule/products/reduction_chains.h"
 #include "schedule/products/register_prefetch.h"
 #include "schedule/products/zero_init.h"
 #include "schedule/reductions/conditional_rescale.h"
 #include "schedule/reductions/deferred_reduction.h"
 #include "support/diag_codes.h"
-#include "target/operand_matrices.h"
 
 namespace tilegen::schedule {
 
@@ -173,38 +171,6 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   return s;
 }
 
-// A value may go through memory where less would do.
-void KernelPlanner::take_given_conversions() {
-  if (!given_) return;
-  for (const plan::ConversionPlan& g : given_->conversions)
-    for (plan::ConversionPlan& c : layouts_.conversions) {
-      const auto value = std::find_if(layouts_.values.begin(), layouts_.values.end(),
-                                      [&](const plan::ValuePlan& v) { return v.value == c.value; });
-      if (g.kind == layout::ConversionKind::none || !is_same_conversion(g, c, &*value)) continue;
-      const ir::DType type = p_.buffer(ops_.values[layouts_.values.id_of(*value)].buffer).type;
-      if (g.kind == c.kind || !analysis::may_convert(g.kind, c.from, c.to, target_, type)) continue;
-      c.kind = g.kind;
-      c.cost = analysis::conversion_cycles(g.kind, c.to, type);
-    }
-}
-
-// They are judged by plan_accesses.
-void KernelPlanner::keep_given_accesses(KernelSchedule& s) const {
-  for (OpId i : ops_.ops.ids())
-    if (const plan::OpPlan* g = given_op(i)) {
-      // Inference has no vectors for reductions, and for boxes of fragments.
-      const bool open = ops_.ops[i].form == analysis::OpForm::reduction ||
-                        analysis::part_of_fragment(p_, ops_.ops[i], [&](ValueId value) {
-                          return s.values[value.index()].fragment.has_value();
-                        }) >= 0;
-      plan::OpPlan& plan = s.ops[i.index()];
-      if (g->vector > 0 && open) plan.vector = g->vector;
-      plan.full_tile_version = g->full_tile_version;
-      plan.unmasked_version = g->unmasked_version;
-      plan.unroll = g->unroll;
-    }
-}
-
 // Copies that a producer makes are the engine's, all others are the threads'.
 void KernelPlanner::take_engines() {
   plan_copy_engines(p_, ops_, target_, given_, layouts_);
@@ -316,89 +282,12 @@ void KernelPlanner::plan_loops() {
       given_);
 }
 
-Checked KernelPlanner::check_given_engines() const {
-  for (OpId i : ops_.ops.ids()) {
-    const plan::OpPlan* g = given_op(i);
-    if (!g || g->engine != Engine::tensor_copy || layouts_.ops[i].engine == Engine::tensor_copy) continue;
-    std::string why = "it moves no tile between a tensor and shared memory";
-    if (analysis::is_tile_load(p_, ops_.ops[i]))
-      why = "no producer loads its tile: neither threads nor products of warpgroups alone read it";
-    if (!target_.tensor_copy) why = target_.name + " has no copy engine";
-    if (const auto it = not_stored_.find(i); it != not_stored_.end()) why = it->second;
-    if (const auto it = tensor_loads_.by_threads.find(i); it != tensor_loads_.by_threads.end())
-      why = it->second;
-    for (const auto& [product, refusal] : refused_) why += "; " + ops_.ops[product].path + ": " + refusal;
-    return Error(DiagCode::schedule_illegal, ops_.ops[i].path, "the schedule gives tensor copies, but " + why,
-                 "leave the engine out to let the planner choose", ops_.ops[i].location);
-  }
-  return Unit{};
-}
-
-const char* plan_form_text(PlanForm form) {
-  switch (form) {
-    case PlanForm::full:
-      return "with all that the target has";
-    case PlanForm::in_order:
-      return "without ops out of order, sums in parts and blocks that walk";
-    case PlanForm::no_tensor_stores:
-      return "without tensor copies to tensors";
-    case PlanForm::product_loads:
-      return "without tensor copies of tiles that no product reads";
-    case PlanForm::no_tensor_copies:
-      return "without tensor copies and products of warpgroups";
-    case PlanForm::no_async_copies:
-      return "without asynchronous copies";
-    case PlanForm::multiply_adds:
-      return "without matrix instructions";
-  }
-  return "";
-}
-
-bool is_form_of(PlanForm form, const target::Target& t) {
-  switch (form) {
-    case PlanForm::no_tensor_stores:
-    case PlanForm::product_loads:
-    case PlanForm::no_tensor_copies:
-      return t.tensor_copy;
-    case PlanForm::no_async_copies:
-      return t.async_copy();
-    default:
-      return t.has_block_threads();
-  }
-}
-
-namespace {
-
-// As if it had less.
-target::Target without(const target::Target& t, PlanForm form) {
-  target::Target less = t;
-  less.async_copy_bytes.clear();
-  if (form < PlanForm::multiply_adds) return less;
-  std::erase_if(less.mma, [&](const target::MmaAtom& atom) {
-    return !target::is_multiply_add(atom) &&
-           std::any_of(t.mma.begin(), t.mma.end(), [&](const target::MmaAtom& other) {
-             return target::is_multiply_add(other) && other.a == atom.a && other.b == atom.b &&
-                    other.c == atom.c && other.tf32 == atom.tf32;
-           });
-  });
-  return less;
-}
-
-TensorCopies copies_of(PlanForm form) {
-  return form < PlanForm::no_tensor_stores   ? TensorCopies::loads_and_stores
-         : form < PlanForm::product_loads    ? TensorCopies::loads
-         : form < PlanForm::no_tensor_copies ? TensorCopies::product_loads
-                                             : TensorCopies::none;
-}
-
-}  // namespace
-
 Expected<KernelSchedule> plan_kernel(const ir::Program& p, int kernel, const target::Target& t,
                                      const KernelSchedule* given, const PlanOptions& options) {
   PlanOptions how = options;
-  how.tensor_copies = std::max(options.tensor_copies, copies_of(options.form));
+  how.tensor_copies = std::max(options.tensor_copies, copies_of_form(options.form));
   if (options.form < PlanForm::no_async_copies) return KernelPlanner(p, kernel, t, how).plan(given);
-  const target::Target less = without(t, options.form);
+  const target::Target less = target_of_form(t, options.form);
   return KernelPlanner(p, kernel, less, how).plan(given);
 }
 

@@ -27,7 +27,7 @@ void SyncHistory::wait(int64_t thread, int64_t pending) {
 }
 
 void SyncHistory::issue_product(int64_t warpgroup) {
-  product_ = static_cast<int64_t>(finished_.size());
+  product_ = static_cast<Number>(finished_.size());
   finished_.push_back(false);
   Products& g = products_[static_cast<size_t>(warpgroup)];
   g.under_way.emplace_back(product_, g.commits);
@@ -40,13 +40,13 @@ void SyncHistory::wait_products(int64_t warpgroup, int64_t pending) {
 }
 
 SyncHistory::Stamp SyncHistory::now(int64_t thread) const {
-  const int64_t g = warpgroup_of(thread);
+  const Number g = warpgroup_of(thread);
   return {epoch_, g, met_[static_cast<size_t>(g)]};
 }
 
 // A barrier stands between the stamp and what the thread does now.
 bool SyncHistory::before(const Stamp& s, int64_t thread) const {
-  const int64_t g = warpgroup_of(thread);
+  const Number g = warpgroup_of(thread);
   return s.epoch < epoch_ || (s.warpgroup == g && s.met < met_[static_cast<size_t>(g)]);
 }
 
@@ -63,11 +63,12 @@ bool SyncHistory::write_is_visible(const Unit& u, const Access& a) const {
 
 std::vector<SyncHistory::Clash> SyncHistory::read(size_t unit, const Access& a) {
   Unit& u = units_[unit];
+  const auto who = static_cast<Number>(a.who);
   std::vector<Clash> clashes;
   if (!write_is_visible(u, a)) clashes.push_back({Clash::Kind::with_write, u.write_stmt, u.writer});
   const Stamp now = this->now(a.thread);
   if (u.reader == kNobody || before(u.read, a.thread)) {
-    u.reader = a.who;
+    u.reader = who;
     u.read = now;
   } else {
     if (u.reader != a.who) u.reader = kMany;
@@ -81,6 +82,7 @@ std::vector<SyncHistory::Clash> SyncHistory::read(size_t unit, const Access& a) 
 
 std::vector<SyncHistory::Clash> SyncHistory::write(size_t unit, const Access& a) {
   Unit& u = units_[unit];
+  const auto who = static_cast<Number>(a.who);
   std::vector<Clash> clashes;
   if (u.write_instance != instance_ && !write_is_visible(u, a))
     clashes.push_back({Clash::Kind::with_write, u.write_stmt, u.writer});
@@ -94,7 +96,7 @@ std::vector<SyncHistory::Clash> SyncHistory::write(size_t unit, const Access& a)
   const bool again = u.write_instance == instance_;
   const Stamp now = this->now(a.thread);
   const bool of_others = again && u.written.warpgroup != now.warpgroup;
-  u.writer = !a.async && again && u.writer != a.who ? kMany : a.who;
+  u.writer = !a.async && again && u.writer != who ? Number{kMany} : who;
   u.written = {now.epoch, of_others ? -1 : now.warpgroup, now.met};
   u.write_group = a.async ? copies_[static_cast<size_t>(a.thread)].open : kSynchronous;
   u.write_instance = instance_;

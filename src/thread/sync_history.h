@@ -53,20 +53,22 @@ class SyncHistory {
   std::vector<Clash> write(size_t unit, const Access& a);
 
  private:
-  static constexpr int64_t kSynchronous = -1;
+  // Of threads, groups, barriers and executions that a walk comes to. Units are many, and a cache line each.
+  using Number = int32_t;
+  static constexpr Number kSynchronous = -1;
   // The barriers that an access of a warpgroup's threads stands after; warpgroup -1: of several.
   struct Stamp {
-    int64_t epoch = -1, warpgroup = -1, met = 0;
+    Number epoch = -1, warpgroup = -1, met = 0;
   };
   struct Unit {
-    int64_t writer = kNobody, write_group = kSynchronous, write_instance = -1;
-    int64_t reader = kNobody, read_instance = -1;
-    int64_t product = kNobody;  // the newest that reads it
+    Number writer = kNobody, write_group = kSynchronous, write_instance = -1;
+    Number reader = kNobody, read_instance = -1;
+    Number product = kNobody;  // the newest that reads it
     Stamp written, read;
     StmtId write_stmt, read_stmt;
   };
   struct CopyGroups {
-    int64_t open = 0;             // number of the group being filled
+    Number open = 0;              // number of the group being filled
     std::vector<Stamp> finished;  // of closed groups: the wait that saw them done
   };
   struct Products {
@@ -74,7 +76,9 @@ class SyncHistory {
     std::vector<std::pair<int64_t, int64_t>> under_way;  // numbers and groups
   };
 
-  int64_t warpgroup_of(int64_t thread) const { return thread / warpgroup_; }
+  Number warpgroup_of(int64_t thread) const {
+    return static_cast<Number>(static_cast<uint32_t>(thread) / static_cast<uint32_t>(warpgroup_));
+  }
   Stamp now(int64_t thread) const;
   bool before(const Stamp& s, int64_t thread) const;
   bool write_is_visible(const Unit& u, const Access& a) const;
@@ -83,10 +87,10 @@ class SyncHistory {
   std::vector<Unit> units_;
   std::vector<CopyGroups> copies_;  // by thread
   std::vector<Products> products_;  // by warpgroup
-  std::vector<int64_t> met_;        // by warpgroup
+  std::vector<Number> met_;         // by warpgroup
   std::vector<bool> finished_;      // products, by number
-  int64_t product_ = kNobody;       // being issued
-  int64_t epoch_ = 0, instance_ = 0;
+  Number product_ = kNobody;        // being issued
+  Number epoch_ = 0, instance_ = 0;
 };
 
 }  // namespace tilegen::thread

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "executors.h"
+#include "launch_sizes.h"
 
 namespace tilegen::differential {
 
@@ -76,22 +77,6 @@ inline std::vector<Launch> stated_launches(const std::string& text) {
     list.push_back(std::move(launch));
   }
   return list;
-}
-
-// The value nearest to `wanted` that a dim's facts allow.
-inline int64_t allowed(const ir::Var& v, int64_t wanted) {
-  int64_t value = std::clamp(wanted, v.lower, v.upper);
-  value = (value + v.divisor - 1) / v.divisor * v.divisor;
-  return value > v.upper ? value - v.divisor : value;
-}
-
-// Each dim near the next of the sizes: other sizes for other dims, so that mixing them up shows.
-inline Launch launch_near(const ir::Program& p, const std::vector<int64_t>& sizes) {
-  Launch launch;
-  size_t next = 0;
-  for (const ir::Var& v : p.vars)
-    if (v.kind == ir::VarKind::dim) launch.dims[v.name] = allowed(v, sizes[next++ % sizes.size()]);
-  return launch;
 }
 
 }  // namespace tilegen::differential

@@ -24,13 +24,19 @@ Scheduled::Scheduled(std::string name, const std::string& text) : name_(std::mov
   if (memory_.bind(*program, launch_).empty()) program_ = std::move(program);
 }
 
+const plan::Schedule* Scheduled::schedule(const std::string& target) {
+  const auto [it, first] = planned_.try_emplace(target);
+  if (first)
+    if (auto artifact = compile(target, std::nullopt, true)) it->second.schedule = (*artifact)->schedule;
+  return it->second.schedule ? &*it->second.schedule : nullptr;
+}
+
 const JsonTree* Scheduled::planned(const std::string& target) {
-  const auto [it, first] = schedules_.try_emplace(target);
-  if (first) {
-    auto artifact = compile(target, std::nullopt, true);
-    if (artifact) it->second = JsonTreeReader(plan::schedule_to_json((*artifact)->schedule)).read();
-  }
-  return it->second ? &*it->second : nullptr;
+  const plan::Schedule* s = schedule(target);
+  if (!s) return nullptr;
+  std::optional<JsonTree>& json = planned_[target].json;
+  if (!json) json = JsonTreeReader(plan::schedule_to_json(*s)).read();
+  return &*json;
 }
 
 Expected<std::shared_ptr<const driver::Artifact>> Scheduled::compile(const std::string& target,
@@ -84,8 +90,9 @@ std::string Scheduled::run(const driver::Artifact& artifact, uint64_t seed) {
   return memory_.compare(expected_, got, launch_.bound);
 }
 
-std::vector<Scheduled> scheduled_programs() {
-  std::vector<Scheduled> list;
+std::vector<Scheduled>& scheduled_programs() {
+  static std::vector<Scheduled> list;
+  if (!list.empty()) return list;
   const auto add = [&](std::string name, const std::string& text) {
     if (Scheduled s(std::move(name), text); s) list.push_back(std::move(s));
   };

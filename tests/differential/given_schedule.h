@@ -21,6 +21,7 @@ class Scheduled {
   const std::string& name() const { return name_; }
 
   // Nothing where the target does not serve the program.
+  const plan::Schedule* schedule(const std::string& target);
   const JsonTree* planned(const std::string& target);
   Expected<std::shared_ptr<const driver::Artifact>> compile(const std::string& target,
                                                             std::optional<plan::Schedule> given,
@@ -38,11 +39,15 @@ class Scheduled {
   LaunchMemory memory_;
   std::vector<GuardedMemory> expected_;
   std::shared_ptr<const ir::Program> program_;
-  std::map<std::string, std::optional<JsonTree>> schedules_;
+  struct Planned {
+    std::optional<plan::Schedule> schedule;
+    std::optional<JsonTree> json;
+  };
+  std::map<std::string, Planned> planned_;
 };
 
-// All programs of tests/files, and attention.
-std::vector<Scheduled> scheduled_programs();
+// All programs of tests/files, and attention; what one test had planned or interpreted serves the next.
+std::vector<Scheduled>& scheduled_programs();
 
 // What a schedule may be refused as; the refusal has a way out.
 bool is_refusal(const Error& e);

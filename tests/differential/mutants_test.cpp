@@ -6,15 +6,6 @@
 namespace tilegen::differential {
 namespace {
 
-// Three blocks along a dim that is a grid's extent show what more of them do.
-void few_blocks(const ir::Program& p, Launch& launch) {
-  for (const ir::Kernel& k : p.kernels)
-    for (const ir::ExprId extent : k.grid)
-      if (const ir::ExprNode& n = p.exprs[extent];
-          n.op == ir::ExprOp::var && p.var(n.var()).kind == ir::VarKind::dim)
-        launch.dims[p.var(n.var()).name] = allowed(p.var(n.var()), 3);
-}
-
 // Ragged sizes that forms with guards take, and sizes that only those without do; floats among which zeros
 // times what should not have been read are not zero.
 std::vector<Launch> mutant_launches(const ir::Program& p) {
@@ -24,7 +15,6 @@ std::vector<Launch> mutant_launches(const ir::Program& p) {
     for (Data data : {Data::integers, Data::integers_specials}) {
       if (data == Data::integers_specials && sizes[0] == 256) continue;
       Launch launch = launch_near(p, sizes);
-      few_blocks(p, launch);
       launch.seed = list.size() + 1;
       launch.data = data;
       launch.magnitude = 4;

@@ -44,7 +44,7 @@ TEST(ScheduleMutants, AreRefusedOrHappen) {
   const uint64_t first = seed ? std::strtoull(seed, nullptr, 10) : 1;
   const uint64_t count = asked ? std::strtoull(asked, nullptr, 10) : seed ? 1 : 150;
   const bool show = std::getenv("TILEGEN_SHOW") != nullptr;
-  std::vector<Scheduled> programs = scheduled_programs();
+  std::vector<Scheduled>& programs = scheduled_programs();
   ASSERT_GT(programs.size(), 30u);
   std::map<std::string, int> outcomes;
   for (uint64_t n = first; n < first + count; ++n) {

@@ -46,12 +46,7 @@ Expected<std::vector<VersionInfo>> version_rows(const Driver& driver, const Devi
   std::vector<VersionInfo> rows;
   for (size_t k = 0; k < versions.size(); ++k)
     for (size_t v = 0; v < versions[k].size(); ++v) {
-      VersionInfo row;
-      row.kernel = k;
-      row.variant = v;
-      row.program = &versions[k][v].program();
-      row.guards = versions[k][v].guards_text();
-      row.dynamic_shared_bytes = row.program->arena_bytes;
+      VersionInfo row = version_row(versions[k][v], k, v);
       row.blocks_per_multiprocessor = estimated_blocks(device, *row.program);
       if (module)
         if (Checked ok = measure(driver, *module, module->functions()[artifact.versions[k].first + v], row);

@@ -58,15 +58,7 @@ class SimExecutable final : public Executable {
     std::vector<VersionInfo> rows;
     const auto versions = kernel_versions(artifact());
     for (size_t k = 0; k < versions.size(); ++k)
-      for (size_t v = 0; v < versions[k].size(); ++v) {
-        VersionInfo row;
-        row.kernel = k;
-        row.variant = v;
-        row.program = &versions[k][v].program();
-        row.guards = versions[k][v].guards_text();
-        row.dynamic_shared_bytes = row.program->arena_bytes;
-        rows.push_back(std::move(row));
-      }
+      for (size_t v = 0; v < versions[k].size(); ++v) rows.push_back(version_row(versions[k][v], k, v));
     return rows;
   }
 

@@ -3,20 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <sstream>
 
-#include "../schedule/complete_plan.h"
 #include "check/check_program.h"
-#include "interp/interpreter.h"
-#include "interp/storage.h"
 #include "ir/text.h"
-#include "schedule/plan_program.h"
-#include "sim/simulator.h"
 #include "simulated_launch.h"
 
 namespace tilegen::lower {
@@ -34,134 +26,10 @@ inline ir::Program load_program(const std::string& file) {
   return std::move(*program);
 }
 
-using test::launch_value;
-
-// The arguments of a launch with random tensors.
-struct Arguments {
-  std::vector<uint64_t> slots;
-  std::vector<std::vector<std::byte>> tensors;  // by parameter; empty for others
-  std::vector<ir::ScalarValue> values;
-
-  Arguments(const ir::Program& p, const std::vector<int64_t>& dims, uint32_t seed) {
-    std::mt19937 random(seed);
-    std::map<ir::VarId, int64_t> vars;
-    size_t next = 0;
-    for (const ir::Param& param : p.params) {
-      if (param.kind == ir::Param::Kind::tensor) continue;
-      vars[param.var] = dims.at(next++);
-    }
-    for (const ir::Param& param : p.params) {
-      tensors.emplace_back();
-      values.emplace_back();
-      if (param.kind != ir::Param::Kind::tensor) {
-        const ir::DType type = p.var(param.var).type;
-        const int64_t v = vars[param.var];
-        values.back() = {type, v, static_cast<double>(v)};
-        slots.push_back(interp::value_to_bits(values.back()));
-        continue;
-      }
-      const ir::Buffer& b = p.buffer(param.buffer);
-      int64_t elements = 1;
-      if (b.strides.empty()) {
-        for (ir::ExprId extent : b.shape) elements *= launch_value(p.exprs, extent, vars);
-      } else {
-        for (size_t d = 0; d < b.shape.size(); ++d)
-          elements +=
-              (launch_value(p.exprs, b.shape[d], vars) - 1) * launch_value(p.exprs, b.strides[d], vars);
-      }
-      fill(b.type, elements, random);
-      slots.push_back(std::bit_cast<uint64_t>(tensors.back().data()));
-    }
-  }
-
- private:
-  void fill(ir::DType type, int64_t elements, std::mt19937& random) {
-    const size_t bytes = static_cast<size_t>(ir::dtype_bytes(type));
-    tensors.back().resize(static_cast<size_t>(elements) * bytes);
-    for (int64_t i = 0; i < elements; ++i) {
-      ir::ScalarValue v{type, static_cast<int64_t>(random() % 17) - 8,
-                        (static_cast<int>(random() % 257) - 128) / 64.0};
-      if (ir::is_bool(type)) v.i &= 1;
-      if (type == ir::DType::u8) v.i += 8;
-      const uint64_t bits = interp::value_to_bits(v);
-      std::memcpy(&tensors.back()[static_cast<size_t>(i) * bytes], &bits, bytes);
-    }
-  }
-};
-
-inline double tolerance(ir::DType t) {
-  switch (t) {
-    case ir::DType::f16:
-      return 4e-3;
-    case ir::DType::bf16:
-      return 3e-2;
-    case ir::DType::f32:
-      return 2e-5;
-    case ir::DType::f64:
-      return 1e-12;
-    default:
-      return 0;
-  }
-}
-
-inline void expect_equal(const ir::Program& p, const Arguments& got, const Arguments& want) {
-  for (size_t i = 0; i < p.params.size(); ++i) {
-    if (p.params[i].kind != ir::Param::Kind::tensor) continue;
-    const ir::Buffer& b = p.buffer(p.params[i].buffer);
-    const size_t bytes = static_cast<size_t>(ir::dtype_bytes(b.type));
-    int wrong = 0;
-    for (size_t e = 0; e * bytes < want.tensors[i].size() && wrong < 3; ++e) {
-      uint64_t x = 0, y = 0;
-      std::memcpy(&x, &got.tensors[i][e * bytes], bytes);
-      std::memcpy(&y, &want.tensors[i][e * bytes], bytes);
-      const ir::ScalarValue g = interp::value_from_bits(b.type, x), w = interp::value_from_bits(b.type, y);
-      const bool same = ir::is_float(b.type)
-                            ? (std::isnan(g.f) && std::isnan(w.f)) || g.f == w.f ||
-                                  std::abs(g.f - w.f) <= tolerance(b.type) * std::max(1.0, std::abs(w.f))
-                            : g.i == w.i;
-      if (same) continue;
-      ++wrong;
-      ADD_FAILURE() << b.name << "[" << e << "] is "
-                    << (ir::is_float(b.type) ? g.f : static_cast<double>(g.i)) << ", expected "
-                    << (ir::is_float(b.type) ? w.f : static_cast<double>(w.i));
-    }
-  }
-}
-
-// One launch of the kernels in one form, where its guards hold.
+// One launch of the kernels in one form, where its guards hold; elements of more bits than products take.
 inline void run_lowered(const ir::Program& p, const target::Target& target, const plan::Schedule& schedule,
                         const std::vector<int64_t>& dims, bool assume_aligned, bool* ran) {
-  Arguments got(p, dims, 7), want(p, dims, 7);
-  *ran = true;
-  for (size_t k = 0; k < p.kernels.size(); ++k) {
-    auto lowered = schedule::lowered_as_planned(
-        p, static_cast<int>(k), schedule.kernels[k], target,
-        assume_aligned ? schedule::Assumptions::all : schedule::Assumptions::none);
-    if (!lowered) {
-      ADD_FAILURE() << lowered.error().to_text();
-      return;
-    }
-    for (const std::string& broken : thread::verify_thread_program(*lowered)) ADD_FAILURE() << broken;
-    if (!sim::guards_hold(*lowered, got.slots)) {
-      *ran = false;
-      return;
-    }
-    std::vector<sim::TensorExtent> extents;
-    for (const auto& tensor : got.tensors) extents.push_back({0, static_cast<int64_t>(tensor.size())});
-    auto ran_it = sim::simulate(*lowered, target, got.slots, extents, {});
-    if (!ran_it) {
-      ADD_FAILURE() << ran_it.error().to_text();
-      return;
-    }
-    for (const sim::Finding& f : ran_it->findings) ADD_FAILURE() << f.to_text();
-    if (testing::Test::HasFailure()) {
-      ADD_FAILURE() << thread::print_thread_program(*lowered);
-      return;
-    }
-  }
-  const Checked outcome = interp::interpret(p, want.slots);
-  EXPECT_TRUE(outcome) << outcome.error().to_text();
-  expect_equal(p, got, want);
+  *ran = test::run_simulated(p, target, schedule, dims, assume_aligned, nullptr, {128, 64});
 }
 
 }  // namespace tilegen::lower

@@ -28,14 +28,20 @@ inline int64_t launch_value(const ir::ExprPool& e, ir::ExprId id, const std::map
   return ir::eval_binary(n.op, n.type, a, {ir::DType::i64, launch_value(e, n.b, vars), 0}).i;
 }
 
-// Slots and tensors of a launch; `dims`: dims and scalars in parameter order. Values are small, so that sums
-// are exact enough to compare.
+// Floating elements: multiples of 1 / per_unit, `steps` of them to either side of 0. Few bits, so that
+// sums are exact enough to compare.
+struct Elements {
+  int steps = 16, per_unit = 16;
+};
+
+// Slots and tensors of a launch; `dims`: dims and scalars in parameter order.
 struct LaunchArguments {
   std::vector<uint64_t> slots;
   std::vector<std::vector<std::byte>> tensors;  // by parameter; empty for others
   std::vector<sim::TensorExtent> extents;
 
-  LaunchArguments(const ir::Program& p, const std::vector<int64_t>& dims, uint32_t seed) {
+  LaunchArguments(const ir::Program& p, const std::vector<int64_t>& dims, uint32_t seed, Elements floats = {})
+      : floats_(floats) {
     std::mt19937 random(seed);
     std::map<ir::VarId, int64_t> vars;
     size_t next = 0;
@@ -68,14 +74,18 @@ struct LaunchArguments {
     const size_t bytes = static_cast<size_t>(ir::dtype_bytes(type));
     tensors.back().resize(static_cast<size_t>(elements) * bytes);
     for (int64_t i = 0; i < elements; ++i) {
-      ir::ScalarValue v{type, static_cast<int64_t>(random() % 17) - 8,
-                        (static_cast<int>(random() % 33) - 16) / 16.0};
+      ir::ScalarValue v{
+          type, static_cast<int64_t>(random() % 17) - 8,
+          (static_cast<double>(random() % (2 * static_cast<uint32_t>(floats_.steps) + 1)) - floats_.steps) /
+              floats_.per_unit};
       if (ir::is_bool(type)) v.i &= 1;
       if (type == ir::DType::u8) v.i += 8;
       const uint64_t bits = interp::value_to_bits(v);
       std::memcpy(&tensors.back()[static_cast<size_t>(i) * bytes], &bits, bytes);
     }
   }
+
+  const Elements floats_;
 };
 
 inline double tolerance(ir::DType t) {
@@ -85,7 +95,7 @@ inline double tolerance(ir::DType t) {
     case ir::DType::bf16:
       return 3e-2;
     case ir::DType::f32:
-      return 1e-4;
+      return 2e-5;
     case ir::DType::f64:
       return 1e-12;
     default:
@@ -120,8 +130,8 @@ inline void expect_equal(const ir::Program& p, const LaunchArguments& got, const
 // One launch of all kernels; false when a form's guards do not hold for it.
 inline bool run_simulated(const ir::Program& p, const target::Target& target, const plan::Schedule& schedule,
                           const std::vector<int64_t>& dims, bool assume_aligned,
-                          sim::Counters* counters = nullptr) {
-  LaunchArguments got(p, dims, 7), want(p, dims, 7);
+                          sim::Counters* counters = nullptr, Elements floats = {}) {
+  LaunchArguments got(p, dims, 7, floats), want(p, dims, 7, floats);
   for (size_t k = 0; k < p.kernels.size(); ++k) {
     auto lowered = schedule::lowered_as_planned(
         p, static_cast<int>(k), schedule.kernels[k], target,

@@ -59,6 +59,7 @@ TEST(SimHopperKernel, ComputesProducts) {
       ASSERT_TRUE(static_cast<bool>(r)) << r.error().to_text();
       EXPECT_EQ(texts(*r), "");
       EXPECT_EQ(out, expected);
+      if (!latest) continue;  // the same program
       EXPECT_EQ(thread::verify_transactions(p), std::vector<std::string>());
       EXPECT_EQ(thread::verify_synchronization(p), std::vector<std::string>());
     }

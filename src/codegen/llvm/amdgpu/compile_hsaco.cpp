@@ -29,28 +29,18 @@ std::optional<Error> list_assembly(GpuCompile& c, Kernels kernels, HsacoResult& 
 std::optional<Error> generate(GpuCompile& c, Kernels kernels, const target::Target& target,
                               const MachineFeatures& features, const GpuCodegenOptions& options,
                               HsacoResult& result) {
-  Clock clock;
-  collect_diagnostics(c.context, c.errors);
-  c.context.setOptPassGate(c.passes);
-  if (auto error = emit_module<AmdEmitter>(c, kernels, target, features, options, kAmdGrid)) return error;
-  c.module->addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", kCodeObjectVersion);
-  result.emit_ms = clock.lap();
-  if (options.keep_ir) result.llvm_ir = module_text(*c.module);
-  clock.lap();
-  c.optimiser = std::make_unique<Optimiser>(*c.machine, Optimiser::Pipeline::gpu, options.cancellation);
-  c.optimiser->run(*c.module);
-  split_wide_or(*c.module);
-  result.optimise_ms = clock.lap();
-  if (auto stop = given_up(options.cancellation, kernels)) return stop;
-  if (options.keep_ir) result.llvm_ir_optimised = module_text(*c.module);
-  c.passes.look_at(*c.module);
+  const auto name_version = [](llvm::Module& m) {
+    m.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", kCodeObjectVersion);
+  };
+  if (auto error = make_module<AmdEmitter>(c, kernels, target, features, options, kAmdGrid, result,
+                                           name_version, split_wide_or))
+    return error;
   if (options.keep_assembly)
     if (auto error = list_assembly(c, kernels, result)) return error;
-  clock.lap();
-  if (!c.object.run(*c.machine, *c.module, llvm::CodeGenFileType::ObjectFile))
-    return backend_error(names_of(kernels), "the target writes no objects");
-  if (!c.errors.empty()) return backend_error(names_of(kernels), c.errors);
-  if (auto stop = given_up(options.cancellation, kernels)) return stop;
+  Clock clock;
+  if (auto error = write_code(c, kernels, options, c.object, llvm::CodeGenFileType::ObjectFile,
+                              "the target writes no objects"))
+    return error;
   const auto& bytes = c.object.bytes();
   if (options.keep_assembly) result.object = text(bytes);
   auto linked = object::link_hsaco({bytes.data(), bytes.size()});
@@ -66,22 +56,12 @@ Expected<HsacoResult> compile_hsaco(Kernels kernels, const target::Target& targe
                                     const GpuCodegenOptions& options) {
   if (target.code != target::CodeFormat::hsaco)
     return backend_error(names_of(kernels), "no HSACO for target '" + target.name + "'");
-  if (!options.symbols.empty() && options.symbols.size() != kernels.size())
-    return backend_error(names_of(kernels), "as many symbols as kernels are needed");
-  if (auto foreign = foreign_atom(kernels, target)) return *foreign;
   MachineFeatures features;
   features.fma = features.amdgpu = true;
-  auto machine = make_machine("amdgcn-amd-amdhsa", target.cpu, target.features);
-  if (!machine) return machine.error();
-  HsacoResult result;
-  const GuardedScope calls_llvm;
-  auto compile = std::make_unique<GpuCompile>(options.cancellation);
-  compile->machine = std::move(*machine);
-  auto failure = run_compile(std::move(compile), kernels, [&](GpuCompile& c) {
-    return generate(c, kernels, target, features, options, result);
-  });
-  if (failure) return *failure;
-  return result;
+  return compile_gpu<HsacoResult>(kernels, target, options, "amdgcn-amd-amdhsa", target.features,
+                                  [&](GpuCompile& c, HsacoResult& result) {
+                                    return generate(c, kernels, target, features, options, result);
+                                  });
 }
 
 }  // namespace tilegen::codegen

@@ -76,4 +76,58 @@ std::optional<Error> emit_module(GpuCompile& c, std::span<const thread::ThreadPr
   return options.verify ? invalid_module(*c.module, kernels) : std::nullopt;
 }
 
+// The optimised module, with its times and texts in the result. `emitted` and `optimised` change the
+// module where a vendor's code asks for it.
+template <class Emitter, class Result, class Emitted, class Optimised>
+std::optional<Error> make_module(GpuCompile& c, std::span<const thread::ThreadProgram> kernels,
+                                 const target::Target& target, const MachineFeatures& features,
+                                 const GpuCodegenOptions& options, const GridLimits& grid, Result& result,
+                                 Emitted emitted, Optimised optimised) {
+  Clock clock;
+  collect_diagnostics(c.context, c.errors);
+  c.context.setOptPassGate(c.passes);
+  if (auto error = emit_module<Emitter>(c, kernels, target, features, options, grid)) return error;
+  emitted(*c.module);
+  result.emit_ms = clock.lap();
+  if (options.keep_ir) result.llvm_ir = module_text(*c.module);
+  clock.lap();
+  c.optimiser = std::make_unique<Optimiser>(*c.machine, Optimiser::Pipeline::gpu, options.cancellation);
+  c.optimiser->run(*c.module);
+  optimised(*c.module);
+  result.optimise_ms = clock.lap();
+  if (auto stop = given_up(options.cancellation, kernels)) return stop;
+  if (options.keep_ir) result.llvm_ir_optimised = module_text(*c.module);
+  c.passes.look_at(*c.module);
+  return std::nullopt;
+}
+
+// What the vendor's code generator wrote, into `emitter`.
+inline std::optional<Error> write_code(GpuCompile& c, std::span<const thread::ThreadProgram> kernels,
+                                       const GpuCodegenOptions& options, MachineCodeEmitter& emitter,
+                                       llvm::CodeGenFileType type, const char* refused) {
+  if (!emitter.run(*c.machine, *c.module, type)) return backend_error(names_of(kernels), refused);
+  if (!c.errors.empty()) return backend_error(names_of(kernels), c.errors);
+  return given_up(options.cancellation, kernels);
+}
+
+// What generate(GpuCompile&, Result&) makes, on the machine of an LLVM triple.
+template <class Result, class Generate>
+Expected<Result> compile_gpu(std::span<const thread::ThreadProgram> kernels, const target::Target& target,
+                             const GpuCodegenOptions& options, const char* triple,
+                             const std::vector<std::string>& machine_features, const Generate& generate) {
+  if (!options.symbols.empty() && options.symbols.size() != kernels.size())
+    return backend_error(names_of(kernels), "as many symbols as kernels are needed");
+  if (auto foreign = foreign_atom(kernels, target)) return *foreign;
+  auto machine = make_machine(triple, target.cpu, machine_features);
+  if (!machine) return machine.error();
+  Result result;
+  const GuardedScope calls_llvm;
+  auto compile = std::make_unique<GpuCompile>(options.cancellation);
+  compile->machine = std::move(*machine);
+  if (auto failure =
+          run_compile(std::move(compile), kernels, [&](GpuCompile& c) { return generate(c, result); }))
+    return *failure;
+  return result;
+}
+
 }  // namespace tilegen::codegen

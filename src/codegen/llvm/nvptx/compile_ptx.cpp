@@ -40,24 +40,14 @@ int least_ptx(const target::Target& target, Kernels kernels) {
 std::optional<Error> generate(GpuCompile& c, Kernels kernels, const target::Target& target,
                               const MachineFeatures& features, const GpuCodegenOptions& options,
                               PtxResult& result) {
+  const auto as_it_is = [](llvm::Module&) {};
+  if (auto error = make_module<PtxEmitter>(c, kernels, target, features, options, kNvidiaGrid, result,
+                                           as_it_is, as_it_is))
+    return error;
   Clock clock;
-  collect_diagnostics(c.context, c.errors);
-  c.context.setOptPassGate(c.passes);
-  if (auto error = emit_module<PtxEmitter>(c, kernels, target, features, options, kNvidiaGrid)) return error;
-  result.emit_ms = clock.lap();
-  if (options.keep_ir) result.llvm_ir = module_text(*c.module);
-  clock.lap();
-  c.optimiser = std::make_unique<Optimiser>(*c.machine, Optimiser::Pipeline::gpu, options.cancellation);
-  c.optimiser->run(*c.module);
-  result.optimise_ms = clock.lap();
-  if (auto stop = given_up(options.cancellation, kernels)) return stop;
-  if (options.keep_ir) result.llvm_ir_optimised = module_text(*c.module);
-  clock.lap();
-  c.passes.look_at(*c.module);
-  if (!c.assembly.run(*c.machine, *c.module, llvm::CodeGenFileType::AssemblyFile))
-    return backend_error(names_of(kernels), "the target writes no assembly");
-  if (!c.errors.empty()) return backend_error(names_of(kernels), c.errors);
-  if (auto stop = given_up(options.cancellation, kernels)) return stop;
+  if (auto error = write_code(c, kernels, options, c.assembly, llvm::CodeGenFileType::AssemblyFile,
+                              "the target writes no assembly"))
+    return error;
   result.ptx.assign(c.assembly.bytes().begin(), c.assembly.bytes().end());
   result.codegen_ms = clock.lap();
   return std::nullopt;
@@ -69,24 +59,14 @@ Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target,
                                 const GpuCodegenOptions& options) {
   if (target.code != target::CodeFormat::ptx)
     return backend_error(names_of(kernels), "no PTX for target '" + target.name + "'");
-  if (!options.symbols.empty() && options.symbols.size() != kernels.size())
-    return backend_error(names_of(kernels), "as many symbols as kernels are needed");
-  if (auto foreign = foreign_atom(kernels, target)) return *foreign;
   MachineFeatures features;
   features.fma = features.nvptx = true;
   features.fp8_pairs = target.fp8_isa_version > 0;
-  auto machine =
-      make_machine("nvptx64-nvidia-cuda", target.cpu, {"+ptx" + std::to_string(least_ptx(target, kernels))});
-  if (!machine) return machine.error();
-  PtxResult result;
-  const GuardedScope calls_llvm;
-  auto compile = std::make_unique<GpuCompile>(options.cancellation);
-  compile->machine = std::move(*machine);
-  auto failure = run_compile(std::move(compile), kernels, [&](GpuCompile& c) {
-    return generate(c, kernels, target, features, options, result);
-  });
-  if (failure) return *failure;
-  return result;
+  return compile_gpu<PtxResult>(kernels, target, options, "nvptx64-nvidia-cuda",
+                                {"+ptx" + std::to_string(least_ptx(target, kernels))},
+                                [&](GpuCompile& c, PtxResult& result) {
+                                  return generate(c, kernels, target, features, options, result);
+                                });
 }
 
 }  // namespace tilegen::codegen
