@@ -165,8 +165,27 @@ enum {
   TL_SIGMOID = 11,
   TL_FLOOR = 12,
   TL_CEIL = 13,
-  TL_NOT = 14,    /* bool */
-  TL_BIT_NOT = 15 /* integers */
+  TL_NOT = 14,     /* bool */
+  TL_BIT_NOT = 15, /* integers */
+  TL_SIN = 16,     /* radians, as are those below; right for every number */
+  TL_COS = 17,
+  TL_TAN = 18,
+  TL_ASIN = 19,
+  TL_ACOS = 20,
+  TL_ATAN = 21,
+  TL_EXP10 = 22,
+  TL_EXPM1 = 23, /* e^a - 1 */
+  TL_LOG1P = 24, /* log(1 + a) */
+  TL_CBRT = 25,
+  TL_ERFC = 26,  /* 1 - erf(a) */
+  TL_ROUND = 27, /* halves away from zero */
+  TL_RINT = 28,  /* halves to even */
+  TL_TRUNC = 29,
+  TL_ISNAN = 30, /* gives a bool */
+  TL_ISINF = 31,
+  TL_POPCOUNT = 32, /* integers, as are those below: how many bits are set */
+  TL_CLZ = 33,      /* zero bits from the highest; of 0 the width */
+  TL_CTZ = 34       /* zero bits from the lowest; of 0 the width */
 };
 
 /* Operations of two operands; see tl_binary. */
@@ -192,8 +211,17 @@ enum {
   TL_SHL = 118, /* amount taken modulo the width */
   TL_SHR = 119, /* arithmetic for signed types */
   TL_GT = 120,
-  TL_GE = 121
+  TL_GE = 121,
+  TL_POW = 122,   /* floating types; limits as IEEE 754 has them */
+  TL_ATAN2 = 123, /* the angle of (b, a) */
+  TL_FMOD = 124,  /* a - b * trunc(a / b), exact; TL_FLOORMOD for integers */
+  TL_COPYSIGN = 125,
+  TL_MULHI = 126 /* integers: upper half of the product of twice the width */
 };
+
+/* Operations of three operands; see tl_ternary. */
+typedef uint32_t tl_ternary_op;
+enum { TL_FMA = 201 /* floating types: a * b + c, rounded once */ };
 
 typedef uint32_t tl_reduce_kind;
 enum { TL_REDUCE_SUM = 1, TL_REDUCE_MAX = 2, TL_REDUCE_MIN = 3, TL_REDUCE_ABSMAX = 4 };
@@ -628,11 +656,16 @@ TL_API tl_expr tl_const_f64(tl_builder* builder, tl_dtype dtype, double value);
 /** Short for tl_const_i64(builder, TL_I64, value): extents, offsets, indices. */
 TL_API tl_expr tl_index(tl_builder* builder, int64_t value);
 
-/** op(a). Arithmetic: any number; exp .. ceil: floating; TL_NOT: bool; TL_BIT_NOT: integers. */
+/** op(a). Arithmetic: any number; TL_EXP .. TL_CEIL, TL_SIN .. TL_ISINF: floating; TL_NOT: bool; TL_BIT_NOT, TL_POPCOUNT ..
+ *  TL_CTZ: integers. The result is of the operand's type, of TL_ISNAN and TL_ISINF a bool. Errors of functions:
+ *  docs/numerics.md. */
 TL_API tl_expr tl_unary(tl_builder* builder, tl_unary_op op, tl_expr a);
 
 /** a op b, both of one type, which is the result's, or bool for comparisons. */
 TL_API tl_expr tl_binary(tl_builder* builder, tl_binary_op op, tl_expr a, tl_expr b);
+
+/** op(a, b, c), all of one type, which is the result's. */
+TL_API tl_expr tl_ternary(tl_builder* builder, tl_ternary_op op, tl_expr a, tl_expr b, tl_expr c);
 
 /** a where `condition` (bool) holds, else b. */
 TL_API tl_expr tl_select(tl_builder* builder, tl_expr condition, tl_expr a, tl_expr b);

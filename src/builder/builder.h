@@ -51,6 +51,7 @@ class Builder {
   ir::ExprId load(ir::BufferId buffer, std::span<const ir::ExprId> indices);
   ir::ExprId unary(ir::ExprOp op, ir::ExprId a);
   ir::ExprId binary(ir::ExprOp op, ir::ExprId a, ir::ExprId b);
+  ir::ExprId ternary(ir::ExprOp op, ir::ExprId a, ir::ExprId b, ir::ExprId c);
   ir::ExprId select(ir::ExprId cond, ir::ExprId a, ir::ExprId b);
   ir::ExprId cast(ir::DType t, ir::ExprId a);
   // none for an id that is not one of this builder's

@@ -126,6 +126,7 @@ class Parser {
   ExprId make_load(BufferId buffer, std::span<const ExprId> indices, const Token& at);
   ExprId make_unary(ExprOp op, ExprId a, const Token& at);
   ExprId make_binary(ExprOp op, ExprId a, ExprId b, const Token& at);
+  ExprId make_ternary(ExprOp op, ExprId a, ExprId b, ExprId c, const Token& at);
   ExprId make_select(ExprId c, ExprId a, ExprId b, const Token& at);
   ExprId make_cast(DType type, ExprId a, const Token& at);
   ExprId make_ceildiv(ExprId a, ExprId b, const Token& at);

@@ -225,10 +225,12 @@ TEST(Misuse, UnknownEnumsAreReported) {
   };
   for (uint32_t bad : {0u, 12u, 256u + TL_F32, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_cast(b, bad, e); });
-  for (uint32_t bad : {0u, 16u, 100u + TL_ADD, 0xffffffffu})
+  for (uint32_t bad : {0u, 35u, 100u + TL_ADD, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_unary(b, bad, e); });
-  for (uint32_t bad : {0u, 1u, 100u, 122u, 0xffffffffu})
+  for (uint32_t bad : {0u, 1u, 100u, 127u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_binary(b, bad, e, e); });
+  for (uint32_t bad : {0u, 200u, 202u, 0xffffffffu})
+    expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_ternary(b, bad, e, e, e); });
   for (uint32_t bad : {0u, 5u, 0xffffffffu})
     expect_bad_enum(
         [&](tl_builder* b, tl_expr e, tl_region) { tl_begin_loop(b, bad, e, e, 0, nullptr, &e); });

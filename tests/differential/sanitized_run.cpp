@@ -180,6 +180,7 @@ ScalarValue Run::eval_node(const ExprNode& n, ExprId id) {
     return v;
   }
   const ScalarValue b = eval(n.b);
+  if (ir::expr_arity(n.op) == 3) return ir::eval_ternary(n.op, n.type, a, b, eval(n.c));
   ScalarValue v = ir::eval_binary(n.op, n.type, a, b);
   if (moves) v.f = rounding_.binary(n.op, n.type, a.f, b.f, v.f);
   return v;
