@@ -223,6 +223,17 @@ enum {
 typedef uint32_t tl_ternary_op;
 enum { TL_FMA = 201 /* floating types: a * b + c, rounded once */ };
 
+/* What an atomic operation makes of the old value and another one. */
+typedef uint32_t tl_atomic_kind;
+enum {
+  TL_ATOMIC_ADD = 1,
+  TL_ATOMIC_MIN = 2, /* a NaN is ignored */
+  TL_ATOMIC_MAX = 3,
+  TL_ATOMIC_AND = 4, /* integers, as are those below */
+  TL_ATOMIC_OR = 5,
+  TL_ATOMIC_XOR = 6
+};
+
 typedef uint32_t tl_reduce_kind;
 enum { TL_REDUCE_SUM = 1, TL_REDUCE_MAX = 2, TL_REDUCE_MIN = 3, TL_REDUCE_ABSMAX = 4 };
 
@@ -746,6 +757,15 @@ TL_API void tl_reduce(tl_builder* builder, tl_region src, tl_region dst, tl_redu
 /** dst = the sums of src's elements along dimension `axis`, each up to and with its own; dst has src's shape
  *  and may be the same region. `flags`: TL_CUMSUM_REVERSE or 0. (TileLang: T.cumsum.) */
 TL_API void tl_cumsum(tl_builder* builder, tl_region src, tl_region dst, uint32_t axis, uint32_t flags);
+
+/** dst = kind of the old dst and src, element by element, on a tensor: blocks and threads that do so to one element at once
+ *  are done one after the other, in any order, and nothing else is ordered by it. Both have one type, of at least 16 bits;
+ *  what lies outside the tensor is dropped. (TileLang: T.atomic_add, T.atomic_max, T.atomic_min.) */
+TL_API void tl_atomic(tl_builder* builder, tl_region src, tl_region dst, tl_atomic_kind kind);
+
+/** The same of one element, inside a parallel loop, whose iterations may name one element together. */
+TL_API void tl_store_atomic(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices,
+                            tl_expr value, tl_atomic_kind kind);
 
 /** buffer[indices] = value, of the buffer's type. Inside parallel loops, or elsewhere to local tiles. A
  *  write outside a tensor is dropped. */

@@ -87,6 +87,7 @@ class Parser {
   bool parse_parallel();
   bool parse_if();
   bool parse_store(const Token& name);
+  bool parse_atomic_store(AtomicKind kind);
   bool parse_else(const OpenBlock& closed);
   bool open_block(BlockKind kind, StmtId stmt, size_t scope_mark);
   StmtId add_statement(const Token& at, std::variant<Loop, Branch, Store, TileOp> node);

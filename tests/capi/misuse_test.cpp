@@ -244,6 +244,8 @@ TEST(Misuse, UnknownEnumsAreReported) {
   expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_gemm(b, r, r, r, 32, 0); });
   for (uint32_t bad : {0u, 5u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_reduce(b, r, r, bad, 0, 0); });
+  for (uint32_t bad : {0u, 7u, 0xffffffffu})
+    expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_atomic(b, r, r, bad); });
   EXPECT_EQ(tl_context_set_log(context.get(), 6, nullptr, nullptr, nullptr, nullptr), TL_INVALID_ARGUMENT);
   EXPECT_STREQ(tl_dtype_name(0), "");
   EXPECT_EQ(tl_dtype_bits(256 + TL_F32), 0u);

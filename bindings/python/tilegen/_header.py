@@ -123,6 +123,13 @@ TL_MULHI = 126
 
 TL_FMA = 201
 
+TL_ATOMIC_ADD = 1
+TL_ATOMIC_MIN = 2
+TL_ATOMIC_MAX = 3
+TL_ATOMIC_AND = 4
+TL_ATOMIC_OR = 5
+TL_ATOMIC_XOR = 6
+
 TL_REDUCE_SUM = 1
 TL_REDUCE_MAX = 2
 TL_REDUCE_MIN = 3
@@ -425,6 +432,8 @@ FUNCTIONS = {
     "tl_gemm": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
     "tl_reduce": (None, (c_void_p, tl_region, tl_region, c_uint32, c_uint32, c_uint32,)),
     "tl_cumsum": (None, (c_void_p, tl_region, tl_region, c_uint32, c_uint32,)),
+    "tl_atomic": (None, (c_void_p, tl_region, tl_region, c_uint32,)),
+    "tl_store_atomic": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, c_uint32,)),
     "tl_store": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr,)),
     "tl_layout_draw": (c_int32, (c_char_p, c_uint32, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_program_parse": (c_int32, (c_void_p, c_char_p, c_size_t, c_char_p, POINTER(c_void_p), POINTER(c_void_p),)),

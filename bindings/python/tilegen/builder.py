@@ -26,6 +26,10 @@ from .types import boolean, dtype_of, e4m3, e5m2, f16, bf16, f32, f64, i64, ALL
 _FLOATS = (f16, bf16, f32, f64, e4m3, e5m2)
 
 
+_ATOMIC = {"add": h.TL_ATOMIC_ADD, "min": h.TL_ATOMIC_MIN, "max": h.TL_ATOMIC_MAX, "and": h.TL_ATOMIC_AND,
+           "or": h.TL_ATOMIC_OR, "xor": h.TL_ATOMIC_XOR}
+
+
 class Expr:
     """A scalar of the program: a constant, a dimension, a loop variable, or what is computed from them. Every operator,
     == and != too, gives an Expr; as keys of a dict, or in a set, expressions are told apart by identity."""
@@ -335,6 +339,17 @@ class Builder:
     def cumsum(self, src, dst, axis, reverse=False):
         """dst = sums of src along axis, each up to its own element; with reverse from its own on."""
         lib.tl_cumsum(self.handle, self._region(src), self._region(dst), axis, h.TL_CUMSUM_REVERSE if reverse else 0)
+
+    def atomic(self, kind, src, dst):
+        """dst = kind of dst and src, element by element, on a tensor; kind: "add", "min", "max", "and", "or" or "xor"."""
+        lib.tl_atomic(self.handle, self._region(src), self._region(dst), _ATOMIC[kind])
+
+    def store_atomic(self, kind, buffer, *indices_and_value):
+        """The same of one element, in a parallel loop: store_atomic("add", buffer, i, j, value)."""
+        *indices, value = indices_and_value
+        raw = [self.expr(i, i64).raw for i in indices]
+        lib.tl_store_atomic(self.handle, buffer.raw, len(raw), (h.tl_expr * len(raw))(*raw),
+                            self.expr(value, buffer.dtype).raw, _ATOMIC[kind])
 
     def store(self, buffer, *indices_and_value):
         *indices, value = indices_and_value
