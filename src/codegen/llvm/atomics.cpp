@@ -54,27 +54,51 @@ llvm::SyncScope::ID scope_of(llvm::IRBuilder<>& b, const MachineFeatures& f) {
                   : llvm::SyncScope::ID(llvm::SyncScope::System);
 }
 
+// The word that is swapped, and how the element lies in it.
+struct Word {
+  llvm::IntegerType* type = nullptr;
+  Value* pointer = nullptr;
+  Value* shift = nullptr;  // null: the element is the word
+};
+
+// GPUs swap words of 32 bits and more. LLVM 19 makes two loops of narrower ones, and of these for AMDGPU wrong code: lanes
+// that leave the inner loop early are taken to have failed.
+Word word_of(llvm::IRBuilder<>& b, const MachineFeatures& f, DType type, Value* pointer) {
+  const auto bits = static_cast<unsigned>(ir::dtype_bits(type));
+  if (bits >= 32 || !(f.nvptx || f.amdgpu)) return {b.getIntNTy(bits), pointer, nullptr};
+  Value* address = b.CreateTrunc(b.CreatePtrToInt(pointer, b.getInt64Ty()), b.getInt32Ty());
+  Value* offset = b.CreateAnd(address, b.getInt32(2));
+  Value* aligned = b.CreateGEP(b.getInt8Ty(), pointer, b.CreateNeg(b.CreateZExt(offset, b.getInt64Ty())));
+  return {b.getInt32Ty(), aligned, b.CreateShl(offset, b.getInt32(3))};
+}
+
 void swap_loop(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f, AtomicKind kind, DType type,
                Value* pointer, Value* held) {
   llvm::LLVMContext& c = b.getContext();
   llvm::Function* function = b.GetInsertBlock()->getParent();
   llvm::Type* stored = storage_type(c, type);
-  llvm::Type* word = b.getIntNTy(static_cast<unsigned>(ir::dtype_bits(type)));
-  const llvm::Align align(static_cast<uint64_t>(ir::dtype_bytes(type)));
+  llvm::Type* own = b.getIntNTy(static_cast<unsigned>(ir::dtype_bits(type)));
+  const Word word = word_of(b, f, type, pointer);
+  const llvm::Align align(word.type->getBitWidth() / 8);
   constexpr auto kRelaxed = llvm::AtomicOrdering::Monotonic;
-  llvm::LoadInst* first = b.CreateAlignedLoad(word, pointer, align);
+  llvm::LoadInst* first = b.CreateAlignedLoad(word.type, word.pointer, align);
   first->setAtomic(kRelaxed, scope_of(b, f));
   llvm::BasicBlock* before = b.GetInsertBlock();
   auto* again = llvm::BasicBlock::Create(c, "swap", function);
   auto* done = llvm::BasicBlock::Create(c, "swapped", function);
   b.CreateBr(again);
   b.SetInsertPoint(again);
-  llvm::PHINode* old = b.CreatePHI(word, 2);
+  llvm::PHINode* old = b.CreatePHI(word.type, 2);
   old->addIncoming(first, before);
-  Value* current = from_storage(b, type, b.CreateBitCast(old, stored));
+  Value* element = word.shift ? b.CreateTrunc(b.CreateLShr(old, word.shift), own) : old;
+  Value* current = from_storage(b, type, b.CreateBitCast(element, stored));
   Value* next = ops.binary(ir::atomic_operation(kind), type, type, current, held);
-  Value* bits = b.CreateBitCast(to_storage(b, type, next), word);
-  Value* swapped = b.CreateAtomicCmpXchg(pointer, old, bits, align, kRelaxed, kRelaxed, scope_of(b, f));
+  Value* bits = b.CreateBitCast(to_storage(b, type, next), own);
+  if (word.shift) {
+    Value* others = b.CreateNot(b.CreateShl(b.getInt32(0xffff), word.shift));
+    bits = b.CreateOr(b.CreateAnd(old, others), b.CreateShl(b.CreateZExt(bits, word.type), word.shift));
+  }
+  Value* swapped = b.CreateAtomicCmpXchg(word.pointer, old, bits, align, kRelaxed, kRelaxed, scope_of(b, f));
   old->addIncoming(b.CreateExtractValue(swapped, 0), b.GetInsertBlock());
   b.CreateCondBr(b.CreateExtractValue(swapped, 1), done, again);
   b.SetInsertPoint(done);
