@@ -667,9 +667,9 @@ TL_API tl_expr tl_const_f64(tl_builder* builder, tl_dtype dtype, double value);
 /** Short for tl_const_i64(builder, TL_I64, value): extents, offsets, indices. */
 TL_API tl_expr tl_index(tl_builder* builder, int64_t value);
 
-/** op(a). Arithmetic: any number; TL_EXP .. TL_CEIL, TL_SIN .. TL_ISINF: floating; TL_NOT: bool; TL_BIT_NOT, TL_POPCOUNT ..
- *  TL_CTZ: integers. The result is of the operand's type, of TL_ISNAN and TL_ISINF a bool. Errors of functions:
- *  docs/numerics.md. */
+/** op(a). Arithmetic: any number; TL_EXP .. TL_CEIL, TL_SIN .. TL_ISINF: floating; TL_NOT: bool; TL_BIT_NOT,
+ *  TL_POPCOUNT .. TL_CTZ: integers. The result is of the operand's type, of TL_ISNAN and TL_ISINF a bool.
+ *  Errors of functions: docs/numerics.md. */
 TL_API tl_expr tl_unary(tl_builder* builder, tl_unary_op op, tl_expr a);
 
 /** a op b, both of one type, which is the result's, or bool for comparisons. */
@@ -758,9 +758,10 @@ TL_API void tl_reduce(tl_builder* builder, tl_region src, tl_region dst, tl_redu
  *  and may be the same region. `flags`: TL_CUMSUM_REVERSE or 0. (TileLang: T.cumsum.) */
 TL_API void tl_cumsum(tl_builder* builder, tl_region src, tl_region dst, uint32_t axis, uint32_t flags);
 
-/** dst = kind of the old dst and src, element by element, on a tensor: blocks and threads that do so to one element at once
- *  are done one after the other, in any order, and nothing else is ordered by it. Both have one type, of at least 16 bits;
- *  what lies outside the tensor is dropped. (TileLang: T.atomic_add, T.atomic_max, T.atomic_min.) */
+/** dst = kind of the old dst and src, element by element, on a tensor: blocks and threads that do so to one
+ *  element at once are done one after the other, in any order, and nothing else is ordered by it. Both have
+ *  one type, of at least 16 bits; what lies outside the tensor is dropped. (TileLang: T.atomic_add,
+ *  T.atomic_max, T.atomic_min.) */
 TL_API void tl_atomic(tl_builder* builder, tl_region src, tl_region dst, tl_atomic_kind kind);
 
 /** The same of one element, inside a parallel loop, whose iterations may name one element together. */

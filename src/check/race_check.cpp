@@ -4,8 +4,8 @@
 // Stores: the index vector must be injective in the loop's variables, by a mixed-radix argument on its linear
 // form or by enumeration of a loop of at most 65536 iterations. What neither decides (indices read from
 // memory, guards that depend on more than the loop) is allowed. Loads of a buffer that the loop stores must
-// use the store's index; another index is allowed only when enumeration shows that no element is shared. Atomic stores
-// are independent of each other, whatever elements they name.
+// use the store's index; another index is allowed only when enumeration shows that no element is shared.
+// Atomic stores are independent of each other, whatever elements they name.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -90,8 +90,9 @@ struct Branch {
   Block else_body;
 };
 
-// One element written; legal inside parallel loops and, for local buffers and uniform values, elsewhere. `atomic`: the
-// element becomes what the kind makes of its old value and `value`, one such store after the other.
+// One element written; legal inside parallel loops and, for local buffers and uniform values, elsewhere.
+// `atomic`: the element becomes what the kind makes of its old value and `value`, one such store after the
+// other.
 struct Store {
   BufferId buffer;
   std::vector<ExprId> indices;

@@ -1,5 +1,5 @@
-// atomic: dst = kind(dst, src), element by element, on a tensor. Other threads and blocks may do the same to the same
-// elements at once; the order is open.
+// atomic: dst = kind(dst, src), element by element, on a tensor. Other threads and blocks may do the same to
+// the same elements at once; the order is open.
 #include "ir/op_kinds.h"
 #include "ops/describe.h"
 #include "ops/index_space.h"

@@ -82,9 +82,10 @@ struct Branch {
   bool together = false;
 };
 
-// memory[index] = value where predicate holds (no predicate: always). With `atomic` it becomes what the kind makes of the
-// old value and `value`; such stores of several threads to one element come one after the other, in any order. In a vectorized loop index, value and
-// predicate may vary by lane; an index that is not lane-affine with stride 1 or 0 is scattered.
+// memory[index] = value where predicate holds (no predicate: always). With `atomic` it becomes what the kind
+// makes of the old value and `value`; such stores of several threads to one element come one after the other,
+// in any order. In a vectorized loop index, value and predicate may vary by lane; an index that is not
+// lane-affine with stride 1 or 0 is scattered.
 struct Store {
   MemoryId memory;
   ir::ExprId index;

@@ -1,5 +1,5 @@
-// Atomic operations: kinds, types, scopes, threads; regions of several blocks that overlap and hang over edges; elements
-// that iterations share.
+// Atomic operations: kinds, types, scopes, threads; regions of several blocks that overlap and hang over
+// edges; elements that iterations share.
 #include "matrix.h"
 
 namespace tilegen::differential {

@@ -61,8 +61,8 @@ struct Word {
   Value* shift = nullptr;  // null: the element is the word
 };
 
-// GPUs swap words of 32 bits and more. LLVM 19 makes two loops of narrower ones, and of these for AMDGPU wrong code: lanes
-// that leave the inner loop early are taken to have failed.
+// GPUs swap words of 32 bits and more. LLVM 19 makes two loops of narrower ones, and of these for AMDGPU
+// wrong code: lanes that leave the inner loop early are taken to have failed.
 Word word_of(llvm::IRBuilder<>& b, const MachineFeatures& f, DType type, Value* pointer) {
   const auto bits = static_cast<unsigned>(ir::dtype_bits(type));
   if (bits >= 32 || !(f.nvptx || f.amdgpu)) return {b.getIntNTy(bits), pointer, nullptr};

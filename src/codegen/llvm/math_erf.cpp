@@ -1,7 +1,7 @@
-// erfc beyond 1/2: e^(-x^2) times a polynomial in (x - 4) / (x + 4) over (1 + 2x), as Shepherd and Laframboise do ("Chebyshev
-// approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity").
-// erf: odd polynomial below about 1, 1 - erfc above. erfc is e^(polynomial) for float, e^(-x^2) times a
-// polynomial in (x - 3) / (x + 3) over (1 + 2x) for double.
+// erfc beyond 1/2: e^(-x^2) times a polynomial in (x - 4) / (x + 4) over (1 + 2x), as Shepherd and
+// Laframboise do ("Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity"). erf: odd
+// polynomial below about 1, 1 - erfc above. erfc is e^(polynomial) for float, e^(-x^2) times a polynomial in
+// (x - 3) / (x + 3) over (1 + 2x) for double.
 #include "codegen/llvm/math_parts.h"
 
 namespace tilegen::codegen::math {

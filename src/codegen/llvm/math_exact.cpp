@@ -19,8 +19,8 @@ Value* emit_round(Builder& b, const MachineFeatures& f, Value* x) {
   return p.with_sign_of(b.CreateFAdd(p.magnitude(whole), step), x);
 }
 
-// Without the instruction, of f32 in double: the product is exact, and the sum, rounded to odd, keeps what decides the
-// rounding to f32.
+// Without the instruction, of f32 in double: the product is exact, and the sum, rounded to odd, keeps what
+// decides the rounding to f32.
 Value* emit_fma(Builder& b, const MachineFeatures& f, Value* x, Value* y, Value* z) {
   Parts p(b, f, x);
   if (f.fma) return p.fma(x, y, z);
@@ -39,8 +39,8 @@ Value* emit_fma(Builder& b, const MachineFeatures& f, Value* x, Value* y, Value*
   return b.CreateFPTrunc(odd, x->getType());
 }
 
-// The remainder of significands, long division with a digit of `kDigit` bits a step: r = r * 2^digit - q * y is exact,
-// and smaller than y whether q is rounded up or down. The sign is settled at the end.
+// The remainder of significands, long division with a digit of `digit` bits a step: r = r * 2^digit - q * y
+// is exact, and smaller than y whether q is rounded up or down. The sign is settled at the end.
 Value* emit_fmod(Builder& b, const MachineFeatures& f, Value* x, Value* y) {
   if (!f.fma && Parts(b, f, x).is_double()) return nullptr;
   Parts p(b, f, x);

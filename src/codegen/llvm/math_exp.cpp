@@ -1,5 +1,5 @@
-// exp, exp2, exp10, expm1, sigmoid, tanh. e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln(2)/2; the polynomials are
-// Chebyshev fits of the remainder after the leading exact terms.
+// exp, exp2, exp10, expm1, sigmoid, tanh. e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln(2)/2; the
+// polynomials are Chebyshev fits of the remainder after the leading exact terms.
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "codegen/llvm/math_parts.h"

@@ -32,7 +32,8 @@ Value* asin_tail(Parts& p, Value* z) {
   return p.builder().CreateFMul(z, q);
 }
 
-// 2 * asin(sqrt((1 - m) / 2)) for m > 1/2, which is acos(m): the root is corrected by what squaring it misses.
+// 2 * asin(sqrt((1 - m) / 2)) for m > 1/2, which is acos(m): the root is corrected by what squaring it
+// misses.
 Value* acos_near_one(Parts& p, Value* m) {
   Builder& b = p.builder();
   Value* z = b.CreateFMul(b.CreateFSub(p.number(1), m), p.number(0.5));

@@ -1,4 +1,5 @@
-// log, log2 and log1p: x = m * 2^e with m in [sqrt(1/2), sqrt(2)), log m from a series in r = m - 1, exact around 1.
+// log, log2 and log1p: x = m * 2^e with m in [sqrt(1/2), sqrt(2)), log m from a series in r = m - 1, exact
+// around 1.
 #include <limits>
 
 #include <llvm/IR/Intrinsics.h>

@@ -112,8 +112,8 @@ Value* emit_pow(Builder& b, const MachineFeatures& f, Value* x, Value* y) {
   return p.select(is_one, p.number(1), value);
 }
 
-// x = m * 8^k with m in [sqrt(1/2), 4 sqrt(2)): the root of 1 / m from a polynomial and steps of third order, then one of
-// Newton's on the root itself, whose residual is exact.
+// x = m * 8^k with m in [sqrt(1/2), 4 sqrt(2)): the root of 1 / m from a polynomial and steps of third order,
+// then one of Newton's on the root itself, whose residual is exact.
 Value* emit_cbrt(Builder& b, const MachineFeatures& f, Value* x) {
   Parts p(b, f, x);
   const bool wide = p.is_double();

@@ -1,7 +1,8 @@
-// sin, cos and tan, right for every number of the type. The argument is reduced by Payne and Hanek's way ("Radian
-// reduction for trigonometric functions"): of 2 / pi only the bits count that lie neither above a whole number of turns
-// nor below what the result can show. They are picked by the exponent, multiplied by the significand in integers, and
-// what comes out is x * 2 / pi modulo 4 in fixed point: two bits of quadrant, the rest the angle in it.
+// sin, cos and tan, right for every number of the type. The argument is reduced by Payne and Hanek's way
+// ("Radian reduction for trigonometric functions"): of 2 / pi only the bits count that lie neither above a
+// whole number of turns nor below what the result can show. They are picked by the exponent, multiplied by
+// the significand in integers, and what comes out is x * 2 / pi modulo 4 in fixed point: two bits of
+// quadrant, the rest the angle in it.
 #include <algorithm>
 #include <limits>
 #include <span>
@@ -48,8 +49,8 @@ struct Reduced {
   Pair angle;
 };
 
-// Words first .. first + 3 of the table, `first` at most size - 4: bit after bit of `first`, from the highest, halves
-// the words that may still be the wanted ones.
+// Words first .. first + 3 of the table, `first` at most size - 4: bit after bit of `first`, from the
+// highest, halves the words that may still be the wanted ones.
 std::vector<Value*> pick_words(Parts& p, std::span<const uint64_t> table, Value* first) {
   Builder& b = p.builder();
   std::vector<Value*> words;
@@ -100,8 +101,8 @@ Reduced reduce(Parts& p, Value* magnitude) {
     words[w] = b.CreateIntrinsic(llvm::Intrinsic::fshl, {p.integer_type()}, {words[w], words[w + 1], shift});
   Value* product = fraction_of_product(p, m, words);
 
-  // The quadrant is rounded; the signed rest, in units of 2^(2 - 2 * width) quadrants, is cut into two numbers that
-  // convert exactly.
+  // The quadrant is rounded; the signed rest, in units of 2^(2 - 2 * width) quadrants, is cut into two
+  // numbers that convert exactly.
   llvm::Type* twice = p.integer_type(2 * width);
   auto number = [&](uint64_t v) { return llvm::ConstantInt::get(twice, v); };
   auto narrow = [&](Value* v) { return b.CreateTrunc(v, p.integer_type()); };

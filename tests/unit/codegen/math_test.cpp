@@ -172,7 +172,8 @@ const Function2 kFunctions2[] = {
     {ExprOp::fmod, [](long double x, long double y) { return std::fmod(x, y); }, 0},
 };
 
-// Pairs of everything with zeros, infinities, NaN, whole numbers, halves, the ends of the type; the rest at random.
+// Pairs of everything with zeros, infinities, NaN, whole numbers, halves, the ends of the type; the rest at
+// random.
 template <class T>
 std::vector<std::pair<T, T>> pairs(size_t random_count) {
   using L = std::numeric_limits<T>;
