@@ -165,8 +165,27 @@ enum {
   TL_SIGMOID = 11,
   TL_FLOOR = 12,
   TL_CEIL = 13,
-  TL_NOT = 14,    /* bool */
-  TL_BIT_NOT = 15 /* integers */
+  TL_NOT = 14,     /* bool */
+  TL_BIT_NOT = 15, /* integers */
+  TL_SIN = 16,     /* radians, as are those below; right for every number */
+  TL_COS = 17,
+  TL_TAN = 18,
+  TL_ASIN = 19,
+  TL_ACOS = 20,
+  TL_ATAN = 21,
+  TL_EXP10 = 22,
+  TL_EXPM1 = 23, /* e^a - 1 */
+  TL_LOG1P = 24, /* log(1 + a) */
+  TL_CBRT = 25,
+  TL_ERFC = 26,  /* 1 - erf(a) */
+  TL_ROUND = 27, /* halves away from zero */
+  TL_RINT = 28,  /* halves to even */
+  TL_TRUNC = 29,
+  TL_ISNAN = 30, /* gives a bool */
+  TL_ISINF = 31,
+  TL_POPCOUNT = 32, /* integers, as are those below: how many bits are set */
+  TL_CLZ = 33,      /* zero bits from the highest; of 0 the width */
+  TL_CTZ = 34       /* zero bits from the lowest; of 0 the width */
 };
 
 /* Operations of two operands; see tl_binary. */
@@ -192,7 +211,27 @@ enum {
   TL_SHL = 118, /* amount taken modulo the width */
   TL_SHR = 119, /* arithmetic for signed types */
   TL_GT = 120,
-  TL_GE = 121
+  TL_GE = 121,
+  TL_POW = 122,   /* floating types; limits as IEEE 754 has them */
+  TL_ATAN2 = 123, /* the angle of (b, a) */
+  TL_FMOD = 124,  /* a - b * trunc(a / b), exact; TL_FLOORMOD for integers */
+  TL_COPYSIGN = 125,
+  TL_MULHI = 126 /* integers: upper half of the product of twice the width */
+};
+
+/* Operations of three operands; see tl_ternary. */
+typedef uint32_t tl_ternary_op;
+enum { TL_FMA = 201 /* floating types: a * b + c, rounded once */ };
+
+/* What an atomic operation makes of the old value and another one. */
+typedef uint32_t tl_atomic_kind;
+enum {
+  TL_ATOMIC_ADD = 1,
+  TL_ATOMIC_MIN = 2, /* a NaN is ignored */
+  TL_ATOMIC_MAX = 3,
+  TL_ATOMIC_AND = 4, /* integers, as are those below */
+  TL_ATOMIC_OR = 5,
+  TL_ATOMIC_XOR = 6
 };
 
 typedef uint32_t tl_reduce_kind;
@@ -628,11 +667,16 @@ TL_API tl_expr tl_const_f64(tl_builder* builder, tl_dtype dtype, double value);
 /** Short for tl_const_i64(builder, TL_I64, value): extents, offsets, indices. */
 TL_API tl_expr tl_index(tl_builder* builder, int64_t value);
 
-/** op(a). Arithmetic: any number; exp .. ceil: floating; TL_NOT: bool; TL_BIT_NOT: integers. */
+/** op(a). Arithmetic: any number; TL_EXP .. TL_CEIL, TL_SIN .. TL_ISINF: floating; TL_NOT: bool; TL_BIT_NOT,
+ *  TL_POPCOUNT .. TL_CTZ: integers. The result is of the operand's type, of TL_ISNAN and TL_ISINF a bool.
+ *  Errors of functions: docs/numerics.md. */
 TL_API tl_expr tl_unary(tl_builder* builder, tl_unary_op op, tl_expr a);
 
 /** a op b, both of one type, which is the result's, or bool for comparisons. */
 TL_API tl_expr tl_binary(tl_builder* builder, tl_binary_op op, tl_expr a, tl_expr b);
+
+/** op(a, b, c), all of one type, which is the result's. */
+TL_API tl_expr tl_ternary(tl_builder* builder, tl_ternary_op op, tl_expr a, tl_expr b, tl_expr c);
 
 /** a where `condition` (bool) holds, else b. */
 TL_API tl_expr tl_select(tl_builder* builder, tl_expr condition, tl_expr a, tl_expr b);
@@ -713,6 +757,16 @@ TL_API void tl_reduce(tl_builder* builder, tl_region src, tl_region dst, tl_redu
 /** dst = the sums of src's elements along dimension `axis`, each up to and with its own; dst has src's shape
  *  and may be the same region. `flags`: TL_CUMSUM_REVERSE or 0. (TileLang: T.cumsum.) */
 TL_API void tl_cumsum(tl_builder* builder, tl_region src, tl_region dst, uint32_t axis, uint32_t flags);
+
+/** dst = kind of the old dst and src, element by element, on a tensor: blocks and threads that do so to one
+ *  element at once are done one after the other, in any order, and nothing else is ordered by it. Both have
+ *  one type, of at least 16 bits; what lies outside the tensor is dropped. (TileLang: T.atomic_add,
+ *  T.atomic_max, T.atomic_min.) */
+TL_API void tl_atomic(tl_builder* builder, tl_region src, tl_region dst, tl_atomic_kind kind);
+
+/** The same of one element, inside a parallel loop, whose iterations may name one element together. */
+TL_API void tl_store_atomic(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices,
+                            tl_expr value, tl_atomic_kind kind);
 
 /** buffer[indices] = value, of the buffer's type. Inside parallel loops, or elsewhere to local tiles. A
  *  write outside a tensor is dropped. */

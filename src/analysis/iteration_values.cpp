@@ -235,7 +235,9 @@ ExprId IterationValues::rewrite(const ir::ExprPool& from, ExprId id, const Leaf&
       made = choice(part(n.a), part(n.b), part(n.c));
       break;
     default:
-      made = ir::expr_arity(n.op) == 1 ? e_.unary(n.op, part(n.a)) : binary(n.op, part(n.a), part(n.b));
+      made = ir::expr_arity(n.op) == 2   ? binary(n.op, part(n.a), part(n.b))
+             : ir::expr_arity(n.op) == 1 ? e_.unary(n.op, part(n.a))
+                                         : e_.ternary(n.op, part(n.a), part(n.b), part(n.c));
   }
   return memo[id] = made;
 }
@@ -289,6 +291,8 @@ ExprId IterationValues::unchanged(ExprId id) {
     if (!made && n.op == ExprOp::select) made = choice(n.a, self(self, n.b), self(self, n.c));
     if (!made && n.op != ExprOp::load && ir::expr_arity(n.op) == 1) made = e_.unary(n.op, self(self, n.a));
     if (!made && ir::expr_arity(n.op) == 2) made = binary(n.op, self(self, n.a), self(self, n.b));
+    if (!made && ir::expr_arity(n.op) == 3)
+      made = e_.ternary(n.op, self(self, n.a), self(self, n.b), self(self, n.c));
     return memo[e] = made ? made : e;
   };
   return visit(visit, id);

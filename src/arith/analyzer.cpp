@@ -247,16 +247,10 @@ ExprId Analyzer::simplify(ExprId e) {
     r = simplify_bool(e);
   } else if (n.op == ExprOp::load) {
     r = simplify_load(e);
-  } else if (n.op == ExprOp::cast) {
-    r = pool_.cast(n.type, simplify(n.a));
-  } else if (n.op == ExprOp::select) {
-    ExprId a = simplify(n.a), b = simplify(n.b), c = simplify(n.c);
-    r = pool_.select(a, b, c);
-  } else if (ir::expr_arity(n.op) == 1) {
-    r = pool_.unary(n.op, simplify(n.a));
-  } else if (ir::expr_arity(n.op) == 2) {
-    ExprId a = simplify(n.a), b = simplify(n.b);
-    r = pool_.binary(n.op, a, b);
+  } else if (ir::expr_arity(n.op) > 0) {
+    ExprId a = simplify(n.a), b = n.b.valid() ? simplify(n.b) : ExprId();
+    ExprId c = n.c.valid() ? simplify(n.c) : ExprId();
+    r = pool_.operation(n, a, b, c);
   }
   depth_--;
   if ((ir::is_integer(n.type) || ir::is_bool(n.type)) && !pool_.is_const(r)) {

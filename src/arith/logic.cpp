@@ -28,8 +28,8 @@ ExprId Analyzer::simplify_bool(ExprId e) {
   } else if (n.op == ExprOp::select) {
     ExprId a = simplify(n.a), b = simplify(n.b), c = simplify(n.c);
     r = pool_.select(a, b, c);
-  } else if (n.op == ExprOp::cast) {
-    r = pool_.cast(n.type, simplify(n.a));
+  } else if (n.op == ExprOp::cast || ir::expr_class(n.op) == ExprClass::test) {
+    r = pool_.operation(n, simplify(n.a), {}, {});
   } else if (n.op == ExprOp::load) {
     r = simplify_load(e);
   }
@@ -89,21 +89,29 @@ ExprId Analyzer::order_from_guard(const Sum& s, ExprId fallback) {
   Sum p, n;
   for (const Term& t : s.terms) {
     if (t.coeff == INT64_MIN) return fallback;
-    if (t.coeff > 0) p.terms.push_back(t);
-    else n.terms.push_back({t.atom, -t.coeff});
+    if (t.coeff > 0)
+      p.terms.push_back(t);
+    else
+      n.terms.push_back({t.atom, -t.coeff});
   }
   int64_t k = tightened(s).constant;
   if (k < -(int64_t{1} << 62) || k > (int64_t{1} << 62)) return fallback;
   int64_t g = std::max<int64_t>(divisor(Sum{s.terms, 0}), 1);
   if (is_exact(Sum{s.terms, 0}) && !p.terms.empty() && !n.terms.empty()) {
-    if (k <= -1 && -1 - k < g) k = -1;
-    else if (k <= 0 && -k < g) k = 0;
+    if (k <= -1 && -1 - k < g)
+      k = -1;
+    else if (k <= 0 && -k < g)
+      k = 0;
   }
   bool strict = false;
-  if (n.terms.empty()) n.constant = -k;                          // -k <= P
-  else if (p.terms.empty()) strict = true, p.constant = k + 1;   // N < k + 1
-  else if (k < 0) strict = true, n.constant = -k - 1;            // N - k - 1 < P
-  else p.constant = k;                                           // N <= P + k
+  if (n.terms.empty())
+    n.constant = -k;  // -k <= P
+  else if (p.terms.empty())
+    strict = true, p.constant = k + 1;  // N < k + 1
+  else if (k < 0)
+    strict = true, n.constant = -k - 1;  // N - k - 1 < P
+  else
+    p.constant = k;  // N <= P + k
   if (!is_exact(p) || !is_exact(n)) return fallback;
   ExprId left = build(n), right = build(p);
   return pool_.binary(strict ? ExprOp::lt : ExprOp::le, left, right);
@@ -121,13 +129,17 @@ ExprId Analyzer::equality_from_difference(ExprOp op, Sum s, ExprId fallback) {
   Sum left, right;
   for (const Term& t : s.terms) {
     if (t.coeff == INT64_MIN) return fallback;
-    if ((t.coeff > 0) != flip) left.terms.push_back({t.atom, t.coeff > 0 ? t.coeff : -t.coeff});
-    else right.terms.push_back({t.atom, t.coeff > 0 ? t.coeff : -t.coeff});
+    if ((t.coeff > 0) != flip)
+      left.terms.push_back({t.atom, t.coeff > 0 ? t.coeff : -t.coeff});
+    else
+      right.terms.push_back({t.atom, t.coeff > 0 ? t.coeff : -t.coeff});
   }
   if (s.constant == INT64_MIN) return fallback;
   int64_t k = flip ? s.constant : -s.constant;  // left == right + k
-  if (k >= 0 || right.terms.empty()) right.constant = k;
-  else left.constant = -k;
+  if (k >= 0 || right.terms.empty())
+    right.constant = k;
+  else
+    left.constant = -k;
   if (!is_exact(left) || !is_exact(right)) return fallback;
   ExprId x = build(left), y = build(right);
   return pool_.binary(op, x, y);

@@ -15,14 +15,17 @@ namespace {
 
 Interval type_range(DType t) {
   switch (ir::dtype_kind(t)) {
-    case ir::DTypeKind::boolean: return Interval::boolean();
-    case ir::DTypeKind::unsigned_int: return {0, (int64_t{1} << ir::dtype_bits(t)) - 1};
+    case ir::DTypeKind::boolean:
+      return Interval::boolean();
+    case ir::DTypeKind::unsigned_int:
+      return {0, (int64_t{1} << ir::dtype_bits(t)) - 1};
     case ir::DTypeKind::signed_int: {
       if (ir::dtype_bits(t) >= 64) return Interval::whole();
       int64_t half = int64_t{1} << (ir::dtype_bits(t) - 1);
       return {-half, half - 1};
     }
-    default: return Interval::whole();
+    default:
+      return Interval::whole();
   }
 }
 
@@ -66,20 +69,28 @@ Interval Analyzer::structural_range(ExprId e) {
   const Interval type = type_range(n.type);
   Interval r = type;
   switch (n.op) {
-    case ExprOp::const_int: return Interval::point(n.imm);
+    case ExprOp::const_int:
+      return Interval::point(n.imm);
     case ExprOp::var:
       if (auto facts = ctx_.facts_of(n.var())) r = facts->range;
       break;
-    case ExprOp::load: break;
+    case ExprOp::load:
+      break;
     case ExprOp::cast:
       if (is_discrete(pool_.type(n.a))) {
         Interval a = range(n.a);
         r = ir::is_bool(n.type) ? interval_ne(a, Interval::point(0)) : a;
       }
       break;
-    case ExprOp::logical_not: r = interval_eq(range(n.a), Interval::point(0)); break;
-    case ExprOp::logical_and: r = interval_min(range(n.a), range(n.b)); break;
-    case ExprOp::logical_or: r = interval_max(range(n.a), range(n.b)); break;
+    case ExprOp::logical_not:
+      r = interval_eq(range(n.a), Interval::point(0));
+      break;
+    case ExprOp::logical_and:
+      r = interval_min(range(n.a), range(n.b));
+      break;
+    case ExprOp::logical_or:
+      r = interval_max(range(n.a), range(n.b));
+      break;
     case ExprOp::lt:
     case ExprOp::le:
     case ExprOp::eq:
@@ -112,19 +123,29 @@ Interval Analyzer::integer_range(const ExprNode& n) {
     return n.type != DType::i64 || r.is_finite() ? r : Interval::whole();
   };
   switch (n.op) {
-    case ExprOp::add: return unless_wrapped(interval_add(a, b));
-    case ExprOp::sub: return unless_wrapped(interval_sub(a, b));
-    case ExprOp::mul: return unless_wrapped(interval_mul(a, b));
-    case ExprOp::neg: return unless_wrapped(interval_neg(a));
-    case ExprOp::abs: return a.lo == Interval::kMin ? unless_wrapped(interval_abs(a)) : interval_abs(a);
+    case ExprOp::add:
+      return unless_wrapped(interval_add(a, b));
+    case ExprOp::sub:
+      return unless_wrapped(interval_sub(a, b));
+    case ExprOp::mul:
+      return unless_wrapped(interval_mul(a, b));
+    case ExprOp::neg:
+      return unless_wrapped(interval_neg(a));
+    case ExprOp::abs:
+      return a.lo == Interval::kMin ? unless_wrapped(interval_abs(a)) : interval_abs(a);
     case ExprOp::floordiv:
       if (a.lo == Interval::kMin && b.contains(-1)) return unless_wrapped(interval_floordiv(a, b));
       return interval_floordiv(a, b);
-    case ExprOp::floormod: return interval_floormod(a, b);
-    case ExprOp::min: return interval_min(a, b);
-    case ExprOp::max: return interval_max(a, b);
-    case ExprOp::bit_and: return interval_bit_and(a, b);
-    case ExprOp::bit_or: return interval_bit_or(a, b);
+    case ExprOp::floormod:
+      return interval_floormod(a, b);
+    case ExprOp::min:
+      return interval_min(a, b);
+    case ExprOp::max:
+      return interval_max(a, b);
+    case ExprOp::bit_and:
+      return interval_bit_and(a, b);
+    case ExprOp::bit_or:
+      return interval_bit_or(a, b);
     case ExprOp::bit_xor: {
       Interval r = interval_bit_xor(a, b);
       if (n.type != DType::i64 || r.lo < 0 || !r.is_finite()) return r;
@@ -137,7 +158,12 @@ Interval Analyzer::integer_range(const ExprNode& n) {
       bool plain = b.lo >= 0 && b.hi < ir::dtype_bits(n.type);
       return interval_shr(a, plain ? b : Interval::whole());
     }
-    default: return Interval::whole();
+    case ExprOp::popcount:
+    case ExprOp::clz:
+    case ExprOp::ctz:
+      return {0, ir::dtype_bits(n.type)};
+    default:
+      return Interval::whole();
   }
 }
 
@@ -213,7 +239,8 @@ int64_t Analyzer::structural_divisor(ExprId atom) {
   auto of = [&](ExprId e) { return divisor(linear(e)); };
   int64_t c = 0;
   switch (n.op) {
-    case ExprOp::const_int: return gcd_of(n.imm, 0);
+    case ExprOp::const_int:
+      return gcd_of(n.imm, 0);
     case ExprOp::var:
       if (auto facts = ctx_.facts_of(n.var())) return facts->divisor;
       return 1;
@@ -228,16 +255,24 @@ int64_t Analyzer::structural_divisor(ExprId atom) {
       int64_t a = of(n.a);
       return a % c == 0 ? a / c : 1;
     }
-    case ExprOp::floormod: return gcd_of(of(n.a), of(n.b));
+    case ExprOp::floormod:
+      return gcd_of(of(n.a), of(n.b));
     case ExprOp::min:
-    case ExprOp::max: return gcd_of(of(n.a), of(n.b));
-    case ExprOp::select: return gcd_of(of(n.b), of(n.c));
-    case ExprOp::abs: return of(n.a);
+    case ExprOp::max:
+      return gcd_of(of(n.a), of(n.b));
+    case ExprOp::select:
+      return gcd_of(of(n.b), of(n.c));
+    case ExprOp::abs:
+      return of(n.a);
     case ExprOp::bit_or:
-    case ExprOp::bit_xor: return power_of_two_in(gcd_of(of(n.a), of(n.b)));
-    case ExprOp::bit_and: return std::max(power_of_two_in(of(n.a)), power_of_two_in(of(n.b)));
-    case ExprOp::shl: return power_of_two_in(of(n.a));
-    default: return 1;
+    case ExprOp::bit_xor:
+      return power_of_two_in(gcd_of(of(n.a), of(n.b)));
+    case ExprOp::bit_and:
+      return std::max(power_of_two_in(of(n.a)), power_of_two_in(of(n.b)));
+    case ExprOp::shl:
+      return power_of_two_in(of(n.a));
+    default:
+      return 1;
   }
 }
 

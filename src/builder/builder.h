@@ -51,6 +51,7 @@ class Builder {
   ir::ExprId load(ir::BufferId buffer, std::span<const ir::ExprId> indices);
   ir::ExprId unary(ir::ExprOp op, ir::ExprId a);
   ir::ExprId binary(ir::ExprOp op, ir::ExprId a, ir::ExprId b);
+  ir::ExprId ternary(ir::ExprOp op, ir::ExprId a, ir::ExprId b, ir::ExprId c);
   ir::ExprId select(ir::ExprId cond, ir::ExprId a, ir::ExprId b);
   ir::ExprId cast(ir::DType t, ir::ExprId a);
   // none for an id that is not one of this builder's
@@ -79,6 +80,8 @@ class Builder {
   void tile_op(ir::OpKind kind, std::span<const ir::Region> operands, std::span<const int64_t> attrs,
                ir::ExprId value);
   void store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value);
+  void atomic_store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value,
+                    ir::AtomicKind kind);
 
   // Hands the program over once `check` (check::check_program, a later stage of the road) finds no error. The
   // builder is spent.
@@ -128,6 +131,8 @@ class Builder {
   ir::VarId add_inner_var(std::string_view call, std::string_view name, ir::VarKind kind);
   ir::StmtId add_statement(std::string_view call,
                            std::variant<ir::Loop, ir::Branch, ir::Store, ir::TileOp> node);
+  void add_store(std::string_view call, ir::BufferId buffer, std::span<const ir::ExprId> indices,
+                 ir::ExprId value, std::optional<ir::AtomicKind> atomic);
   uint64_t open(Frame frame);
   void close_frame();
   int current_kernel() const { return static_cast<int>(program_.kernels.size()) - 1; }

@@ -15,6 +15,7 @@ bool class_takes(ir::ExprClass cls, ir::DType t) {
     case ir::ExprClass::integer:
       return ir::is_integer(t);
     case ir::ExprClass::math:
+    case ir::ExprClass::test:
       return ir::is_float(t) && !ir::is_storage_only(t);
     case ir::ExprClass::compare:
       return !ir::is_storage_only(t);
@@ -32,6 +33,7 @@ const char* class_wants(ir::ExprClass cls) {
     case ir::ExprClass::integer:
       return "an integer";
     case ir::ExprClass::math:
+    case ir::ExprClass::test:
       return "a floating type";
     case ir::ExprClass::logic:
       return "a bool";
@@ -213,11 +215,39 @@ ir::ExprId Builder::binary(ir::ExprOp op, ir::ExprId a, ir::ExprId b) {
     fail(DiagCode::dtype_mismatch, kCall,
          quoted(op) + " takes " + (ordering ? "numbers" : class_wants(ir::expr_class(op))) + ", not " +
              ir::dtype_name(ta),
-         ir::is_storage_only(ta)   ? "cast the operands to f32"
-         : op == ir::ExprOp::div ? "use TL_FLOORDIV for integers" : "cast the operands");
+         ir::is_storage_only(ta) ? "cast the operands to f32"
+         : op == ir::ExprOp::div ? "use TL_FLOORDIV for integers"
+                                 : "cast the operands");
     return {};
   }
   return program_.exprs.binary(op, a, b);
+}
+
+ir::ExprId Builder::ternary(ir::ExprOp op, ir::ExprId a, ir::ExprId b, ir::ExprId c) {
+  constexpr std::string_view kCall = "tl_ternary";
+  if (!ready(kCall)) return {};
+  const bool known = static_cast<size_t>(op) < ir::expr_op_count() && ir::expr_arity(op) == 3;
+  if (!known || op == ir::ExprOp::select) {
+    fail(DiagCode::bad_enum, kCall, "there is no such operation of three operands", "use a tl_ternary_op");
+    return {};
+  }
+  if (!check_operands(kCall, {a, b, c})) return {};
+  const ir::ExprPool& pool = program_.exprs;
+  const ir::DType t = pool.type(a);
+  for (ir::ExprId other : {b, c})
+    if (pool.type(other) != t) {
+      fail(DiagCode::dtype_mismatch, kCall,
+           quoted(op) + " has operands of " + ir::dtype_name(t) + " and " + ir::dtype_name(pool.type(other)),
+           "cast one of them; nothing is converted silently");
+      return {};
+    }
+  if (!class_takes(ir::expr_class(op), t)) {
+    fail(DiagCode::dtype_mismatch, kCall,
+         quoted(op) + " takes " + class_wants(ir::expr_class(op)) + ", not " + ir::dtype_name(t),
+         "cast the operands");
+    return {};
+  }
+  return program_.exprs.ternary(op, a, b, c);
 }
 
 ir::ExprId Builder::select(ir::ExprId cond, ir::ExprId a, ir::ExprId b) {

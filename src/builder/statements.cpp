@@ -184,16 +184,25 @@ void Builder::tile_op(ir::OpKind kind, std::span<const ir::Region> operands, std
 }
 
 void Builder::store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value) {
-  constexpr std::string_view kCall = "tl_store";
-  if (!ready(kCall) || !inside_kernel(kCall) || !check_buffer(kCall, "the buffer", buffer) ||
-      !check_indices(kCall, buffer, indices) || !check_expr(kCall, "the value", value))
+  add_store("tl_store", buffer, indices, value, std::nullopt);
+}
+
+void Builder::atomic_store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value,
+                           ir::AtomicKind kind) {
+  add_store("tl_store_atomic", buffer, indices, value, kind);
+}
+
+void Builder::add_store(std::string_view call, ir::BufferId buffer, std::span<const ir::ExprId> indices,
+                        ir::ExprId value, std::optional<ir::AtomicKind> atomic) {
+  if (!ready(call) || !inside_kernel(call) || !check_buffer(call, "the buffer", buffer) ||
+      !check_indices(call, buffer, indices) || !check_expr(call, "the value", value))
     return;
   const ir::Buffer& b = program_.buffer(buffer);
   if (b.read_only)
-    return fail(DiagCode::write_to_input, kCall, buffer_text(buffer) + " is read-only",
+    return fail(DiagCode::write_to_input, call, buffer_text(buffer) + " is read-only",
                 "declare the tensor without TL_TENSOR_READ_ONLY");
   if (program_.exprs.type(value) != b.type)
-    return fail(DiagCode::dtype_mismatch, kCall,
+    return fail(DiagCode::dtype_mismatch, call,
                 buffer_text(buffer) + " holds " + ir::dtype_name(b.type) + ", the value is " +
                     ir::dtype_name(program_.exprs.type(value)),
                 "cast the value");
@@ -201,7 +210,8 @@ void Builder::store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir
   s.buffer = buffer;
   s.indices.assign(indices.begin(), indices.end());
   s.value = value;
-  add_statement(kCall, std::move(s));
+  s.atomic = atomic;
+  add_statement(call, std::move(s));
 }
 
 }  // namespace tilegen::builder

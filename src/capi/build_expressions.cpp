@@ -18,17 +18,24 @@ uint32_t next_serial() {
 }
 
 using ir::ExprOp;
-constexpr ExprOp kUnary[] = {ExprOp::neg,  ExprOp::abs,         ExprOp::exp,     ExprOp::exp2,
-                             ExprOp::log,  ExprOp::log2,        ExprOp::sqrt,    ExprOp::rsqrt,
-                             ExprOp::tanh, ExprOp::erf,         ExprOp::sigmoid, ExprOp::floor,
-                             ExprOp::ceil, ExprOp::logical_not, ExprOp::bit_not};
-constexpr ExprOp kBinary[] = {ExprOp::add,         ExprOp::sub,        ExprOp::mul,     ExprOp::div,
-                              ExprOp::floordiv,    ExprOp::floormod,   ExprOp::min,     ExprOp::max,
-                              ExprOp::lt,          ExprOp::le,         ExprOp::eq,      ExprOp::ne,
-                              ExprOp::logical_and, ExprOp::logical_or, ExprOp::bit_and, ExprOp::bit_or,
-                              ExprOp::bit_xor,     ExprOp::shl,        ExprOp::shr};
-static_assert(std::size(kUnary) == TL_BIT_NOT && kUnary[TL_SIGMOID - 1] == ExprOp::sigmoid);
-static_assert(TL_ADD + std::size(kBinary) == TL_GT && kBinary[TL_SHR - TL_ADD] == ExprOp::shr &&
+constexpr ExprOp kUnary[] = {
+    ExprOp::neg,   ExprOp::abs,         ExprOp::exp,     ExprOp::exp2,  ExprOp::log,     ExprOp::log2,
+    ExprOp::sqrt,  ExprOp::rsqrt,       ExprOp::tanh,    ExprOp::erf,   ExprOp::sigmoid, ExprOp::floor,
+    ExprOp::ceil,  ExprOp::logical_not, ExprOp::bit_not, ExprOp::sin,   ExprOp::cos,     ExprOp::tan,
+    ExprOp::asin,  ExprOp::acos,        ExprOp::atan,    ExprOp::exp10, ExprOp::expm1,   ExprOp::log1p,
+    ExprOp::cbrt,  ExprOp::erfc,        ExprOp::round,   ExprOp::rint,  ExprOp::trunc,   ExprOp::isnan,
+    ExprOp::isinf, ExprOp::popcount,    ExprOp::clz,     ExprOp::ctz};
+constexpr ExprOp kBinary[] = {
+    ExprOp::add,      ExprOp::sub,     ExprOp::mul,         ExprOp::div,        ExprOp::floordiv,
+    ExprOp::floormod, ExprOp::min,     ExprOp::max,         ExprOp::lt,         ExprOp::le,
+    ExprOp::eq,       ExprOp::ne,      ExprOp::logical_and, ExprOp::logical_or, ExprOp::bit_and,
+    ExprOp::bit_or,   ExprOp::bit_xor, ExprOp::shl,         ExprOp::shr,        ExprOp::lt,
+    ExprOp::le,  // of exchanged operands: TL_GT, TL_GE
+    ExprOp::pow,      ExprOp::atan2,   ExprOp::fmod,        ExprOp::copysign,   ExprOp::mulhi};
+constexpr ExprOp kTernary[] = {ExprOp::fma};
+static_assert(std::size(kUnary) == TL_CTZ && kUnary[TL_SIGMOID - 1] == ExprOp::sigmoid &&
+              kUnary[TL_SIN - 1] == ExprOp::sin && kUnary[TL_ISNAN - 1] == ExprOp::isnan);
+static_assert(TL_ADD + std::size(kBinary) == TL_MULHI + 1 && kBinary[TL_SHR - TL_ADD] == ExprOp::shr &&
               kBinary[TL_LT - TL_ADD] == ExprOp::lt);
 
 }  // namespace
@@ -140,7 +147,7 @@ tl_expr tl_index(tl_builder* builder, int64_t value) {
 
 tl_expr tl_unary(tl_builder* builder, tl_unary_op op, tl_expr a) {
   return on_builder(builder, "tl_unary", tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
-    if (op < TL_NEG || op > TL_BIT_NOT) {
+    if (op < TL_NEG || op > TL_CTZ) {
       c.fail(DiagCode::bad_enum, "there is no unary operation " + std::to_string(op), "use a tl_unary_op");
       return {0};
     }
@@ -151,15 +158,26 @@ tl_expr tl_unary(tl_builder* builder, tl_unary_op op, tl_expr a) {
 
 tl_expr tl_binary(tl_builder* builder, tl_binary_op op, tl_expr a, tl_expr b) {
   return on_builder(builder, "tl_binary", tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
-    if (op < TL_ADD || op > TL_GE) {
+    if (op < TL_ADD || op > TL_MULHI) {
       c.fail(DiagCode::bad_enum, "there is no binary operation " + std::to_string(op), "use a tl_binary_op");
       return {0};
     }
     const auto x = c.expr("a", a), y = c.expr("b", b);
     if (c.failed()) return {0};
-    if (op == TL_GT) return c.give(c->binary(ExprOp::lt, y, x));
-    if (op == TL_GE) return c.give(c->binary(ExprOp::le, y, x));
-    return c.give(c->binary(kBinary[op - TL_ADD], x, y));
+    const bool exchanged = op == TL_GT || op == TL_GE;
+    return c.give(c->binary(kBinary[op - TL_ADD], exchanged ? y : x, exchanged ? x : y));
+  });
+}
+
+tl_expr tl_ternary(tl_builder* builder, tl_ternary_op op, tl_expr a, tl_expr b, tl_expr c) {
+  return on_builder(builder, "tl_ternary", tl_expr{0}, [&](const BuilderCall& call) -> tl_expr {
+    if (op < TL_FMA || op - TL_FMA >= std::size(kTernary)) {
+      call.fail(DiagCode::bad_enum, "there is no ternary operation " + std::to_string(op),
+                "use a tl_ternary_op");
+      return {0};
+    }
+    const auto x = call.expr("a", a), y = call.expr("b", b), z = call.expr("c", c);
+    return call.failed() ? tl_expr{0} : call.give(call->ternary(kTernary[op - TL_FMA], x, y, z));
   });
 }
 

@@ -142,6 +142,7 @@ void InitCheck::check_statement(StmtId id) {
     check_block(branch->else_body);
     for (size_t b = 0; b < written_.size(); ++b) written_[b] = written_[b] || after_then[b];
   } else if (const auto* store = p_.as<ir::Store>(id)) {
+    if (store->atomic) read(id, store->buffer, "write all of it in a kernel before");
     write(store->buffer);
   } else if (const auto* op = p_.as<ir::TileOp>(id)) {
     check_op(id, *op);

@@ -14,7 +14,7 @@ using ir::ExprOp;
 namespace {
 constexpr int64_t kMaxEvaluations = 1 << 23;
 constexpr uint32_t kIterationsBetweenLooks = 64;
-}
+}  // namespace
 
 IterationTable::IterationTable(const ir::Program& p, IndexForms& forms, Scratch& scratch,
                                const ir::Loop& loop)
@@ -83,15 +83,10 @@ void IterationTable::evaluate(const std::vector<ExprId>& order) {
         v = {n.type, point_[at], 0};
         break;
       }
-      case ExprOp::select:
-        v = values[values[n.a.value].i != 0 ? n.b.value : n.c.value];
-        break;
-      case ExprOp::cast:
-        v = ir::eval_cast(n.type, values[n.a.value]);
-        break;
-      default:
-        v = ir::expr_arity(n.op) == 1 ? ir::eval_unary(n.op, n.type, values[n.a.value])
-                                      : ir::eval_binary(n.op, n.type, values[n.a.value], values[n.b.value]);
+      default: {
+        const auto operand = [&](ExprId e) { return e.valid() ? values[e.value] : ir::ScalarValue(); };
+        v = ir::eval_operation(n.op, n.type, operand(n.a), operand(n.b), operand(n.c));
+      }
     }
   }
 }

@@ -29,6 +29,7 @@ struct Access {
   std::span<const ir::ExprId> indices;
   bool is_write = false;
   std::vector<Condition> conditions;
+  bool is_atomic = false;
 };
 
 constexpr int64_t kMaxEnumeratedIterations = 65536;

@@ -5,6 +5,7 @@
 // form or by enumeration of a loop of at most 65536 iterations. What neither decides (indices read from
 // memory, guards that depend on more than the loop) is allowed. Loads of a buffer that the loop stores must
 // use the store's index; another index is allowed only when enumeration shows that no element is shared.
+// Atomic stores are independent of each other, whatever elements they name.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -102,7 +103,7 @@ void LoopRaces::collect(const ir::Block& block) {
       collect(branch->else_body);
       conditions_.pop_back();
     } else if (const auto* store = p_.as<ir::Store>(id)) {
-      accesses_.push_back({id, store->buffer, store->indices, true, conditions_});
+      accesses_.push_back({id, store->buffer, store->indices, true, conditions_, store->atomic.has_value()});
     }
   }
 }
@@ -110,12 +111,15 @@ void LoopRaces::collect(const ir::Block& block) {
 // One message per buffer: the others would tell the same story.
 void LoopRaces::check_buffer(const std::vector<const Access*>& accesses) {
   for (const Access* a : accesses)
-    if (a->is_write && !check_store(*a)) return;
+    if (a->is_write && !a->is_atomic && !check_store(*a)) return;
   size_t pairs = 0;
   for (const Access* store : accesses) {
     if (!store->is_write) continue;
     for (const Access* other : accesses) {
-      if (other == store || same_indices(*store, *other) || (other->is_write && other < store)) continue;
+      if (other == store || (other->is_write && other < store)) continue;
+      // Atomic operations are done one after the other, whatever they are.
+      if (store->is_atomic && other->is_atomic) continue;
+      if (same_indices(*store, *other) && !store->is_atomic && !other->is_atomic) continue;
       if (++pairs > kMaxPairs) return;
       if (!check_pair(*store, *other)) return;
     }

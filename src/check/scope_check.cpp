@@ -166,6 +166,12 @@ void ScopeCheck::check_store(StmtId id, const ir::Store& store) {
   if (!check_owner(id, store.buffer)) return;
   check_written(id, store.buffer);
   const ir::Buffer& b = p_.buffer(store.buffer);
+  if (store.atomic && (b.scope != MemScope::global || parallel_depth_ == 0))
+    ctx_.error(DiagCode::misplaced_statement, id,
+               std::string(ir::atomic_text(*store.atomic)) + " of " + b.name + " (" +
+                   ir::scope_name(b.scope) + "): expected an element of a tensor, inside a parallel loop",
+               b.scope == MemScope::global ? "put it into a parallel loop, if only of one point"
+                                           : "combine in a tensor, or with reduce");
   if (parallel_depth_ == 0 && (b.scope == MemScope::shared || b.scope == MemScope::fragment))
     ctx_.error(DiagCode::misplaced_statement, id,
                "a store to " + b.name + " (" + ir::scope_name(b.scope) + ") stands outside a parallel loop",

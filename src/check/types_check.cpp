@@ -56,6 +56,13 @@ void TypeCheck::check_statement(StmtId id) {
     check_access(id, store->buffer, store->indices);
     const ir::Buffer& b = p_.buffer(store->buffer);
     expect(id, store->value, b.type, "the value stored to " + b.name);
+    if (store->atomic && !ir::takes_atomic(*store->atomic, b.type))
+      ctx_.error(DiagCode::dtype_mismatch, id,
+                 b.name + " is " + ir::dtype_name(b.type) + ", of which there is no " +
+                     std::string(ir::atomic_text(*store->atomic)),
+                 *store->atomic < ir::AtomicKind::bit_and
+                     ? "use a number of 16 bits or more; 8-bit values can be kept in an i32 tensor"
+                     : "bits are combined in i32 and i64 tensors");
   } else if (const auto* op = p_.as<ir::TileOp>(id)) {
     const size_t before = ctx_.out.size();
     const std::string& path = ctx_.paths[id.value];

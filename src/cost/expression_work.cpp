@@ -38,6 +38,25 @@ Price price_of(const ir::ExprPool& e, const ir::ExprNode& n) {
       return {.plain = 8, .special = 2};
     case ExprOp::erf:
       return {.plain = 20, .special = 1};
+    case ExprOp::exp10:
+    case ExprOp::expm1:
+    case ExprOp::log1p:
+    case ExprOp::cbrt:
+    case ExprOp::asin:
+    case ExprOp::acos:
+      return {.plain = 30, .special = 1};
+    case ExprOp::atan:
+    case ExprOp::atan2:
+    case ExprOp::erfc:
+      return {.plain = 45, .special = 1};
+    case ExprOp::sin:
+    case ExprOp::cos:
+    case ExprOp::tan:
+      return {.plain = 70, .convert = 2};
+    case ExprOp::pow:
+      return {.plain = 110, .special = 2};
+    case ExprOp::fmod:
+      return {.plain = 150, .special = 1};
     case ExprOp::floordiv:
     case ExprOp::floormod:
       return {.plain = 8};

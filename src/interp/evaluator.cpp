@@ -70,14 +70,11 @@ ScalarValue Evaluator::eval_node(const ExprNode& n, ExprId id) {
       const ScalarValue a = eval(n.a);
       return a.i != 0 ? a : eval(n.b);
     }
-    case ExprOp::cast:
-      return ir::eval_cast(n.type, eval(n.a));
     default:
       break;
   }
-  const ScalarValue a = eval(n.a);
-  if (ir::expr_arity(n.op) == 1) return ir::eval_unary(n.op, n.type, a);
-  return ir::eval_binary(n.op, n.type, a, eval(n.b));
+  const auto operand = [&](ExprId e) { return e.valid() ? eval(e) : ScalarValue(); };
+  return ir::eval_operation(n.op, n.type, eval(n.a), operand(n.b), operand(n.c));
 }
 
 ScalarValue Evaluator::eval_load(const ExprNode& n, ExprId id) {

@@ -165,7 +165,10 @@ void Execution::run_store(const ir::Store& store) {
   evaluator_.begin_step();
   index_.clear();
   for (ir::ExprId e : store.indices) index_.push_back(evaluator_.eval_index(e));
-  const ir::ScalarValue value = evaluator_.eval(store.value);
+  ir::ScalarValue value = evaluator_.eval(store.value);
+  if (store.atomic && !evaluator_.failed())
+    value = ir::eval_binary(ir::atomic_operation(*store.atomic), value.type,
+                            evaluator_.load(store.buffer, index_), value);
   if (!evaluator_.failed()) evaluator_.store(store.buffer, index_, value);
 }
 

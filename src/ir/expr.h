@@ -32,12 +32,14 @@ enum class ExprOp : uint8_t {
 #include "ir/expr_ops.def"
 #undef TILEGEN_EXPR_OP
 };
-enum class ExprClass : uint8_t { leaf, arith, integer, compare, logic, math, cast, select };
+enum class ExprClass : uint8_t { leaf, arith, integer, compare, logic, math, test, cast, select };
 
 int expr_arity(ExprOp op);
 ExprClass expr_class(ExprOp op);
 const char* expr_text(ExprOp op);
 size_t expr_op_count();
+// Of an operation on values of `operand`; casts and leaves have a type of their own.
+DType result_type(ExprOp op, DType operand);
 
 struct ExprNode {
   ExprOp op = ExprOp::const_int;
@@ -71,8 +73,11 @@ class ExprPool {
   // is a literal).
   ExprId unary(ExprOp op, ExprId a);
   ExprId binary(ExprOp op, ExprId a, ExprId b);
+  ExprId ternary(ExprOp op, ExprId a, ExprId b, ExprId c);
   ExprId select(ExprId cond, ExprId a, ExprId b);
   ExprId cast(DType t, ExprId a);
+  // The operation that `like` is, of these operands; those beyond its arity are not looked at.
+  ExprId operation(const ExprNode& like, ExprId a, ExprId b, ExprId c);
 
   // i64 shorthands for index arithmetic
   ExprId add(ExprId a, ExprId b) { return binary(ExprOp::add, a, b); }
@@ -131,6 +136,9 @@ struct ScalarValue {
 };
 ScalarValue eval_unary(ExprOp op, DType result, ScalarValue a);
 ScalarValue eval_binary(ExprOp op, DType result, ScalarValue a, ScalarValue b);
+ScalarValue eval_ternary(ExprOp op, DType result, ScalarValue a, ScalarValue b, ScalarValue c);
 ScalarValue eval_cast(DType to, ScalarValue a);
+// Any operation, casts and selects too; operands beyond its arity are not looked at.
+ScalarValue eval_operation(ExprOp op, DType result, ScalarValue a, ScalarValue b, ScalarValue c);
 
 }  // namespace tilegen::ir

@@ -1,5 +1,6 @@
 // One evaluation step: the numerics contract of ir/expr.h and ir/dtype.h, used by the folder and the
 // interpreter.
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cmath>
@@ -30,6 +31,9 @@ ScalarValue from_function(DType t, double v) { return {t, 0, round_to(t, canonic
 
 uint64_t bits_of(int64_t v) { return static_cast<uint64_t>(v); }
 
+// pow(10, x) is right to the last place wherever 10^x is a number.
+double exp10_of(double x) { return std::pow(10.0, x); }
+
 double eval_function(ExprOp op, double x) {
   switch (op) {
     case ExprOp::exp:
@@ -48,6 +52,28 @@ double eval_function(ExprOp op, double x) {
       return std::erf(x);
     case ExprOp::sigmoid:
       return 1.0 / (1.0 + std::exp(-x));
+    case ExprOp::sin:
+      return std::sin(x);
+    case ExprOp::cos:
+      return std::cos(x);
+    case ExprOp::tan:
+      return std::tan(x);
+    case ExprOp::asin:
+      return std::asin(x);
+    case ExprOp::acos:
+      return std::acos(x);
+    case ExprOp::atan:
+      return std::atan(x);
+    case ExprOp::exp10:
+      return exp10_of(x);
+    case ExprOp::expm1:
+      return std::expm1(x);
+    case ExprOp::log1p:
+      return std::log1p(x);
+    case ExprOp::cbrt:
+      return std::cbrt(x);
+    case ExprOp::erfc:
+      return std::erfc(x);
     default:
       assert(false && "not a function of one floating operand");
       return 0;
@@ -66,6 +92,16 @@ ScalarValue eval_float_unary(ExprOp op, DType t, double x) {
       return from_exact(t, std::ceil(x));
     case ExprOp::sqrt:
       return from_exact(t, std::sqrt(x));
+    case ExprOp::round:
+      return from_exact(t, std::round(x));
+    case ExprOp::rint:
+      return from_exact(t, std::nearbyint(x));
+    case ExprOp::trunc:
+      return from_exact(t, std::trunc(x));
+    case ExprOp::isnan:
+      return from_bool(std::isnan(x));
+    case ExprOp::isinf:
+      return from_bool(std::isinf(x));
     default:
       return from_function(t, eval_function(op, x));
   }
@@ -94,6 +130,25 @@ bool compare(ExprOp op, ScalarValue a, ScalarValue b) {
   }
 }
 
+// The bits of a value, as wide as its type.
+uint64_t own_bits(DType t, int64_t v) { return bits_of(v) & (~uint64_t{0} >> (64 - dtype_bits(t))); }
+
+int64_t eval_mulhi(DType t, int64_t a, int64_t b) {
+  return static_cast<int64_t>((static_cast<__int128>(a) * b) >> dtype_bits(t));
+}
+
+int64_t eval_bit_count(ExprOp op, DType t, int64_t v) {
+  const uint64_t own = own_bits(t, v);
+  switch (op) {
+    case ExprOp::popcount:
+      return std::popcount(own);
+    case ExprOp::clz:
+      return std::countl_zero(own) - (64 - dtype_bits(t));
+    default:
+      return std::min(std::countr_zero(own), dtype_bits(t));
+  }
+}
+
 ScalarValue eval_float_binary(ExprOp op, DType t, double a, double b) {
   switch (op) {
     case ExprOp::add:
@@ -108,6 +163,15 @@ ScalarValue eval_float_binary(ExprOp op, DType t, double a, double b) {
       return from_exact(t, float_min(a, b));
     case ExprOp::max:
       return from_exact(t, -float_min(-a, -b));
+    case ExprOp::pow:
+      // libm takes a signaling NaN for undefined even here
+      return from_function(t, a == 1 || b == 0 ? 1.0 : std::pow(a, b));
+    case ExprOp::atan2:
+      return from_function(t, std::atan2(a, b));
+    case ExprOp::fmod:
+      return from_exact(t, std::fmod(a, b));
+    case ExprOp::copysign:
+      return {t, 0, std::copysign(a, b)};
     default:
       assert(false && "not an operation of two floating operands");
       return {t, 0, 0};
@@ -142,6 +206,8 @@ ScalarValue eval_int_binary(ExprOp op, DType t, int64_t a, int64_t b) {
       return from_int(t, a ^ b);
     case ExprOp::shl:
       return from_int(t, static_cast<int64_t>(bits_of(a) << shift));
+    case ExprOp::mulhi:
+      return from_int(t, eval_mulhi(t, a, b));
     case ExprOp::shr:
       return from_int(t, a >> shift);  // values of an unsigned type are never negative
     default:
@@ -162,6 +228,10 @@ ScalarValue eval_unary(ExprOp op, DType result, ScalarValue a) {
       return from_int(result, a.i < 0 ? static_cast<int64_t>(0 - bits_of(a.i)) : a.i);
     case ExprOp::bit_not:
       return from_int(result, ~a.i);
+    case ExprOp::popcount:
+    case ExprOp::clz:
+    case ExprOp::ctz:
+      return from_int(result, eval_bit_count(op, a.type, a.i));
     case ExprOp::logical_not:
       return from_bool(a.i == 0);
     default:
@@ -173,6 +243,26 @@ ScalarValue eval_unary(ExprOp op, DType result, ScalarValue a) {
 ScalarValue eval_binary(ExprOp op, DType result, ScalarValue a, ScalarValue b) {
   if (expr_class(op) == ExprClass::compare) return from_bool(compare(op, a, b));
   return is_float(result) ? eval_float_binary(op, result, a.f, b.f) : eval_int_binary(op, result, a.i, b.i);
+}
+
+// f16 and bf16: the f32 operation, rounded once more.
+ScalarValue eval_ternary(ExprOp op, DType result, ScalarValue a, ScalarValue b, ScalarValue c) {
+  if (op == ExprOp::select) return a.i != 0 ? b : c;
+  assert(op == ExprOp::fma);
+  if (result == DType::f64) return {result, 0, canonical_nan(std::fma(a.f, b.f, c.f))};
+  const float once = std::fma(static_cast<float>(a.f), static_cast<float>(b.f), static_cast<float>(c.f));
+  return from_exact(result, static_cast<double>(once));
+}
+
+ScalarValue eval_operation(ExprOp op, DType result, ScalarValue a, ScalarValue b, ScalarValue c) {
+  switch (expr_arity(op)) {
+    case 1:
+      return eval_unary(op, result, a);
+    case 2:
+      return eval_binary(op, result, a, b);
+    default:
+      return eval_ternary(op, result, a, b, c);
+  }
 }
 
 ScalarValue eval_cast(DType to, ScalarValue a) {

@@ -162,8 +162,8 @@ bool widens(DType from, DType to) {
     return to == DType::f64 || (to == DType::f32 && dtype_bits(from) < 32) ||
            (is_storage_only(from) && dtype_bits(to) == 16);
   if (!is_integer(from) || !is_integer(to)) return false;
-  return dtype_bits(to) > dtype_bits(from) && (dtype_kind(to) == DTypeKind::signed_int ||
-                                               dtype_kind(from) == DTypeKind::unsigned_int);
+  return dtype_bits(to) > dtype_bits(from) &&
+         (dtype_kind(to) == DTypeKind::signed_int || dtype_kind(from) == DTypeKind::unsigned_int);
 }
 
 [[maybe_unused]] bool operand_fits(ExprOp op, DType t) {
@@ -173,6 +173,7 @@ bool widens(DType from, DType to) {
     case ExprClass::integer:
       return is_integer(t);
     case ExprClass::math:
+    case ExprClass::test:
       return is_float(t) && !is_storage_only(t);
     case ExprClass::logic:
       return is_bool(t);
@@ -183,12 +184,31 @@ bool widens(DType from, DType to) {
   }
 }
 
+bool is_idempotent(ExprOp op) {
+  switch (op) {
+    case ExprOp::abs:
+    case ExprOp::floor:
+    case ExprOp::ceil:
+    case ExprOp::round:
+    case ExprOp::rint:
+    case ExprOp::trunc:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 int expr_arity(ExprOp op) { return op_table_row(op).arity; }
 ExprClass expr_class(ExprOp op) { return op_table_row(op).cls; }
 const char* expr_text(ExprOp op) { return op_table_row(op).text; }
 size_t expr_op_count() { return std::size(kOps); }
+
+DType result_type(ExprOp op, DType operand) {
+  const ExprClass cls = expr_class(op);
+  return cls == ExprClass::compare || cls == ExprClass::test ? DType::boolean : operand;
+}
 
 std::span<const ExprId> ExprPool::indices(ExprId load) const {
   const ExprNode& n = nodes_[load.value];
@@ -274,17 +294,17 @@ ExprId ExprPool::load(ObjectId object, DType t, std::span<const ExprId> indices)
 ExprId ExprPool::unary(ExprOp op, ExprId a) {
   const ExprNode x = nodes_[a.value];
   assert(expr_arity(op) == 1 && op != ExprOp::cast && operand_fits(op, x.type));
+  const DType t = result_type(op, x.type);
   if (is_const(a)) {
-    const ScalarValue v = eval_unary(op, x.type, value_of(x));
-    return is_float(x.type) ? const_float(v.f, x.type) : const_int(v.i, x.type);
+    const ScalarValue v = eval_unary(op, t, value_of(x));
+    return is_float(t) ? const_float(v.f, t) : const_int(v.i, t);
   }
   const bool cancels = op == ExprOp::neg || op == ExprOp::logical_not || op == ExprOp::bit_not;
   if (cancels && x.op == op) return x.a;
-  const bool idempotent = op == ExprOp::abs || op == ExprOp::floor || op == ExprOp::ceil;
-  if (idempotent && x.op == op) return a;
+  if (is_idempotent(op) && x.op == op) return a;
   ExprNode n;
   n.op = op;
-  n.type = x.type;
+  n.type = t;
   n.a = a;
   return intern(n);
 }
@@ -292,7 +312,7 @@ ExprId ExprPool::unary(ExprOp op, ExprId a) {
 ExprId ExprPool::binary(ExprOp op, ExprId a, ExprId b) {
   const ExprNode x = nodes_[a.value], y = nodes_[b.value];
   assert(expr_arity(op) == 2 && x.type == y.type && operand_fits(op, x.type));
-  const DType t = expr_class(op) == ExprClass::compare ? DType::boolean : x.type;
+  const DType t = result_type(op, x.type);
   if (is_const(a) && is_const(b)) {
     const ScalarValue v = eval_binary(op, t, value_of(x), value_of(y));
     return is_float(t) ? const_float(v.f, t) : const_int(v.i, t);
@@ -311,6 +331,33 @@ ExprId ExprPool::binary(ExprOp op, ExprId a, ExprId b) {
   n.a = a;
   n.b = b;
   return intern(n);
+}
+
+ExprId ExprPool::ternary(ExprOp op, ExprId a, ExprId b, ExprId c) {
+  if (op == ExprOp::select) return select(a, b, c);
+  const ExprNode x = nodes_[a.value], y = nodes_[b.value], z = nodes_[c.value];
+  assert(expr_arity(op) == 3 && x.type == y.type && y.type == z.type && operand_fits(op, x.type));
+  if (is_const(a) && is_const(b) && is_const(c))
+    return const_float(eval_ternary(op, x.type, value_of(x), value_of(y), value_of(z)).f, x.type);
+  ExprNode n;
+  n.op = op;
+  n.type = x.type;
+  n.a = a;
+  n.b = b;
+  n.c = c;
+  return intern(n);
+}
+
+ExprId ExprPool::operation(const ExprNode& like, ExprId a, ExprId b, ExprId c) {
+  if (like.op == ExprOp::cast) return cast(like.type, a);
+  switch (expr_arity(like.op)) {
+    case 1:
+      return unary(like.op, a);
+    case 2:
+      return binary(like.op, a, b);
+    default:
+      return ternary(like.op, a, b, c);
+  }
 }
 
 ExprId ExprPool::select(ExprId cond, ExprId a, ExprId b) {

@@ -47,15 +47,10 @@ ExprId ExprRewriter::rewrite(ExprId root) {
         result = rewrite_load(n, indices);
         break;
       }
-      case ExprOp::cast:
-        result = to_->cast(n.type, done(n.a));
-        break;
-      case ExprOp::select:
-        result = to_->select(done(n.a), done(n.b), done(n.c));
-        break;
-      default:
-        result =
-            expr_arity(n.op) == 1 ? to_->unary(n.op, done(n.a)) : to_->binary(n.op, done(n.a), done(n.b));
+      default: {
+        const auto operand = [&](ExprId id) { return id.valid() ? done(id) : ExprId(); };
+        result = to_->operation(n, operand(n.a), operand(n.b), operand(n.c));
+      }
     }
     memo_[id] = result;
   }

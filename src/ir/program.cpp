@@ -148,4 +148,27 @@ std::string buffer_path(const Program& p, BufferId id) {
   return p.kernels[static_cast<size_t>(buffer.kernel)].name + ":" + buffer.name;
 }
 
+ExprOp atomic_operation(AtomicKind kind) {
+  switch (kind) {
+    case AtomicKind::add:
+      return ExprOp::add;
+    case AtomicKind::min:
+      return ExprOp::min;
+    case AtomicKind::max:
+      return ExprOp::max;
+    case AtomicKind::bit_and:
+      return ExprOp::bit_and;
+    case AtomicKind::bit_or:
+      return ExprOp::bit_or;
+    case AtomicKind::bit_xor:
+      break;
+  }
+  return ExprOp::bit_xor;
+}
+
+bool takes_atomic(AtomicKind kind, DType type) {
+  if (is_bool(type) || dtype_bits(type) < 16) return false;
+  return kind < AtomicKind::bit_and || is_integer(type);
+}
+
 }  // namespace tilegen::ir

@@ -91,11 +91,18 @@ struct Branch {
 };
 
 // One element written; legal inside parallel loops and, for local buffers and uniform values, elsewhere.
+// `atomic`: the element becomes what the kind makes of its old value and `value`, one such store after the
+// other.
 struct Store {
   BufferId buffer;
   std::vector<ExprId> indices;
   ExprId value;
+  std::optional<AtomicKind> atomic = std::nullopt;
 };
+
+ExprOp atomic_operation(AtomicKind kind);
+// Values of the type can be combined in memory: numbers of at least 16 bits; bits of integers.
+bool takes_atomic(AtomicKind kind, DType type);
 
 struct TileOp {
   OpKind kind{};

@@ -22,7 +22,8 @@ std::string range_text(DType t) {
 
 // What an operator of this class asks of its operands, or empty when `t` will do.
 std::string_view refusal(ExprClass cls, DType t) {
-  const bool computes = cls == ExprClass::arith || cls == ExprClass::math || cls == ExprClass::compare;
+  const bool computes = cls == ExprClass::arith || cls == ExprClass::math || cls == ExprClass::test ||
+                        cls == ExprClass::compare;
   if (computes && is_storage_only(t)) return "types that values are computed in";
   switch (cls) {
     case ExprClass::arith:
@@ -30,6 +31,7 @@ std::string_view refusal(ExprClass cls, DType t) {
     case ExprClass::integer:
       return is_integer(t) ? "" : "integers";
     case ExprClass::math:
+    case ExprClass::test:
       return is_float(t) ? "" : "floating-point numbers";
     case ExprClass::logic:
       return is_bool(t) ? "" : "bool";
@@ -44,6 +46,7 @@ std::string refusal_hint(ExprOp op, DType t) {
   if (is_storage_only(t)) return "cast(f32, ...) the operands first";
   switch (expr_class(op)) {
     case ExprClass::math:
+    case ExprClass::test:
       return "cast(f32, ...) the operand first";
     case ExprClass::logic:
       return is_integer(t) ? "compare with 0 first, or use & | ^ for bits" : "compare first";
@@ -244,6 +247,17 @@ ExprId Parser::make_binary(ExprOp op, ExprId a, ExprId b, const Token& at) {
   if (!types_agree(pool.type(a), pool.type(b), at) || !operand_fits(op, pool.type(a), at)) return {};
   if (!room_for_node(std::max(pool[a].depth, pool[b].depth) + 1, at)) return {};
   return program_.exprs.binary(op, a, b);
+}
+
+ExprId Parser::make_ternary(ExprOp op, ExprId a, ExprId b, ExprId c, const Token& at) {
+  if (op == ExprOp::select) return make_select(a, b, c, at);
+  if (!a.valid() || !b.valid() || !c.valid()) return {};
+  const ExprPool& pool = program_.exprs;
+  const DType t = pool.type(a);
+  if (!types_agree(t, pool.type(b), at) || !types_agree(t, pool.type(c), at) || !operand_fits(op, t, at))
+    return {};
+  if (!room_for_node(std::max({pool[a].depth, pool[b].depth, pool[c].depth}) + 1, at)) return {};
+  return program_.exprs.ternary(op, a, b, c);
 }
 
 ExprId Parser::make_select(ExprId c, ExprId a, ExprId b, const Token& at) {

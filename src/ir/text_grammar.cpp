@@ -64,7 +64,7 @@ bool is_reserved(std::string_view name) {
   if (std::find(std::begin(kWords), std::end(kWords), name) != std::end(kWords)) return true;
   for (LoopKind k : kLoopKinds)
     if (name == loop_kind_name(k)) return true;
-  return op_from_text(name).has_value();
+  return op_from_text(name).has_value() || atomic_from_text(name).has_value();
 }
 
 OperandOrder operand_order(const OpRow& row) {

@@ -172,6 +172,7 @@ bool Parser::parse_statement() {
   if (token_.is("if")) return parse_if();
   if (token_.is("else")) return expected("a statement or '}'", "'else' follows only the '}' of an 'if'");
   if (std::optional<OpKind> op = op_from_text(token_.text)) return parse_tile_op(*op);
+  if (std::optional<AtomicKind> kind = atomic_from_text(token_.text)) return parse_atomic_store(*kind);
   Token name = token_;
   advance();
   if (token_.is("[") || token_.is("=")) return parse_store(name);
@@ -179,6 +180,7 @@ bool Parser::parse_statement() {
   for (const OpRow& row : op_rows()) nearest.offer(row.text);
   for (LoopKind kind : kSingleVarLoops) nearest.offer(loop_kind_name(kind));
   for (std::string_view word : {"parallel", "if", "alloc"}) nearest.offer(word);
+  for (int kind = 0; kind < kAtomicKinds; ++kind) nearest.offer(atomic_text(static_cast<AtomicKind>(kind)));
   error(DiagCode::unknown_name, name, "expected a statement, found the unknown operation " + describe(name),
         nearest.hint("a statement starts with an op, a loop, 'if', or the buffer it stores to"));
   return false;
@@ -268,6 +270,25 @@ bool Parser::parse_store(const Token& name) {
   if (!expect("=", "and the value to store") || !parse_expr(store.value)) return false;
   if (store.buffer.valid()) check_rank(store.buffer, store.indices.size(), name);
   return add_statement(name, std::move(store)).valid();
+}
+
+// atomic_add(Y[i, j], value)
+bool Parser::parse_atomic_store(AtomicKind kind) {
+  const Token word = token_;
+  advance();
+  Store store;
+  store.atomic = kind;
+  if (!expect("(", "and the element to combine with")) return false;
+  const Token name = token_;
+  if (name.kind != TokenKind::name) return expected("the name of a tensor", "write atomic_add(Y[i], value)");
+  advance();
+  store.buffer = find_buffer(name);
+  if (!expect("[", "and the indices of the element")) return false;
+  if (!parse_exprs("]", store.indices, "an index")) return false;
+  if (!expect(",", "and the value to combine with") || !parse_expr(store.value)) return false;
+  if (!expect(")", "to close the operation")) return false;
+  if (store.buffer.valid()) check_rank(store.buffer, store.indices.size(), name);
+  return add_statement(word, std::move(store)).valid();
 }
 
 void Parser::check_rank(BufferId buffer, size_t given, const Token& at) {

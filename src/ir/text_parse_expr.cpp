@@ -244,7 +244,7 @@ bool Parser::close_bracket(ExprStacks& s) {
   } else if (arity == 2) {
     result = make_binary(top.op, args[0], args[1], top.at);
   } else if (arity == 3) {
-    result = make_select(args[0], args[1], args[2], top.at);
+    result = make_ternary(top.op, args[0], args[1], args[2], top.at);
   }
   s.operands.resize(top.base);
   s.operands.push_back(result);

@@ -87,6 +87,7 @@ class Parser {
   bool parse_parallel();
   bool parse_if();
   bool parse_store(const Token& name);
+  bool parse_atomic_store(AtomicKind kind);
   bool parse_else(const OpenBlock& closed);
   bool open_block(BlockKind kind, StmtId stmt, size_t scope_mark);
   StmtId add_statement(const Token& at, std::variant<Loop, Branch, Store, TileOp> node);
@@ -126,6 +127,7 @@ class Parser {
   ExprId make_load(BufferId buffer, std::span<const ExprId> indices, const Token& at);
   ExprId make_unary(ExprOp op, ExprId a, const Token& at);
   ExprId make_binary(ExprOp op, ExprId a, ExprId b, const Token& at);
+  ExprId make_ternary(ExprOp op, ExprId a, ExprId b, ExprId c, const Token& at);
   ExprId make_select(ExprId c, ExprId a, ExprId b, const Token& at);
   ExprId make_cast(DType type, ExprId a, const Token& at);
   ExprId make_ceildiv(ExprId a, ExprId b, const Token& at);

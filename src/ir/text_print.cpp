@@ -132,10 +132,12 @@ class ProgramPrinter {
       out_ += " {";
       open_.push_back({&branch->then_body, 0, branch->else_body.empty() ? nullptr : &branch->else_body});
     } else if (const auto* store = p_.as<Store>(id)) {
+      if (store->atomic) out_ += std::string(atomic_text(*store->atomic)) + "(";
       out_ += names_.buffers[store->buffer.value] + "[";
       exprs_.print_list(out_, store->indices);
-      out_ += "] = ";
+      out_ += store->atomic ? "], " : "] = ";
       exprs_.print(out_, store->value);
+      if (store->atomic) out_ += ")";
     } else {
       print_tile_op(*p_.as<TileOp>(id));
     }

@@ -44,6 +44,11 @@ constexpr bool rows_are_in_order() {
 }
 static_assert(rows_are_in_order(), "OpKind must list the ops in the order of ops.def");
 
+// In the order of AtomicKind, as the values of the attribute `kind` are.
+constexpr std::string_view kAtomicTexts[] = {"atomic_add", "atomic_min", "atomic_max",
+                                             "atomic_and", "atomic_or",  "atomic_xor"};
+static_assert(std::size(kAtomicTexts) == kAtomicKinds);
+
 }  // namespace
 
 const OpRow& op_row(OpKind kind) { return kRows[static_cast<size_t>(kind)]; }
@@ -52,6 +57,14 @@ std::span<const OpRow> op_rows() { return kRows; }
 std::optional<OpKind> op_from_text(std::string_view text) {
   for (const OpRow& row : kRows)
     if (row.text == text) return row.kind;
+  return std::nullopt;
+}
+
+std::string_view atomic_text(AtomicKind kind) { return kAtomicTexts[static_cast<size_t>(kind)]; }
+
+std::optional<AtomicKind> atomic_from_text(std::string_view text) {
+  for (size_t i = 0; i < std::size(kAtomicTexts); ++i)
+    if (kAtomicTexts[i] == text) return static_cast<AtomicKind>(i);
   return std::nullopt;
 }
 

@@ -47,4 +47,11 @@ int64_t attr_value_from_name(const AttrRow& row, std::string_view name);
 enum class WarpPolicy : int64_t { square, full_row, full_col };
 enum class ReduceKind : int64_t { sum, max, min, absmax };
 
+// What an atomic operation makes of the old value and another one.
+enum class AtomicKind : int64_t { add, min, max, bit_and, bit_or, bit_xor };
+constexpr int kAtomicKinds = 6;
+// Names of statements on one element: "atomic_add" ...
+std::string_view atomic_text(AtomicKind kind);
+std::optional<AtomicKind> atomic_from_text(std::string_view text);
+
 }  // namespace tilegen::ir

@@ -26,6 +26,7 @@ class AccessCollector {
     if (const auto* s = std::get_if<thread::Store>(&node)) {
       for (ExprId x : {s->index, s->value, s->predicate}) collect_loads(p_.exprs, x, seen_, accesses);
       accesses.push_back({s->memory, s->index, true});
+      if (s->atomic) accesses.push_back({s->memory, ExprId(), false});
     } else if (const auto* l = std::get_if<thread::Loop>(&node)) {
       for (ExprId x : {l->extent, l->condition}) collect_loads(p_.exprs, x, seen_, accesses);
       for (StmtId s : l->body) statement(s);

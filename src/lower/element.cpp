@@ -106,15 +106,22 @@ void OpLowering::for_each_point(int operand, const PointValue& value) {
   });
 }
 
+void OpLowering::update_each_point(int operand, ir::AtomicKind kind, const PointValue& value) {
+  atomic_ = kind;
+  for_each_point(operand, value);
+  atomic_.reset();
+}
+
 void OpLowering::store_element(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices,
                                ExprId value, ExprId condition, thread::Block& body) {
   if (k_.block_threads()) return store_from_thread(nest, buffer, indices, value, condition, body);
   ExprId predicate = both(k_, both(k_, ExprId(), nest.inside), condition);
   predicate = store_predicate(k_, buffer, indices, predicate, tile_op_ && k_.walk.interior);
   ExprId streaming = streaming_condition(k_, plan_, buffer);
-  body.push_back(k_.out.add(thread::Store{memory_of(k_, buffer), memory_index(k_, buffer, indices), value,
-                                          predicate, streaming.valid(), streaming},
-                            op_.path));
+  body.push_back(
+      k_.out.add(thread::Store{memory_of(k_, buffer), memory_index(k_, buffer, indices), value, predicate,
+                               !atomic_ && streaming.valid(), atomic_ ? ExprId() : streaming, atomic_},
+                 op_.path));
 }
 
 ExprId OpLowering::frozen_condition(const Nest& nest, ExprId condition, thread::Block& body) {
@@ -167,7 +174,9 @@ void OpLowering::parallel_loop() {
     auto emit_store = [&](const ir::Store& s, ExprId condition) {
       std::vector<ExprId> indices;
       for (ExprId index : s.indices) indices.push_back(k_.simplified(lower_expr(k_, index)));
+      atomic_ = s.atomic;
       store_element(nest, s.buffer, indices, lower_expr(k_, s.value), condition, body);
+      atomic_.reset();
     };
     std::function<void(const ir::Block&, ExprId)> statements = [&](const ir::Block& b, ExprId condition) {
       for (ir::StmtId id : b) {

@@ -19,6 +19,7 @@ class OpLowering final : public ops::LowerSink {
   ExprId load(int operand, std::span<const ExprId> point) override;
   ExprId value() override;
   void for_each_point(int operand, const PointValue& value) override;
+  void update_each_point(int operand, ir::AtomicKind kind, const PointValue& value) override;
   void reduce(int src, int dst, ir::ReduceKind kind, int axis, bool accumulate) override;
   void scan(int src, int dst, const ops::Scan& scan) override;
   void contract(int a, int b, int c, bool clear) override;
@@ -70,6 +71,7 @@ class OpLowering final : public ops::LowerSink {
   const plan::OpPlan& plan_;
   thread::Block& out_;
   const ir::TileOp* tile_op_;
+  std::optional<ir::AtomicKind> atomic_;  // of the stores being emitted
   ExprId no_padding_;            // loads of the point being emitted need it; invalid: nothing beyond bounds
   std::set<MemoryId> written_;   // GPU: by one thread of several that walk the point, so far
   std::set<ValueId> some_hold_;  // GPU: values whose elements more threads compute than hold

@@ -22,6 +22,8 @@ class LowerSink {
   virtual ir::ExprId value() = 0;  // the op's scalar expression
   // operand[point] = value(point) for every point, under the op's planned iteration layout.
   virtual void for_each_point(int operand, const PointValue& value) = 0;
+  // The same as atomic operations on what is there.
+  virtual void update_each_point(int operand, ir::AtomicKind kind, const PointValue& value) = 0;
   // dst = kind over `axis` of src.
   virtual void reduce(int src, int dst, ir::ReduceKind kind, int axis, bool accumulate) = 0;
   // dst = scan of src, an element of the iterations for one of each; the regions may be the same.

@@ -82,8 +82,11 @@ void global_access(ClusterRun& run, const SharedHistory::Actor& who, uint64_t ad
     return party < run.warps.size() ? thread : run.asked_by[party];
   };
   by.block = run.block + thread_of_party(by.thread) / run.block_threads();
-  const GlobalHistory::Found f =
-      write ? run.launch.global->write(by, address, bytes) : run.launch.global->read(by, address, bytes);
+  GlobalHistory& history = *run.launch.global;
+  const bool atomic = write && run.code.accesses[who.access].atomic.has_value();
+  const GlobalHistory::Found f = atomic  ? history.update(by, address, bytes)
+                                 : write ? history.write(by, address, bytes)
+                                         : history.read(by, address, bytes);
   if (f.trouble.conflict == Conflict::none) return;
   const MemoryView& m = run.memory(run.code.accesses[who.access].memory);
   Event e;

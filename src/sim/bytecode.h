@@ -92,7 +92,8 @@ struct Access {
   uint32_t stmt = 0;
   const char* action = "";
   bool write = false;
-  int64_t width = 1;  // elements of one lane
+  int64_t width = 1;                                    // elements of one lane
+  std::optional<ir::AtomicKind> atomic = std::nullopt;  // of a write
 };
 
 enum class StepKind : uint8_t {

@@ -154,7 +154,9 @@ class ProgramCompiler {
     const bool wide = extent > 1 && exprs_.runs_along_lanes(store.index) &&
                       (!store.predicate.valid() || !exprs_.depends_on_lanes(store.predicate));
     step.width = wide ? extent : 1;
-    step.access = exprs_.add_access(store.memory, "store", true, step.width);
+    step.access =
+        exprs_.add_access(store.memory, store.atomic ? "atomic operation" : "store", true, step.width);
+    out_.accesses[step.access].atomic = store.atomic;
     close(step);
   }
   void compile(const Store& store) { operands(open(StepKind::store), store, 1); }

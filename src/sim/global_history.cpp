@@ -47,7 +47,8 @@ int GlobalHistory::region_of(uint64_t address) const {
   return -1;
 }
 
-GlobalHistory::Found GlobalHistory::touch(const Actor& by, uint64_t address, int64_t bytes, bool write) {
+GlobalHistory::Found GlobalHistory::touch(const Actor& by, uint64_t address, int64_t bytes, bool write,
+                                          bool atomic) {
   Found found;
   const int index = region_of(address);
   if (index < 0) return found;
@@ -61,20 +62,21 @@ GlobalHistory::Found GlobalHistory::touch(const Actor& by, uint64_t address, int
     if (!cells) cells = std::make_unique<Cell[]>(kPageCells);
     for (; cell < stop; ++cell) {
       const bool clean = found.trouble.conflict == Conflict::none;
-      touch_cell(cells[cell % kPageCells], by, write, found);
+      touch_cell(cells[cell % kPageCells], by, write, atomic, found);
       if (clean && found.trouble.conflict != Conflict::none) found.at = region.begin + cell * region.granule;
     }
   }
   return found;
 }
 
-bool GlobalHistory::find_conflict(const Cell& c, const Actor& by, bool write, Found& found) const {
+bool GlobalHistory::find_conflict(const Cell& c, const Actor& by, bool write, bool atomic,
+                                  Found& found) const {
   const auto block = static_cast<int32_t>(by.block);
   const auto race = [&](uint32_t access, int thread, int64_t other_block) {
     found = {{Conflict::race, access, thread}, other_block, 0};
     return true;
   };
-  if (c.writer_block >= 0) {
+  if (c.writer_block >= 0 && !(atomic && c.atomic)) {
     if (c.writer_block != block) return race(c.access, c.thread, c.writer_block);
     if ((c.thread != by.thread || by.is_async()) && c.epoch > by.seen[c.thread >> 5])
       return race(c.access, c.thread, block);
@@ -117,9 +119,10 @@ void GlobalHistory::note_reader(Cell& c, const Actor& by) const {
   older = fresh;
 }
 
-void GlobalHistory::touch_cell(Cell& c, const Actor& by, bool write, Found& found) const {
-  if (found.trouble.conflict == Conflict::none) find_conflict(c, by, write, found);
+void GlobalHistory::touch_cell(Cell& c, const Actor& by, bool write, bool atomic, Found& found) const {
+  if (found.trouble.conflict == Conflict::none) find_conflict(c, by, write, atomic, found);
   if (!write) return note_reader(c, by);
+  c.atomic = atomic;
   c.writer_block = static_cast<int32_t>(by.block);
   c.epoch = by.epoch;
   c.access = by.access;

@@ -35,6 +35,10 @@ class GlobalHistory {
   bool watches(uint64_t address) const { return region_of(address) >= 0; }
   Found read(const Actor& by, uint64_t address, int64_t bytes) { return touch(by, address, bytes, false); }
   Found write(const Actor& by, uint64_t address, int64_t bytes) { return touch(by, address, bytes, true); }
+  // Does not race with others of its kind.
+  Found update(const Actor& by, uint64_t address, int64_t bytes) {
+    return touch(by, address, bytes, true, true);
+  }
 
  private:
   static constexpr int64_t kPageCells = 1024;
@@ -44,6 +48,7 @@ class GlobalHistory {
   };
   struct Cell {
     int32_t writer_block = -1, reader_block = -1;  // the readers below are of reader_block
+    bool atomic = false;                           // the writer's access was an atomic operation
     uint32_t epoch = 0, access = 0;
     uint16_t thread = 0;
     // A reader of another block than reader_block. Of one block's readers the two newest warps are kept, so
@@ -60,10 +65,10 @@ class GlobalHistory {
   };
 
   int region_of(uint64_t address) const;
-  Found touch(const Actor& by, uint64_t address, int64_t bytes, bool write);
-  void touch_cell(Cell& c, const Actor& by, bool write, Found& found) const;
+  Found touch(const Actor& by, uint64_t address, int64_t bytes, bool write, bool atomic = false);
+  void touch_cell(Cell& c, const Actor& by, bool write, bool atomic, Found& found) const;
   void note_reader(Cell& c, const Actor& by) const;
-  bool find_conflict(const Cell& c, const Actor& by, bool write, Found& found) const;
+  bool find_conflict(const Cell& c, const Actor& by, bool write, bool atomic, Found& found) const;
 
   std::vector<Region> regions_;
   static constexpr size_t kLocks = 256;

@@ -70,6 +70,18 @@ void map2(const Instr& n, const Values& v, F f) {
   }
 }
 
+template <class F>
+void map3(const Instr& n, const Values& v, F f) {
+  const Cell *a = v.at(n.a), *b = v.at(n.b), *c = v.at(n.c);
+  Cell* d = v.at(n.dst);
+  if (n.uniform) {
+    *d = f(*a, *b, *c);
+    return;
+  }
+  const int sa = n.a.stride(), sb = n.b.stride(), sc = n.c.stride();
+  for (int l = 0; l < kLanes; ++l) d[l] = f(a[l * sa], b[l * sb], c[l * sc]);
+}
+
 Cell of(int64_t v) { return {.i = v}; }
 Cell of_float(double v) {
   Cell c;
@@ -124,19 +136,16 @@ void general(const Instr& n, const Values& v) {
       const ScalarValue x = scalar(a);
       return cell(n.op == ir::ExprOp::cast ? ir::eval_cast(n.type, x) : ir::eval_unary(n.op, n.type, x));
     });
-  else
+  else if (arity == 2)
     map2(n, v, [&](Cell a, Cell b) { return cell(ir::eval_binary(n.op, n.type, scalar(a), scalar(b))); });
+  else
+    map3(n, v, [&](Cell a, Cell b, Cell c) {
+      return cell(ir::eval_ternary(n.op, n.type, scalar(a), scalar(b), scalar(c)));
+    });
 }
 
 void select(const Instr& n, const Values& v) {
-  const Cell *a = v.at(n.a), *b = v.at(n.b), *c = v.at(n.c);
-  Cell* d = v.at(n.dst);
-  if (n.uniform) {
-    *d = a->i != 0 ? *b : *c;
-    return;
-  }
-  const int sa = n.a.stride(), sb = n.b.stride(), sc = n.c.stride();
-  for (int l = 0; l < kLanes; ++l) d[l] = a[l * sa].i != 0 ? b[l * sb] : c[l * sc];
+  map3(n, v, [](Cell a, Cell b, Cell c) { return a.i != 0 ? b : c; });
 }
 
 void integer(const Instr& n, const Values& v) {

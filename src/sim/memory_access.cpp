@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <mutex>
 
 #include "sim/access_costs.h"
 #include "sim/async_copies.h"
@@ -189,6 +190,19 @@ void load(ClusterRun& run, Warp& w, const Instr& n) {
             [&](int l) { to[l] = decode_one(m.type, run.pointer(m, a.at[static_cast<size_t>(l)])); });
 }
 
+// Blocks run side by side: one operation at a time.
+void combine_one(ir::DType type, ir::ExprOp op, Cell value, std::byte* at) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  const auto scalar = [&](Cell c) {
+    return ir::is_float(type) ? ir::ScalarValue{type, 0, c.f} : ir::ScalarValue{type, c.i, 0};
+  };
+  const ir::ScalarValue result = ir::eval_binary(op, type, scalar(decode_one(type, at)), scalar(value));
+  Cell c;
+  ir::is_float(type) ? void(c.f = result.f) : void(c.i = result.i);
+  encode_one(type, c, at);
+}
+
 void write_lanes(ClusterRun& run, Warp& w, uint32_t access, uint32_t lanes, Operand index, Operand value,
                  bool check) {
   const MemoryView& m = run.memory(run.code.accesses[access].memory);
@@ -207,6 +221,11 @@ void write_lanes(ClusterRun& run, Warp& w, uint32_t access, uint32_t lanes, Oper
     count_access(run, access, m, a, bytes);
     check_history(run, w, access, m, a, bytes, false);
   }
+  if (const auto kind = run.code.accesses[access].atomic)
+    return each_lane(a.lanes, [&](int l) {
+      combine_one(m.type, ir::atomic_operation(*kind), value[l],
+                  run.pointer(m, a.at[static_cast<size_t>(l)]));
+    });
   each_lane(a.lanes,
             [&](int l) { encode_one(m.type, value[l], run.pointer(m, a.at[static_cast<size_t>(l)])); });
 }

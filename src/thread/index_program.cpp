@@ -170,9 +170,9 @@ IndexProgram::Value IndexProgram::run_other(const Step& s) const {
     return !ir::is_float(s.type) && value(s.b).known && is(s.c, value(s.b).v) ? value(s.b) : Value{};
   }
   if (!value(s.a).known || (s.b >= 0 && !value(s.b).known)) return {};
-  if (s.op == ExprOp::cast) return known(ir::eval_cast(s.type, scalar(s.a)));
-  if (s.b < 0) return known(ir::eval_unary(s.op, s.type, scalar(s.a)));
-  return known(ir::eval_binary(s.op, s.type, scalar(s.a), scalar(s.b)));
+  if (s.c >= 0 && !value(s.c).known) return {};
+  auto operand = [&](int i) { return i < 0 ? ir::ScalarValue() : scalar(i); };
+  return known(ir::eval_operation(s.op, s.type, scalar(s.a), operand(s.b), operand(s.c)));
 }
 
 std::optional<int64_t> IndexProgram::eval(const PointValues& at) const {

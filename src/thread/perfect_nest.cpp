@@ -74,8 +74,10 @@ std::optional<PerfectNest> perfect_nest(const ThreadProgram& p, StmtId id) {
       id = loop->body[0];
       continue;
     }
-    for (StmtId s : loop->body)
-      if (!std::get_if<thread::Store>(&p.stmts[s.value].node)) return std::nullopt;
+    for (StmtId s : loop->body) {
+      const auto* store = std::get_if<thread::Store>(&p.stmts[s.value].node);
+      if (!store || store->atomic) return std::nullopt;
+    }
     nest.stores = loop->body;
     return nest;
   }

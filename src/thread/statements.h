@@ -1,6 +1,7 @@
 // The statements of a thread program, and what they name: memories, transaction barriers, tensor maps.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -81,8 +82,10 @@ struct Branch {
   bool together = false;
 };
 
-// memory[index] = value where predicate holds (no predicate: always). In a vectorized loop index, value and
-// predicate may vary by lane; an index that is not lane-affine with stride 1 or 0 is scattered.
+// memory[index] = value where predicate holds (no predicate: always). With `atomic` it becomes what the kind
+// makes of the old value and `value`; such stores of several threads to one element come one after the other,
+// in any order. In a vectorized loop index, value and predicate may vary by lane; an index that is not
+// lane-affine with stride 1 or 0 is scattered.
 struct Store {
   MemoryId memory;
   ir::ExprId index;
@@ -90,6 +93,7 @@ struct Store {
   ir::ExprId predicate;     // optional
   bool streaming = false;   // the line will not be read again soon: bypass the caches where the target can
   ir::ExprId streaming_if;  // optional, uniform: only when it holds
+  std::optional<ir::AtomicKind> atomic = std::nullopt;  // global memory
 };
 
 // dst[dst_index] = combine over `width` lanes of src[src_index .. +width) ; with `accumulate` the old dst

@@ -151,7 +151,9 @@ class Printer {
   }
 
   void print(const Store& store, int indent, const std::string& origin) {
-    std::string text = at(store.memory, store.index) + " = " + expr_text(p_, store.value);
+    std::string text = store.atomic ? std::string(ir::atomic_text(*store.atomic)) + " " +
+                                          at(store.memory, store.index) + ", " + expr_text(p_, store.value)
+                                    : at(store.memory, store.index) + " = " + expr_text(p_, store.value);
     if (store.predicate.valid()) text += " if " + expr_text(p_, store.predicate);
     if (store.streaming) text += " streaming";
     if (store.streaming && store.streaming_if.valid()) text += " if " + expr_text(p_, store.streaming_if);

@@ -199,6 +199,11 @@ class Verifier {
     if (!check_target(store.memory, store.index, 1, "store")) return;
     exprs_.check(store.value, p_.memory(store.memory).type,
                  "value stored to " + p_.memory(store.memory).name);
+    if (!store.atomic) return;
+    const Memory& m = p_.memory(store.memory);
+    if (m.space != Space::global || !ir::takes_atomic(*store.atomic, m.type) || store.streaming)
+      report("an " + std::string(ir::atomic_text(*store.atomic)) + " of " + m.name + ", " +
+             space_name(m.space) + " memory of " + ir::dtype_name(m.type));
   }
 
   void check(const LaneReduce& r, int) {

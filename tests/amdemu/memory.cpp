@@ -8,7 +8,9 @@ uint8_t* Machine::memory_at(uint64_t a, uint32_t n, bool wr, const char* what) {
   if (k >= regions.size() || !regions[k])
     fail("%s of %u bytes at unmapped address 0x%llx", what, n, (unsigned long long)a);
   Region& r = *regions[k];
-  uint64_t lim = wr ? r.size : (r.size + 3) & ~3ull;
+  // A word is read, and swapped, whole where its last bytes lie behind the buffer.
+  const bool whole_word = !wr || std::strcmp(what, "atomic") == 0;
+  uint64_t lim = whole_word ? (r.size + 3) & ~3ull : r.size;
   if (off + n > lim)
     fail("%s of %u bytes at 0x%llx: offset %lld outside buffer '%s' of %llu bytes", what, n,
          (unsigned long long)a, off > 0x80000000ull ? (long long)(int32_t)off : (long long)off,

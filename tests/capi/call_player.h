@@ -105,9 +105,16 @@ class Player {
         if (!regions_.empty() && scopes_.size() == 1)
           tl_copy(b_, regions_[pick(static_cast<int>(regions_.size()))],
                   regions_[pick(static_cast<int>(regions_.size()))]);
+        else if (!regions_.empty() && rarely())
+          tl_atomic(b_, regions_[pick(static_cast<int>(regions_.size()))],
+                    regions_[pick(static_cast<int>(regions_.size()))], TL_ATOMIC_ADD + pick(6));
         break;
       case 4:
-        tl_store(b_, buffer(), rarely() ? small() : 2, at, expr_of(TL_F32));
+        if (pick(4) != 0)
+          tl_store(b_, buffer(), rarely() ? small() : 2, at, expr_of(TL_F32));
+        else
+          tl_store_atomic(b_, buffer(), rarely() ? small() : 2, at, expr_of(TL_F32),
+                          rarely() ? small() : TL_ATOMIC_ADD + pick(3));
         break;
       default:
         keep(tl_load(b_, buffer(), 2, at));
@@ -123,10 +130,13 @@ class Player {
         keep(tl_binary(b_, TL_LT + pick(4), expr_of(type), expr_of(type)));
         break;
       case 2:
-        keep(tl_unary(b_, pick(2) ? TL_NEG : TL_ABS, expr_of(type)));
+        keep(tl_unary(b_, rarely() ? TL_SIN + pick(19) : pick(2) ? TL_NEG : TL_ABS, expr_of(type)));
         break;
       case 3:
-        keep(tl_select(b_, expr_of(TL_BOOL), expr_of(type), expr_of(type)));
+        if (rarely())
+          keep(tl_ternary(b_, rarely() ? small() : TL_FMA, expr_of(TL_F32), expr_of(TL_F32), expr_of(type)));
+        else
+          keep(tl_select(b_, expr_of(TL_BOOL), expr_of(type), expr_of(type)));
         break;
       case 4:
         keep(tl_cast(b_, rarely() ? small() : 1 + pick(9), expr()));

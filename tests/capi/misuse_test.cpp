@@ -225,10 +225,12 @@ TEST(Misuse, UnknownEnumsAreReported) {
   };
   for (uint32_t bad : {0u, 12u, 256u + TL_F32, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_cast(b, bad, e); });
-  for (uint32_t bad : {0u, 16u, 100u + TL_ADD, 0xffffffffu})
+  for (uint32_t bad : {0u, 35u, 100u + TL_ADD, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_unary(b, bad, e); });
-  for (uint32_t bad : {0u, 1u, 100u, 122u, 0xffffffffu})
+  for (uint32_t bad : {0u, 1u, 100u, 127u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_binary(b, bad, e, e); });
+  for (uint32_t bad : {0u, 200u, 202u, 0xffffffffu})
+    expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_ternary(b, bad, e, e, e); });
   for (uint32_t bad : {0u, 5u, 0xffffffffu})
     expect_bad_enum(
         [&](tl_builder* b, tl_expr e, tl_region) { tl_begin_loop(b, bad, e, e, 0, nullptr, &e); });
@@ -242,6 +244,8 @@ TEST(Misuse, UnknownEnumsAreReported) {
   expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_gemm(b, r, r, r, 32, 0); });
   for (uint32_t bad : {0u, 5u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_reduce(b, r, r, bad, 0, 0); });
+  for (uint32_t bad : {0u, 7u, 0xffffffffu})
+    expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_atomic(b, r, r, bad); });
   EXPECT_EQ(tl_context_set_log(context.get(), 6, nullptr, nullptr, nullptr, nullptr), TL_INVALID_ARGUMENT);
   EXPECT_STREQ(tl_dtype_name(0), "");
   EXPECT_EQ(tl_dtype_bits(256 + TL_F32), 0u);

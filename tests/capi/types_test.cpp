@@ -207,4 +207,41 @@ TEST(Cumsum, SumsAndRefuses) {
   EXPECT_STREQ(first(failure).code, "bad_attribute");
 }
 
+// Y[0] += each of X * X + 1 by one element, Y += X by a tile.
+tl_status added(const Builder& b, tl_atomic_kind kind, tl_dtype dtype, Program* program, Failure* failure) {
+  const int64_t extents[1] = {8};
+  const tl_expr shape[1] = {tl_index(b.get(), 8)}, grid[1] = {tl_index(b.get(), 2)};
+  const tl_buffer x = tl_tensor(b.get(), "X", dtype, 1, shape, nullptr, 0),
+                  y = tl_tensor(b.get(), "Y", dtype, 1, shape, nullptr, 0);
+  tl_expr block[1], i[1];
+  const tl_scope kernel = tl_begin_kernel(b.get(), "k", 1, grid, 0, nullptr, block);
+  const tl_buffer tile = tl_alloc(b.get(), "t", TL_SCOPE_FRAGMENT, dtype, 1, extents);
+  tl_copy(b.get(), tl_whole(b.get(), x), tl_whole(b.get(), tile));
+  tl_atomic(b.get(), tl_whole(b.get(), tile), tl_whole(b.get(), y), kind);
+  const tl_scope loop = tl_begin_parallel(b.get(), 1, extents, nullptr, i);
+  const tl_expr zero[1] = {tl_index(b.get(), 0)}, v = tl_load(b.get(), x, 1, i);
+  const tl_expr one = tl_const_f64(b.get(), TL_F32, 1);
+  tl_store_atomic(b.get(), y, 1, zero, dtype == TL_F32 ? tl_ternary(b.get(), TL_FMA, v, v, one) : v, kind);
+  tl_end(b.get(), loop);
+  tl_end(b.get(), kernel);
+  return finish(b, program, failure);
+}
+
+TEST(Atomic, AddsAndRefuses) {
+  const Context context = make_context();
+  Program program;
+  Failure failure;
+  ASSERT_EQ(added(make_builder(context), TL_ATOMIC_ADD, TL_F32, &program, &failure), TL_OK);
+  float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8] = {};
+  const tl_arg args[2] = {{TL_ARG_POINTER, 0, reinterpret_cast<uint64_t>(x)},
+                          {TL_ARG_POINTER, 0, reinterpret_cast<uint64_t>(y)}};
+  ASSERT_EQ(tl_interpret(program.get(), args, 2, nullptr), TL_OK);
+  EXPECT_EQ(y[0], 2 * (1 + 204 + 8));
+  EXPECT_EQ(y[7], 16);
+  EXPECT_EQ(added(make_builder(context), 7, TL_F32, nullptr, &failure), TL_INVALID_ARGUMENT);
+  EXPECT_STREQ(first(failure).op, "tl_atomic");
+  EXPECT_EQ(added(make_builder(context), TL_ATOMIC_ADD, TL_I8, nullptr, &failure), TL_INVALID_PROGRAM);
+  EXPECT_STREQ(first(failure).code, "dtype_mismatch");
+}
+
 }  // namespace tilegen::test

@@ -209,12 +209,22 @@ Expr Generator::float_expr(DType t, int depth) {
     case 1:
       return {"neg(" + a.text + ")", a.bound};
     case 2:
-      return {(r_.chance(2) ? "floor(" : "ceil(") + a.text + ")", a.bound};
+      return {r_.pick({"floor(", "ceil(", "round(", "rint(", "trunc("}) + a.text + ")", a.bound};
     default:
       break;
   }
   Expr b = expr(t, depth - 1);
   const double limit = exact_limit(t);
+  // What is exact of whole numbers, of which all values are.
+  if (r_.chance(8)) {
+    if (r_.chance(2)) return {"copysign(" + a.text + ", " + number_text(t, r_.pick({-1, 1})) + ")", a.bound};
+    const std::string divisor = number_text(t, r_.between(1, 9));
+    return {"fmod(" + a.text + ", " + divisor + ")", std::min(a.bound, 9.0)};
+  }
+  if (r_.chance(8) && a.bound * b.bound <= limit / 2) {
+    const Expr c = bounded(expr(t, depth - 1), t, limit / 2);
+    return {"fma(" + a.text + ", " + b.text + ", " + c.text + ")", a.bound * b.bound + c.bound};
+  }
   switch (r_.below(6)) {
     case 0:
       return {"min(" + a.text + ", " + b.text + ")", std::max(a.bound, b.bound)};
@@ -243,15 +253,16 @@ Expr Generator::int_expr(DType t, int depth) {
     case 1:
       return {"neg(" + a + ")"};
     case 2:
-      return {"bit_not(" + a + ")"};
+      return {r_.pick({"bit_not(", "bit_not(", "popcount(", "clz(", "ctz("}) + a + ")"};
     default:
       break;
   }
   const std::string b = expr(t, depth - 1).text;
   static const char* const infix[] = {"+", "-", "*", "+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>"};
-  const int64_t at = r_.below(15);
+  const int64_t at = r_.below(16);
   if (at == 13) return {"min(" + a + ", " + b + ")"};
   if (at == 14) return {"max(" + a + ", " + b + ")"};
+  if (at == 15) return {"mulhi(" + a + ", " + b + ")"};
   return {"(" + a + " " + infix[at] + " " + b + ")"};
 }
 

@@ -67,7 +67,8 @@ std::string Generator::integer(int depth) {
     case 13:
       return "(" + a + r_.pick({" << ", " >> "}) + std::to_string(r_.between(0, 65)) + ")";
     case 14:
-      return r_.chance(2) ? r_.pick({"neg(", "abs(", "bit_not("}) + a + ")"
+      if (r_.chance(4)) return "mulhi(" + a + ", " + other() + ")";
+      return r_.chance(2) ? r_.pick({"neg(", "abs(", "bit_not(", "popcount(", "clz(", "ctz("}) + a + ")"
                           : "(" + a + r_.pick({" & ", " | ", " ^ "}) + other() + ")";
     default:
       return r_.chance(2) ? "cast(i64, cast(i32, " + a + "))"

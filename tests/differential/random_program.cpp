@@ -219,6 +219,15 @@ void Generator::observe_tiles() {
       region += (d ? ", 0 :+ " : "0 :+ ") + std::to_string(t.shape[d]);
     }
     o.readable = false;
+    if (r_.chance(4) && ir::takes_atomic(ir::AtomicKind::add, t.type)) {
+      // One place for all blocks: at most 24 of them, so that sums are exact.
+      o.shape.erase(o.shape.begin(), o.shape.begin() + static_cast<long>(grid_.size()));
+      o.grid_of.assign(o.shape.size(), -1);
+      const std::string kind = ir::is_float(t.type) ? r_.pick({"add", "min", "max"})
+                                                    : r_.pick({"add", "min", "max", "and", "or", "xor"});
+      line("atomic " + t.name + " -> " + declare_tensor(std::move(o), false) + " {kind=" + kind + "}");
+      continue;
+    }
     o.grid_of.assign(o.shape.size(), -1);
     line("copy " + t.name + " -> " + declare_tensor(std::move(o), false) + "[" + region + "]");
   }

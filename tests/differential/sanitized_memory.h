@@ -17,10 +17,22 @@ struct Mark {
   int64_t set = 0;
   int64_t writer = -1, reader = -1;
   bool many_readers = false;
+  bool many_units = false;  // of atomic operations
+  bool atomics = false;     // every writer's access was an atomic operation
 
-  // False when two units meet and one of them writes.
-  bool touch(int64_t now, int64_t unit, bool writes) {
+  // False when two units meet and one of them writes, but for atomic operations alone.
+  bool touch(int64_t now, int64_t unit, bool writes, bool atomic = false) {
     if (set != now) *this = Mark{now};
+    if (atomic && (writer < 0 || atomics)) {
+      // A plain access of this unit that comes later meets those of the others.
+      const bool alone = (writer < 0 || writer == unit) && !many_units;
+      many_units = !alone;
+      atomics = true;
+      writer = unit;
+      return !many_readers && (reader < 0 || (reader == unit && alone));
+    }
+    if (many_units) return false;
+    atomics = false;
     if (writer >= 0 && writer != unit) return false;
     if (!writes) {
       many_readers = many_readers || (reader >= 0 && reader != unit);

@@ -63,6 +63,7 @@ class Run {
   ScalarValue eval_load(const ExprNode& n, ExprId id);
   ScalarValue access(ir::BufferId id, std::span<const int64_t> index, const ScalarValue* value);
   void begin_step() { ++stamp_; }
+  bool updating_ = false;  // by an atomic operation
   void set(ir::VarId var, int64_t value) { vars_[var.value] = {DType::i64, value, 0}; }
 
   const ir::Program& p_;
@@ -123,6 +124,12 @@ class Sink final : public ops::ReferenceSink {
     if (rule.form == ops::OpForm::contraction)
       return gemm_error(type(0), type(2), op_.flag(ir::gemm_attr::tf32), products_per_element(), terms_[0],
                         terms_[1], terms_[2]);
+    if (!rule.scan && !rule.reduction) {  // one of many additions, in any order
+      Terms both = terms_[0];
+      both.largest = std::max(both.largest, terms_[1].largest);
+      both.whole = both.whole && terms_[1].whole;
+      return op_.attrs[ir::atomic_attr::kind] == 0 ? sum_error(type(1), 2, both) : 0;
+    }
     const ir::ReduceKind kind = rule.scan ? rule.scan->kind : rule.reduction->kind;
     if (kind != ir::ReduceKind::sum) return 0;
     if (rule.scan)
@@ -141,7 +148,10 @@ class Sink final : public ops::ReferenceSink {
       index_[i][d] =
           static_cast<int64_t>(static_cast<uint64_t>(offsets_[i][d]) + static_cast<uint64_t>(index[d]));
     run_.unit_ = in_place_ ? 0 : operand;
-    return run_.access(op_.operands[i].buffer, index_[i], value);
+    run_.updating_ = op_.kind == ir::OpKind::atomic && operand == 1;
+    const ScalarValue v = run_.access(op_.operands[i].buffer, index_[i], value);
+    run_.updating_ = false;
+    return v;
   }
 
   Run& run_;
@@ -180,6 +190,7 @@ ScalarValue Run::eval_node(const ExprNode& n, ExprId id) {
     return v;
   }
   const ScalarValue b = eval(n.b);
+  if (ir::expr_arity(n.op) == 3) return ir::eval_ternary(n.op, n.type, a, b, eval(n.c));
   ScalarValue v = ir::eval_binary(n.op, n.type, a, b);
   if (moves) v.f = rounding_.binary(n.op, n.type, a.f, b.f, v.f);
   return v;
@@ -205,9 +216,10 @@ ScalarValue Run::access(ir::BufferId id, std::span<const int64_t> index, const S
     return loaded;
   }
   const auto element = static_cast<size_t>(at);
-  if (set_ != 0 && !m.by_unit[element].touch(set_, unit_, value != nullptr))
+  const bool atomic = updating_ && b.scope == ir::MemScope::global;
+  if (set_ != 0 && !m.by_unit[element].touch(set_, unit_, value != nullptr || atomic, atomic))
     end(Kind::undefined, "iterations or operands meet in " + b.name);
-  if (!m.by_block.empty() && !m.by_block[element].touch(kernel_, block_, value != nullptr))
+  if (!m.by_block.empty() && !m.by_block[element].touch(kernel_, block_, value != nullptr || atomic, atomic))
     end(Kind::undefined, "blocks meet in " + b.name);
   if (value != nullptr) {
     if (m.overlaps) end(Kind::undefined, "elements of " + b.name + " share memory");
@@ -339,8 +351,17 @@ void Run::run_store(const ir::Store& store) {
   begin_step();
   std::vector<int64_t> index;
   for (ExprId e : store.indices) index.push_back(eval(e).i);
-  const ScalarValue v = eval(store.value);
+  ScalarValue v = eval(store.value);
+  if (over()) return;
+  if (!store.atomic) return void(access(store.buffer, index, &v));
+  const ExprOp op = ir::atomic_operation(*store.atomic);
+  updating_ = true;
+  const ScalarValue old = access(store.buffer, index, nullptr);
+  const double added = v.f;
+  v = ir::eval_binary(op, v.type, old, v);
+  if (rounding_.moves() && ir::is_float(v.type)) v.f = rounding_.binary(op, v.type, old.f, added, v.f);
   if (!over()) access(store.buffer, index, &v);
+  updating_ = false;
 }
 
 void Run::run_op(const ir::TileOp& op) {

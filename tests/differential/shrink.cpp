@@ -88,16 +88,9 @@ ExprId rebuild(ir::ExprPool& e, ExprId root, ExprId from, ExprId to) {
     for (ExprId& i : indices) i = inner(i);
     return e.load(n.object, n.type, indices);
   }
-  switch (ir::expr_arity(n.op)) {
-    case 1:
-      return n.op == ExprOp::cast ? e.cast(n.type, inner(n.a)) : e.unary(n.op, inner(n.a));
-    case 2:
-      return e.binary(n.op, inner(n.a), inner(n.b));
-    case 3:
-      return e.select(inner(n.a), inner(n.b), inner(n.c));
-    default:
-      return root;
-  }
+  if (ir::expr_arity(n.op) == 0) return root;
+  const auto operand = [&](ExprId id) { return id.valid() ? inner(id) : id; };
+  return e.operation(n, inner(n.a), operand(n.b), operand(n.c));
 }
 
 void replace_var(Program& p, const ir::Block& block, ir::VarId var, ExprId value) {

@@ -24,16 +24,12 @@ bool remake(Program& p, const std::function<ExprId(ExprOp, ExprId, ExprId)>& bin
       std::vector<ExprId> indices(p.exprs.indices(id).begin(), p.exprs.indices(id).end());
       for (ExprId& index : indices) index = visit(index);
       made = p.exprs.load(n.object, n.type, indices);
-    } else if (n.op == ExprOp::select) {
-      const ExprId a = visit(n.a), b = visit(n.b), c = visit(n.c);
-      made = p.exprs.select(a, b, c);
-    } else if (n.op == ExprOp::cast) {
-      made = p.exprs.cast(n.type, visit(n.a));
     } else if (ir::expr_arity(n.op) == 2) {
       const ExprId a = visit(n.a), b = visit(n.b);
       made = binary(n.op, a, b);
-    } else if (ir::expr_arity(n.op) == 1) {
-      made = p.exprs.unary(n.op, visit(n.a));
+    } else if (ir::expr_arity(n.op) > 0) {
+      const ExprId a = visit(n.a), b = n.b.valid() ? visit(n.b) : n.b, c = n.c.valid() ? visit(n.c) : n.c;
+      made = p.exprs.operation(n, a, b, c);
     }
     any = any || made != id;
     return memo[id] = made;

@@ -252,16 +252,9 @@ ExprId with(Program& p, ExprId e, ExprId part, ExprId by) {
     if (const auto it = memo.find(id); it != memo.end()) return it->second;
     const ExprNode n = p.exprs[id];
     ExprId made = id;
-    if (n.op == ExprOp::select) {
-      const ExprId a = visit(n.a), b = visit(n.b), c = visit(n.c);
-      made = p.exprs.select(a, b, c);
-    } else if (n.op == ExprOp::cast) {
-      made = p.exprs.cast(n.type, visit(n.a));
-    } else if (ir::expr_arity(n.op) == 2) {
-      const ExprId a = visit(n.a), b = visit(n.b);
-      made = p.exprs.binary(n.op, a, b);
-    } else if (ir::expr_arity(n.op) == 1) {
-      made = p.exprs.unary(n.op, visit(n.a));
+    if (ir::expr_arity(n.op) > 0 && n.op != ExprOp::load) {
+      const ExprId a = visit(n.a), b = n.b.valid() ? visit(n.b) : n.b, c = n.c.valid() ? visit(n.c) : n.c;
+      made = p.exprs.operation(n, a, b, c);
     }
     return memo[id] = made;
   };

@@ -113,8 +113,13 @@ bool change_operator(ProgramText& text, Random& random) {
       {"+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>", "/"},
       {"<", "<=", "==", "!=", ">", ">="},
       {"and", "or"},
-      {"min", "max"},
-      {"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "erf", "sigmoid", "floor", "ceil", "abs"},
+      {"min", "max", "pow", "atan2", "fmod", "copysign", "mulhi"},
+      {"exp",  "exp2", "exp10", "expm1", "log",     "log2", "log1p", "sqrt", "rsqrt",
+       "cbrt", "tanh", "erf",   "erfc",  "sigmoid", "sin",  "cos",   "tan",  "asin",
+       "acos", "atan", "floor", "ceil",  "round",   "rint", "trunc", "abs"},
+      {"bit_not", "popcount", "clz", "ctz", "neg"},
+      {"isnan", "isinf"},
+      {"atomic_add", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor"},
       {"..", ":+"}};
   const auto class_of = [&](const Token& t) -> const std::vector<std::string_view>* {
     for (const auto& c : kClasses)

@@ -74,6 +74,25 @@ TL_FLOOR = 12
 TL_CEIL = 13
 TL_NOT = 14
 TL_BIT_NOT = 15
+TL_SIN = 16
+TL_COS = 17
+TL_TAN = 18
+TL_ASIN = 19
+TL_ACOS = 20
+TL_ATAN = 21
+TL_EXP10 = 22
+TL_EXPM1 = 23
+TL_LOG1P = 24
+TL_CBRT = 25
+TL_ERFC = 26
+TL_ROUND = 27
+TL_RINT = 28
+TL_TRUNC = 29
+TL_ISNAN = 30
+TL_ISINF = 31
+TL_POPCOUNT = 32
+TL_CLZ = 33
+TL_CTZ = 34
 
 TL_ADD = 101
 TL_SUB = 102
@@ -96,6 +115,20 @@ TL_SHL = 118
 TL_SHR = 119
 TL_GT = 120
 TL_GE = 121
+TL_POW = 122
+TL_ATAN2 = 123
+TL_FMOD = 124
+TL_COPYSIGN = 125
+TL_MULHI = 126
+
+TL_FMA = 201
+
+TL_ATOMIC_ADD = 1
+TL_ATOMIC_MIN = 2
+TL_ATOMIC_MAX = 3
+TL_ATOMIC_AND = 4
+TL_ATOMIC_OR = 5
+TL_ATOMIC_XOR = 6
 
 TL_REDUCE_SUM = 1
 TL_REDUCE_MAX = 2
@@ -380,6 +413,7 @@ FUNCTIONS = {
     "tl_index": (tl_expr, (c_void_p, c_int64,)),
     "tl_unary": (tl_expr, (c_void_p, c_uint32, tl_expr,)),
     "tl_binary": (tl_expr, (c_void_p, c_uint32, tl_expr, tl_expr,)),
+    "tl_ternary": (tl_expr, (c_void_p, c_uint32, tl_expr, tl_expr, tl_expr,)),
     "tl_select": (tl_expr, (c_void_p, tl_expr, tl_expr, tl_expr,)),
     "tl_cast": (tl_expr, (c_void_p, c_uint32, tl_expr,)),
     "tl_load": (tl_expr, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr),)),
@@ -398,6 +432,8 @@ FUNCTIONS = {
     "tl_gemm": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
     "tl_reduce": (None, (c_void_p, tl_region, tl_region, c_uint32, c_uint32, c_uint32,)),
     "tl_cumsum": (None, (c_void_p, tl_region, tl_region, c_uint32, c_uint32,)),
+    "tl_atomic": (None, (c_void_p, tl_region, tl_region, c_uint32,)),
+    "tl_store_atomic": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, c_uint32,)),
     "tl_store": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr,)),
     "tl_layout_draw": (c_int32, (c_char_p, c_uint32, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_program_parse": (c_int32, (c_void_p, c_char_p, c_size_t, c_char_p, POINTER(c_void_p), POINTER(c_void_p),)),

@@ -26,6 +26,10 @@ from .types import boolean, dtype_of, e4m3, e5m2, f16, bf16, f32, f64, i64, ALL
 _FLOATS = (f16, bf16, f32, f64, e4m3, e5m2)
 
 
+_ATOMIC = {"add": h.TL_ATOMIC_ADD, "min": h.TL_ATOMIC_MIN, "max": h.TL_ATOMIC_MAX, "and": h.TL_ATOMIC_AND,
+           "or": h.TL_ATOMIC_OR, "xor": h.TL_ATOMIC_XOR}
+
+
 class Expr:
     """A scalar of the program: a constant, a dimension, a loop variable, or what is computed from them. Every operator,
     == and != too, gives an Expr; as keys of a dict, or in a set, expressions are told apart by identity."""
@@ -177,8 +181,40 @@ class Builder:
     def sigmoid(self, a): return a._unary(h.TL_SIGMOID)
     def floor(self, a): return a._unary(h.TL_FLOOR)
     def ceil(self, a): return a._unary(h.TL_CEIL)
+    def sin(self, a): return a._unary(h.TL_SIN)
+    def cos(self, a): return a._unary(h.TL_COS)
+    def tan(self, a): return a._unary(h.TL_TAN)
+    def asin(self, a): return a._unary(h.TL_ASIN)
+    def acos(self, a): return a._unary(h.TL_ACOS)
+    def atan(self, a): return a._unary(h.TL_ATAN)
+    def exp10(self, a): return a._unary(h.TL_EXP10)
+    def expm1(self, a): return a._unary(h.TL_EXPM1)
+    def log1p(self, a): return a._unary(h.TL_LOG1P)
+    def cbrt(self, a): return a._unary(h.TL_CBRT)
+    def erfc(self, a): return a._unary(h.TL_ERFC)
+    def round(self, a): return a._unary(h.TL_ROUND)
+    def rint(self, a): return a._unary(h.TL_RINT)
+    def trunc(self, a): return a._unary(h.TL_TRUNC)
+    def isnan(self, a): return a._unary(h.TL_ISNAN)
+    def isinf(self, a): return a._unary(h.TL_ISINF)
+    def popcount(self, a): return a._unary(h.TL_POPCOUNT)
+    def clz(self, a): return a._unary(h.TL_CLZ)
+    def ctz(self, a): return a._unary(h.TL_CTZ)
+    def pow(self, a, b): return self._of_two(h.TL_POW, a, b)
+    def atan2(self, y, x): return self._of_two(h.TL_ATAN2, y, x)
+    def fmod(self, a, b): return self._of_two(h.TL_FMOD, a, b)
+    def copysign(self, a, b): return self._of_two(h.TL_COPYSIGN, a, b)
+    def mulhi(self, a, b): return self._of_two(h.TL_MULHI, a, b)
     def min(self, a, b): return a._binary(h.TL_MIN, b)
     def max(self, a, b): return a._binary(h.TL_MAX, b)
+
+    def _of_two(self, op, a, b):
+        return a._binary(op, b) if isinstance(a, Expr) else b._binary(op, a, True)
+
+    def fma(self, a, b, c):
+        dtype = next(e.dtype for e in (a, b, c) if isinstance(e, Expr))
+        a, b, c = (self.expr(e, dtype) for e in (a, b, c))
+        return Expr(self, lib.tl_ternary(self.handle, h.TL_FMA, a.raw, b.raw, c.raw))
 
     def select(self, condition, a, b):
         a, b = (self.expr(a, b.dtype), b) if isinstance(b, Expr) else (a, self.expr(b, a.dtype))
@@ -303,6 +339,17 @@ class Builder:
     def cumsum(self, src, dst, axis, reverse=False):
         """dst = sums of src along axis, each up to its own element; with reverse from its own on."""
         lib.tl_cumsum(self.handle, self._region(src), self._region(dst), axis, h.TL_CUMSUM_REVERSE if reverse else 0)
+
+    def atomic(self, kind, src, dst):
+        """dst = kind of dst and src, element by element, on a tensor; kind: "add", "min", "max", "and", "or" or "xor"."""
+        lib.tl_atomic(self.handle, self._region(src), self._region(dst), _ATOMIC[kind])
+
+    def store_atomic(self, kind, buffer, *indices_and_value):
+        """The same of one element, in a parallel loop: store_atomic("add", buffer, i, j, value)."""
+        *indices, value = indices_and_value
+        raw = [self.expr(i, i64).raw for i in indices]
+        lib.tl_store_atomic(self.handle, buffer.raw, len(raw), (h.tl_expr * len(raw))(*raw),
+                            self.expr(value, buffer.dtype).raw, _ATOMIC[kind])
 
     def store(self, buffer, *indices_and_value):
         *indices, value = indices_and_value

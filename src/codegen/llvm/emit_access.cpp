@@ -2,6 +2,7 @@
 // consecutive elements (forwards or backwards), a constant distance, or anything (gather, scatter).
 #include <llvm/IR/Intrinsics.h>
 
+#include "codegen/llvm/atomics.h"
 #include "codegen/llvm/host_emitter.h"
 #include "codegen/llvm/types.h"
 
@@ -75,7 +76,7 @@ Value* HostEmitter::load_contiguous(const Place& p, MemoryId memory, int64_t lan
 }
 
 void HostEmitter::store_contiguous(const Place& p, MemoryId memory, Value* storage, Value* mask,
-                                     bool nontemporal) {
+                                   bool nontemporal) {
   if (!mask) {
     auto* store = b_.CreateAlignedStore(storage, p.pointer, p.align);
     tag(store, memory);
@@ -197,7 +198,27 @@ void HostEmitter::scatter(MemoryId memory, ir::ExprId index, Value* storage, Val
   tag(b_.CreateMaskedScatter(storage, pointers, align, mask), memory);
 }
 
+// Lane by lane: lanes may mean the same element.
+void HostEmitter::emit_atomic_store(const thread::Store& s) {
+  const ir::DType type = program_.memory(s.memory).type;
+  const bool guarded = needed(s.predicate).valid();
+  if (!lane_var_.valid()) {
+    Value* condition = guarded ? value(s.predicate) : nullptr;
+    return emit_atomic(b_, ops_, features_, *s.atomic, type, place(s.memory, s.index).pointer, value(s.value),
+                       condition);
+  }
+  Value* mask = guarded ? emit_mask(s.predicate) : nullptr;
+  Value* held = splat(value(s.value), width_);
+  Value* at = wanted_index(b_, splat(index_vector(s.index), width_), mask, lanes_.exact(s.index));
+  Value* pointers = b_.CreateGEP(storage_type(context_, type), bases_[s.memory.value], at);
+  for (int64_t i = 0; i < width_; ++i) {
+    auto lane = [&](Value* v) { return v ? b_.CreateExtractElement(v, static_cast<uint64_t>(i)) : nullptr; };
+    emit_atomic(b_, ops_, features_, *s.atomic, type, lane(pointers), lane(held), lane(mask));
+  }
+}
+
 void HostEmitter::emit_store(const thread::Store& s) {
+  if (s.atomic) return emit_atomic_store(s);
   const Memory& m = program_.memory(s.memory);
   bool guarded = needed(s.predicate).valid();
   if (!lane_var_.valid()) {

@@ -93,7 +93,9 @@ HostEmitter::Emitted HostEmitter::compute_expr(ExprId e) {
   Value* x = splat(b.value, lanes);
   Value* y = splat(c.value, lanes);
   match_lanes(x, y);
-  return {b_.CreateSelect(a.value, x, y), level};
+  // One condition may choose between vectors.
+  Value* first = n.op == ExprOp::select ? a.value : splat(a.value, lane_count(x));
+  return {ops_.ternary(n.op, n.type, first, x, y), level};
 }
 
 HostEmitter::Emitted HostEmitter::emit_var(const ExprNode& n) {

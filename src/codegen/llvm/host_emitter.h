@@ -72,6 +72,7 @@ class HostEmitter : private ProgramEmitter {
   // The predicate, or none when it is known to hold here.
   ir::ExprId needed(ir::ExprId predicate) const;
   void emit_store(const thread::Store& store);
+  void emit_atomic_store(const thread::Store& store);
   void emit_lane_reduce(const thread::LaneReduce& reduce);
   void emit_prefetch(const thread::Prefetch& prefetch);
 

@@ -1,5 +1,5 @@
-// exp, exp2, sigmoid, tanh. e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln(2)/2; the polynomials are
-// Chebyshev fits of the remainder after the leading exact terms.
+// exp, exp2, exp10, expm1, sigmoid, tanh. e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln(2)/2; the
+// polynomials are Chebyshev fits of the remainder after the leading exact terms.
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "codegen/llvm/math_parts.h"
@@ -59,6 +59,12 @@ Value* emit_exp(Builder& b, const MachineFeatures& f, Value* x) {
 Value* emit_exp_polynomial(Builder& b, const MachineFeatures& f, Value* x) {
   if (f.approximate) return emit_exp(b, f, x);
   Parts p(b, f, x);
+  const Power power = exp_power(p, x);
+  return p.scale(b.CreateFAdd(power.tail, p.number(1)), power.n);
+}
+
+Power exp_power(Parts& p, Value* x) {
+  Builder& b = p.builder();
   constexpr double kLog2e = 0x1.71547652b82fep+0;
   Value *r, *n, *q;
   if (p.is_double()) {
@@ -77,8 +83,56 @@ Value* emit_exp_polynomial(Builder& b, const MachineFeatures& f, Value* x) {
     q = p.polynomial(r,
                      {0x1.a12a42p-13, 0x1.6d4920p-10, 0x1.1110e0p-7, 0x1.5554e4p-5, 0x1.555556p-3, 0x1p-1});
   }
-  Value* tail = p.fma(b.CreateFMul(r, r), q, r);
-  return p.scale(b.CreateFAdd(tail, p.number(1)), n);
+  return {p.fma(b.CreateFMul(r, r), q, r), n};
+}
+
+// 2^n * (e^r - 1) + (2^n - 1), both parts of it exact or far from cancelling.
+Value* emit_expm1(Builder& b, const MachineFeatures& f, Value* x) {
+  Parts p(b, f, x);
+  const bool wide = p.is_double();
+  const Power power = exp_power(p, p.select(b.CreateFCmpOLT(x, p.number(-40)), p.number(-40), x));
+  Value* less = b.CreateFSub(p.number(1), p.power_of_two(p.to_integer(b.CreateFNeg(power.n))));
+  less = p.select(b.CreateFCmpOGT(power.n, p.number(wide ? 64 : 32)), p.number(1), less);
+  Value* value = p.scale(b.CreateFAdd(power.tail, less), power.n);
+  // keeps the sign of zero, and the subnormals
+  return p.select(b.CreateFCmpOLT(p.magnitude(x), p.number(wide ? 0x1p-54 : 0x1p-25)), x, value);
+}
+
+// 10^x = 2^n * 10^r with n = round(x * log2(10)), |r| <= log10(2) / 2.
+Value* emit_exp10(Builder& b, const MachineFeatures& f, Value* x) {
+  Parts p(b, f, x);
+  constexpr double kLog2Of10 = 0x1.a934f0979a371p+1;
+  Value *n, *r, *q;
+  if (p.is_double()) {
+    x = p.clamp(x, -324, 309);
+    n = p.nearest(b.CreateFMul(x, p.number(kLog2Of10)));
+    r = p.fma(n, p.number(-0x1.34413509f7800p-2), x);
+    r = p.fma(n, p.number(-0x1.fef311f12b358p-46), r);
+    q = p.polynomial(
+        r, {0x1.85c384491d998p-15, 0x1.fbfbfebba9af7p-13, 0x1.2ea502e314b41p-10, 0x1.4897871d2d659p-8,
+            0x1.4116b0676e655p-6, 0x1.16e4dfceb8b7bp-4, 0x1.a7ed70847b41ap-3, 0x1.1429ffd1d2e20p-1,
+            0x1.2bd7609fd98c6p+0, 0x1.0470591de2ca8p+1, 0x1.53524c73cea69p+1, 0x1.26bb1bbb55516p+1});
+  } else {
+    x = p.clamp(x, -46, 39);
+    n = p.nearest(b.CreateFMul(x, p.number(kLog2Of10)));
+    r = p.fma(n, p.number(-0x1.344p-2), x);
+    r = p.fma(n, p.number(-0x1.3509f8p-18), r);
+    q = p.polynomial(
+        r, {0x1.a94b4cp-3, 0x1.1559fep-1, 0x1.2bd702p+0, 0x1.046fb4p+1, 0x1.53524cp+1, 0x1.26bb1cp+1});
+  }
+  return p.scale(p.fma(r, q, p.number(1)), n);
+}
+
+Value* exp2_tail(Parts& p, Value* r) {
+  Builder& b = p.builder();
+  Value* q = p.is_double()
+                 ? p.polynomial(r, {0x1.c4a2aaa2b01d9p-36, 0x1.e9ec3d7558475p-32, 0x1.e4cf10d1896bep-28,
+                                    0x1.b524ebc089f66p-24, 0x1.62c02242bb0bdp-20, 0x1.ffcbfc6dad6adp-17,
+                                    0x1.430912f86b7d4p-13, 0x1.5d87fe78a3f8cp-10, 0x1.3b2ab6fba4e79p-7,
+                                    0x1.c6b08d704a0c6p-5, 0x1.ebfbdff82c58fp-3, 0x1.62e42fefa39efp-1})
+                 : p.polynomial(r, {0x1.4413a4p-13, 0x1.5f08b8p-10, 0x1.3b2a52p-7, 0x1.c6af6cp-5,
+                                    0x1.ebfbe0p-3, 0x1.62e430p-1});
+  return b.CreateFMul(r, q);
 }
 
 Value* emit_exp2(Builder& b, const MachineFeatures& f, Value* x) {

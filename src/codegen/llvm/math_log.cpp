@@ -1,5 +1,8 @@
-// log and log2: x = m * 2^e with m in [sqrt(1/2), sqrt(2)), log m from a series in r = m - 1, exact around 1.
+// log, log2 and log1p: x = m * 2^e with m in [sqrt(1/2), sqrt(2)), log m from a series in r = m - 1, exact
+// around 1.
 #include <limits>
+
+#include <llvm/IR/Intrinsics.h>
 
 #include "codegen/llvm/math_parts.h"
 
@@ -15,7 +18,8 @@ struct Reduced {
   Value* e = nullptr;     // exponent, integral float
 };
 
-Reduced reduce(Parts& p, Value* x) {
+// `missed`: what x lacks of the argument, at most half a unit in its last place; none if null.
+Reduced reduce(Parts& p, Value* x, Value* missed = nullptr) {
   llvm::IRBuilder<>& b = p.builder();
   const bool wide = p.is_double();
   const int64_t mantissa = wide ? 52 : 23;
@@ -30,6 +34,11 @@ Reduced reduce(Parts& p, Value* x) {
   Value* m = p.from_bits(b.CreateSub(i, b.CreateShl(e, p.integer(mantissa))));
   Reduced out;
   out.r = b.CreateFSub(m, p.number(1));
+  if (missed) {  // scaled as x is; of a large x it is below what counts
+    Value* scale =
+        p.power_of_two(b.CreateNeg(b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, e, p.integer(100))));
+    out.r = p.fma(missed, scale, out.r);
+  }
   out.e = b.CreateFSub(p.from_integer(e), b.CreateSelect(tiny, p.number(wide ? 54 : 25), p.number(0)));
   Value* r = out.r;
   Value* half_square = b.CreateFMul(b.CreateFMul(r, r), p.number(0.5));
@@ -70,6 +79,20 @@ Value* emit_log(Builder& b, const MachineFeatures& f, Value* x) {
   Value* low = p.fma(t.e, p.number(wide ? 0x1.9ef35793c7673p-41 : 0x1.7f7d1cp-20), t.tail);
   Value* sum = b.CreateFAdd(t.r, low);
   return special(p, x, p.fma(t.e, p.number(wide ? 0x1.62e42fefa2000p-1 : 0x1.62e4p-1), sum));
+}
+
+// log(u) with u = 1 + x rounded, and what was rounded off as part of r.
+Value* emit_log1p(Builder& b, const MachineFeatures& f, Value* x) {
+  Parts p(b, f, x);
+  const bool wide = p.is_double();
+  const double inf = std::numeric_limits<double>::infinity();
+  const Pair u = p.sum(x, p.number(1));
+  Value* missed = p.select(b.CreateFCmpOLT(p.magnitude(x), p.number(inf)), u.low, p.number(0));
+  Reduced t = reduce(p, u.high, missed);
+  Value* low = p.fma(t.e, p.number(wide ? 0x1.9ef35793c7673p-41 : 0x1.7f7d1cp-20), t.tail);
+  Value* sum = b.CreateFAdd(t.r, low);
+  Value* value = special(p, u.high, p.fma(t.e, p.number(wide ? 0x1.62e42fefa2000p-1 : 0x1.62e4p-1), sum));
+  return p.select(b.CreateFCmpOLT(p.magnitude(x), p.number(wide ? 0x1p-54 : 0x1p-25)), x, value);
 }
 
 // log2(m) = (r + tail) * log2(e), the product with r kept exact by the low part of the constant.

@@ -1,6 +1,7 @@
 #include "codegen/llvm/math_parts.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsNVPTX.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "codegen/llvm/types.h"
@@ -9,8 +10,10 @@ namespace tilegen::codegen::math {
 
 using llvm::Value;
 
-llvm::Type* Parts::integer_type() {
-  llvm::Type* i = is_double() ? b_.getInt64Ty() : b_.getInt32Ty();
+llvm::Type* Parts::integer_type() { return integer_type(is_double() ? 64 : 32); }
+
+llvm::Type* Parts::integer_type(unsigned bits) {
+  llvm::Type* i = b_.getIntNTy(bits);
   auto* v = llvm::dyn_cast<llvm::VectorType>(type_);
   return v ? llvm::VectorType::get(i, v->getElementCount()) : i;
 }
@@ -22,6 +25,57 @@ Value* Parts::fma(Value* a, Value* b, Value* c) {
   return b_.CreateIntrinsic(llvm::Intrinsic::fma, {type_}, {a, b, c});
 }
 
+// Without the instruction, of f32 in double; of f64 by Veltkamp's splitting, which overflows beyond 2^995.
+Value* Parts::residual(Value* x, Value* y, Value* product) {
+  if (features_.fma) return fma(x, y, b_.CreateFNeg(product));
+  if (!is_double()) {
+    llvm::Type* wide = shaped_like(x, b_.getDoubleTy());
+    auto widened = [&](Value* v) { return b_.CreateFPExt(v, wide); };
+    Value* exact = b_.CreateFMul(widened(x), widened(y));
+    return b_.CreateFPTrunc(b_.CreateFSub(exact, widened(product)), type_);
+  }
+  auto split = [&](Value* v) {
+    Value* c = b_.CreateFMul(v, number(0x1.0000002p27));
+    Value* high = b_.CreateFSub(c, b_.CreateFSub(c, v));
+    return Pair{high, b_.CreateFSub(v, high)};
+  };
+  const Pair a = split(x), b = split(y);
+  Value* r = b_.CreateFSub(b_.CreateFMul(a.high, b.high), product);
+  r = b_.CreateFAdd(r, b_.CreateFMul(a.high, b.low));
+  r = b_.CreateFAdd(r, b_.CreateFMul(a.low, b.high));
+  return b_.CreateFAdd(r, b_.CreateFMul(a.low, b.low));
+}
+
+Pair Parts::sum(Value* a, Value* b) {
+  Value* s = b_.CreateFAdd(a, b);
+  Value* of_b = b_.CreateFSub(s, a);
+  Value* of_a = b_.CreateFSub(s, of_b);
+  return {s, b_.CreateFAdd(b_.CreateFSub(a, of_a), b_.CreateFSub(b, of_b))};
+}
+
+Pair Parts::sum_ordered(Value* a, Value* b) {
+  Value* s = b_.CreateFAdd(a, b);
+  return {s, b_.CreateFSub(b, b_.CreateFSub(s, a))};
+}
+
+// PTX without a rounding is contracted by ptxas.
+Value* Parts::rounded_product(Value* a, Value* b) {
+  if (features_.nvptx && !type_->isVectorTy())
+    return b_.CreateIntrinsic(is_double() ? llvm::Intrinsic::nvvm_mul_rn_d : llvm::Intrinsic::nvvm_mul_rn_f,
+                              {}, {a, b});
+  return b_.CreateArithmeticFence(b_.CreateFMul(a, b), type_);
+}
+
+Pair Parts::product(Value* a, Value* b) {
+  Value* p = rounded_product(a, b);
+  return {p, residual(a, b, p)};
+}
+
+Pair Parts::product(Pair a, Pair b) {
+  const Pair p = product(a.high, b.high);
+  return sum_ordered(p.high, fma(a.high, b.low, fma(a.low, b.high, p.low)));
+}
+
 Value* Parts::polynomial(Value* x, std::initializer_list<double> coefficients) {
   Value* p = nullptr;
   for (double c : coefficients) p = p ? fma(p, x, number(c)) : number(c);
@@ -29,6 +83,8 @@ Value* Parts::polynomial(Value* x, std::initializer_list<double> coefficients) {
 }
 
 Value* Parts::nearest(Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, x); }
+Value* Parts::trunc(Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, x); }
+Value* Parts::negated_if(Value* condition, Value* x) { return select(condition, b_.CreateFNeg(x), x); }
 Value* Parts::magnitude(Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
 // By bits where the back end would compare and select.
 Value* Parts::with_sign_of(Value* m, Value* sign) {
@@ -91,13 +147,14 @@ Value* Parts::scale_native(Value* x, Value* n) {
 // Two factors, because 2^n alone may not be representable; the first product is exact.
 Value* Parts::scale(Value* x, Value* n) {
   if (Value* v = scale_native(x, n)) return v;
-  const int64_t bias = is_double() ? 1023 : 127, mantissa = is_double() ? 52 : 23;
   Value* whole = to_integer(n);
   Value* half = b_.CreateAShr(whole, integer(1));
-  auto power = [&](Value* e) {
-    return from_bits(b_.CreateShl(b_.CreateAdd(e, integer(bias)), integer(mantissa)));
-  };
-  return b_.CreateFMul(b_.CreateFMul(x, power(half)), power(b_.CreateSub(whole, half)));
+  return b_.CreateFMul(b_.CreateFMul(x, power_of_two(half)), power_of_two(b_.CreateSub(whole, half)));
+}
+
+Value* Parts::power_of_two(Value* exponent) {
+  const int64_t bias = is_double() ? 1023 : 127, mantissa = is_double() ? 52 : 23;
+  return from_bits(b_.CreateShl(b_.CreateAdd(exponent, integer(bias)), integer(mantissa)));
 }
 
 }  // namespace tilegen::codegen::math

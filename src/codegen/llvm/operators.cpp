@@ -3,6 +3,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "codegen/llvm/math.h"
+#include "codegen/llvm/math_parts.h"
 #include "codegen/llvm/types.h"
 #include "codegen/llvm/unsigned_division.h"
 
@@ -46,6 +47,15 @@ Value* Operators::unary(ExprOp op, DType from, DType to, Value* a) {
     case ExprOp::logical_not:
     case ExprOp::bit_not:
       return b_.CreateNot(a);
+    case ExprOp::isnan:
+      return b_.CreateFCmpUNO(a, a);
+    case ExprOp::isinf:
+      return b_.CreateFCmpOEQ(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a),
+                              llvm::ConstantFP::getInfinity(a->getType()));
+    case ExprOp::popcount:
+    case ExprOp::clz:
+    case ExprOp::ctz:
+      return bit_count(op, a);
     default:
       return round_held(b_, features_, to, function(op, to, a));
   }
@@ -73,6 +83,34 @@ Value* Operators::function(ExprOp op, DType t, Value* a) {
       return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
     case ExprOp::rsqrt:
       return math::emit_rsqrt(b_, f, a);
+    case ExprOp::sin:
+      return math::emit_sin(b_, f, a);
+    case ExprOp::cos:
+      return math::emit_cos(b_, f, a);
+    case ExprOp::tan:
+      return math::emit_tan(b_, f, a);
+    case ExprOp::asin:
+      return math::emit_asin(b_, f, a);
+    case ExprOp::acos:
+      return math::emit_acos(b_, f, a);
+    case ExprOp::atan:
+      return math::emit_atan(b_, f, a);
+    case ExprOp::exp10:
+      return math::emit_exp10(b_, f, a);
+    case ExprOp::expm1:
+      return math::emit_expm1(b_, f, a);
+    case ExprOp::log1p:
+      return math::emit_log1p(b_, f, a);
+    case ExprOp::cbrt:
+      return math::emit_cbrt(b_, f, a);
+    case ExprOp::erfc:
+      return math::emit_erfc(b_, f, a);
+    case ExprOp::round:
+      return math::emit_round(b_, f, a);
+    case ExprOp::rint:
+      return b_.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, a);
+    case ExprOp::trunc:
+      return b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, a);
     case ExprOp::floor:
       return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, a);
     case ExprOp::ceil:
@@ -81,6 +119,27 @@ Value* Operators::function(ExprOp op, DType t, Value* a) {
       break;
   }
   return unknown(op, "", a);
+}
+
+Value* Operators::bit_count(ExprOp op, Value* a) {
+  if (op == ExprOp::popcount) return b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, a);
+  const auto id = op == ExprOp::clz ? llvm::Intrinsic::ctlz : llvm::Intrinsic::cttz;
+  return b_.CreateBinaryIntrinsic(id, a, b_.getFalse());  // of 0: the width
+}
+
+Value* Operators::high_product(DType t, Value* a, Value* b) {
+  const auto bits = static_cast<unsigned>(ir::dtype_bits(t));
+  llvm::Type* wide = shaped_like(a, b_.getIntNTy(2 * bits));
+  auto widened = [&](Value* v) { return signed_type(t) ? b_.CreateSExt(v, wide) : b_.CreateZExt(v, wide); };
+  Value* product = b_.CreateMul(widened(a), widened(b));
+  return b_.CreateTrunc(b_.CreateLShr(product, number_like(product, bits)), a->getType());
+}
+
+Value* Operators::ternary(ExprOp op, DType t, Value* a, Value* b, Value* c) {
+  if (op == ExprOp::select) return b_.CreateSelect(a, b, c);
+  Value* v = op == ExprOp::fma ? math::emit_fma(b_, features_, a, b, c) : nullptr;
+  if (!v) return unknown(op, " on f64 of a machine without fused multiply-adds", a);
+  return round_held(b_, features_, t, v);
 }
 
 Value* Operators::binary(ExprOp op, DType operand, DType result, Value* a, Value* b, bool non_negative) {
@@ -110,6 +169,15 @@ Value* Operators::on_floats(ExprOp op, DType t, Value* a, Value* b) {
       return float_min(b_, features_, a, b);
     case ExprOp::max:
       return float_max(b_, features_, a, b);
+    case ExprOp::pow:
+      return rounded(math::emit_pow(b_, features_, a, b));
+    case ExprOp::atan2:
+      return rounded(math::emit_atan2(b_, features_, a, b));
+    case ExprOp::copysign:
+      return math::Parts(b_, features_, a).with_sign_of(a, b);
+    case ExprOp::fmod:
+      if (Value* v = math::emit_fmod(b_, features_, a, b)) return rounded(v);
+      return unknown(op, " on f64 of a machine without fused multiply-adds", a);
     default:
       break;
   }
@@ -137,6 +205,8 @@ Value* Operators::on_integers(ExprOp op, DType t, Value* a, Value* b, bool non_n
       return b_.CreateOr(a, b);
     case ExprOp::bit_xor:
       return b_.CreateXor(a, b);
+    case ExprOp::mulhi:
+      return high_product(t, a, b);
     case ExprOp::shl:
       return b_.CreateShl(a, amount());
     case ExprOp::shr:

@@ -21,6 +21,7 @@ class Operators {
   // be.
   llvm::Value* binary(ir::ExprOp op, ir::DType operand, ir::DType result, llvm::Value* a, llvm::Value* b,
                       bool non_negative = false);
+  llvm::Value* ternary(ir::ExprOp op, ir::DType t, llvm::Value* a, llvm::Value* b, llvm::Value* c);
   // `non_zero`: the divisor is known not to be 0.
   llvm::Value* division(ir::ExprOp op, ir::DType t, llvm::Value* a, llvm::Value* b, bool non_negative,
                         bool non_zero = false);
@@ -32,6 +33,8 @@ class Operators {
   llvm::Value* function(ir::ExprOp op, ir::DType t, llvm::Value* a);
   llvm::Value* on_floats(ir::ExprOp op, ir::DType t, llvm::Value* a, llvm::Value* b);
   llvm::Value* on_integers(ir::ExprOp op, ir::DType t, llvm::Value* a, llvm::Value* b, bool non_negative);
+  llvm::Value* bit_count(ir::ExprOp op, llvm::Value* a);
+  llvm::Value* high_product(ir::DType t, llvm::Value* a, llvm::Value* b);
   llvm::Value* compare(ir::ExprOp op, ir::DType t, llvm::Value* a, llvm::Value* b);
   llvm::Value* unsigned_division(bool quotient, llvm::Value* a, llvm::Value* b);
   llvm::Value* by_constant(bool quotient, ir::DType t, llvm::Value* a, llvm::Value* b, bool non_negative);

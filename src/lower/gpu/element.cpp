@@ -112,7 +112,8 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
     value = k_.out.exprs.load(staged, type, std::vector<ExprId>{zero});
   }
   body.push_back(k_.out.add(
-      thread::Store{memory, memory_index(k_, buffer, indices), value, predicate, false, ExprId()}, op_.path));
+      thread::Store{memory, memory_index(k_, buffer, indices), value, predicate, false, ExprId(), atomic_},
+      op_.path));
 }
 
 int OpLowering::part_of_fragment() const {

@@ -36,15 +36,13 @@ struct Evaluator {
         return param_value(n.var(), n.type);
       case ExprOp::load:
         return {n.type, 0, 0};  // a grid reads parameters only
-      case ExprOp::cast:
-        return ir::eval_cast(n.type, eval(n.a));
       case ExprOp::select:
         return eval(n.a).i ? eval(n.b) : eval(n.c);
       default:
         break;
     }
-    if (ir::expr_arity(n.op) == 1) return ir::eval_unary(n.op, n.type, eval(n.a));
-    return ir::eval_binary(n.op, n.type, eval(n.a), eval(n.b));
+    const auto operand = [&](ir::ExprId e) { return e.valid() ? eval(e) : ir::ScalarValue(); };
+    return ir::eval_operation(n.op, n.type, eval(n.a), operand(n.b), operand(n.c));
   }
 };
 

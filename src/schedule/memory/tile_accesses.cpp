@@ -55,16 +55,8 @@ class IndexValue {
       operands[i] = eval(i == 0 ? n.a : i == 1 ? n.b : n.c);
       if (!operands[i]) return std::nullopt;
     }
-    switch (ir::expr_arity(n.op)) {
-      case 1:
-        return ir::eval_unary(n.op, n.type, *operands[0]);
-      case 2:
-        return ir::eval_binary(n.op, n.type, *operands[0], *operands[1]);
-      case 3:
-        return operands[0]->i != 0 ? operands[1] : operands[2];
-      default:
-        return std::nullopt;
-    }
+    const auto operand = [&](int i) { return operands[i].value_or(ir::ScalarValue()); };
+    return ir::eval_operation(n.op, n.type, operand(0), operand(1), operand(2));
   }
 
   const ir::Program& p_;

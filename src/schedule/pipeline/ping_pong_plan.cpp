@@ -39,7 +39,22 @@ double slots_of(const ir::ExprPool& e, const ir::ExprNode& n, double special, do
       return special;
     case ir::ExprOp::erf:
     case ir::ExprOp::sigmoid:
+    case ir::ExprOp::exp10:
+    case ir::ExprOp::expm1:
+    case ir::ExprOp::log1p:
+    case ir::ExprOp::cbrt:
+    case ir::ExprOp::asin:
+    case ir::ExprOp::acos:
+    case ir::ExprOp::atan:
+    case ir::ExprOp::atan2:
+    case ir::ExprOp::erfc:
       return 2 * special;
+    case ir::ExprOp::sin:
+    case ir::ExprOp::cos:
+    case ir::ExprOp::tan:
+    case ir::ExprOp::pow:
+    case ir::ExprOp::fmod:
+      return 4 * special;
     default:
       return 1;
   }

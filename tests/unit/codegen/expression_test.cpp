@@ -8,9 +8,8 @@ namespace {
 using thread::LoopForm;
 
 constexpr int kCount = 512;
-constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64,    DType::i8,
-                            DType::u8,  DType::i32,  DType::i64, DType::boolean, DType::e4m3,
-                            DType::e5m2};
+constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::f32,     DType::f64,  DType::i8,  DType::u8,
+                            DType::i32, DType::i64,  DType::boolean, DType::e4m3, DType::e5m2};
 constexpr ExprOp kOps[] = {
 #define TILEGEN_EXPR_OP(name, arity, cls, text) ExprOp::name,
 #include "ir/expr_ops.def"
@@ -27,6 +26,19 @@ bool exact(ExprOp op) {
     case ExprOp::tanh:
     case ExprOp::erf:
     case ExprOp::sigmoid:
+    case ExprOp::sin:
+    case ExprOp::cos:
+    case ExprOp::tan:
+    case ExprOp::asin:
+    case ExprOp::acos:
+    case ExprOp::atan:
+    case ExprOp::exp10:
+    case ExprOp::expm1:
+    case ExprOp::log1p:
+    case ExprOp::cbrt:
+    case ExprOp::erfc:
+    case ExprOp::pow:
+    case ExprOp::atan2:
       return false;
     default:
       return true;
@@ -45,6 +57,7 @@ bool takes(ExprOp op, DType t) {
     case ir::ExprClass::logic:
       return ir::is_bool(t);
     case ir::ExprClass::math:
+    case ir::ExprClass::test:
       return ir::is_float(t);
     case ir::ExprClass::select:
       return true;
@@ -141,9 +154,14 @@ TEST(Expression, EveryOperator) {
                 [](auto x, auto y, auto z) { return z.i ? x : y; });
       else if (ir::expr_arity(op) == 1)
         run.add(ir::expr_text(op), e.unary(op, run.x()),
-                [=](auto x, auto, auto) { return ir::eval_unary(op, t, x); });
+                [=](auto x, auto, auto) { return ir::eval_unary(op, ir::result_type(op, t), x); });
+      else if (ir::expr_arity(op) == 3)
+        run.add(ir::expr_text(op), e.ternary(op, run.x(), run.y(), e.binary(ExprOp::min, run.y(), run.x())),
+                [=](auto x, auto y, auto) {
+                  return ir::eval_ternary(op, t, x, y, ir::eval_binary(ExprOp::min, t, y, x));
+                });
       else {
-        DType r = ir::expr_class(op) == ir::ExprClass::compare ? DType::boolean : t;
+        const DType r = ir::result_type(op, t);
         run.add(ir::expr_text(op), e.binary(op, run.x(), run.y()),
                 [=](auto x, auto y, auto) { return ir::eval_binary(op, r, x, y); });
       }

@@ -11,7 +11,9 @@ thread::ThreadProgram function(ExprOp op, DType t) {
   MemoryId x = kb.tensor("x", t), y = kb.tensor("y", t);
   auto& e = kb.p.exprs;
   ExprId a = kb.load(x, kb.tid()), b = kb.load(y, kb.tid());
-  ExprId v = ir::expr_arity(op) == 2 ? e.binary(op, a, b) : e.unary(op, a);
+  ExprId v = ir::expr_arity(op) == 3   ? e.ternary(op, a, b, a)
+             : ir::expr_arity(op) == 2 ? e.binary(op, a, b)
+                                       : e.unary(op, a);
   kb.p.body = {kb.store(y, kb.tid(), ir::is_bool(e.type(v)) ? e.cast(t, v) : v)};
   return kb.p;
 }
@@ -29,10 +31,15 @@ const DType kAll[] = {DType::f16, DType::bf16, DType::f32,     DType::f64,  DTyp
 TEST(GpuMath, FunctionsOfAllFloats) {
   std::vector<thread::ThreadProgram> all;
   for (DType t : {DType::f16, DType::bf16, DType::f32, DType::f64})
-    for (ExprOp op : {ExprOp::neg,     ExprOp::abs, ExprOp::exp,  ExprOp::exp2,  ExprOp::log, ExprOp::log2,
-                      ExprOp::tanh,    ExprOp::erf, ExprOp::sqrt, ExprOp::rsqrt, ExprOp::add, ExprOp::div,
-                      ExprOp::sigmoid, ExprOp::min, ExprOp::max,  ExprOp::floor, ExprOp::sub, ExprOp::ceil,
-                      ExprOp::mul,     ExprOp::lt,  ExprOp::le,   ExprOp::eq,    ExprOp::ne}) {
+    for (ExprOp op :
+         {ExprOp::neg,      ExprOp::abs,   ExprOp::exp,   ExprOp::exp2,  ExprOp::log,   ExprOp::log2,
+          ExprOp::tanh,     ExprOp::erf,   ExprOp::sqrt,  ExprOp::rsqrt, ExprOp::add,   ExprOp::div,
+          ExprOp::sigmoid,  ExprOp::min,   ExprOp::max,   ExprOp::floor, ExprOp::sub,   ExprOp::ceil,
+          ExprOp::mul,      ExprOp::lt,    ExprOp::le,    ExprOp::eq,    ExprOp::ne,    ExprOp::sin,
+          ExprOp::cos,      ExprOp::tan,   ExprOp::asin,  ExprOp::acos,  ExprOp::atan,  ExprOp::exp10,
+          ExprOp::expm1,    ExprOp::log1p, ExprOp::cbrt,  ExprOp::erfc,  ExprOp::round, ExprOp::rint,
+          ExprOp::trunc,    ExprOp::isnan, ExprOp::isinf, ExprOp::pow,   ExprOp::atan2, ExprOp::fmod,
+          ExprOp::copysign, ExprOp::fma}) {
       all.push_back(function(op, t));
       PtxResult r = compile_gpu(all.back());
       EXPECT_LACKS(r.ptx, "call");
@@ -45,10 +52,13 @@ TEST(GpuMath, OperatorsOfAllIntegers) {
   std::vector<thread::ThreadProgram> all;
   for (DType t : {DType::i8, DType::u8, DType::i32, DType::i64})
     for (ExprOp op :
-         {ExprOp::neg, ExprOp::abs, ExprOp::bit_not, ExprOp::add, ExprOp::sub, ExprOp::mul, ExprOp::floordiv,
-          ExprOp::floormod, ExprOp::min, ExprOp::max, ExprOp::bit_and, ExprOp::bit_or, ExprOp::bit_xor,
-          ExprOp::shl, ExprOp::shr, ExprOp::lt, ExprOp::le, ExprOp::eq, ExprOp::ne})
+         {ExprOp::neg,      ExprOp::abs,      ExprOp::bit_not, ExprOp::add, ExprOp::sub,     ExprOp::mul,
+          ExprOp::floordiv, ExprOp::floormod, ExprOp::min,     ExprOp::max, ExprOp::bit_and, ExprOp::bit_or,
+          ExprOp::bit_xor,  ExprOp::shl,      ExprOp::shr,     ExprOp::lt,  ExprOp::le,      ExprOp::eq,
+          ExprOp::ne,       ExprOp::popcount, ExprOp::clz,     ExprOp::ctz, ExprOp::mulhi}) {
       all.push_back(function(op, t));
+      EXPECT_LACKS(compile_gpu(all.back()).ptx, "call");
+    }
   ASSEMBLES_OR_SKIP(all);
 }
 

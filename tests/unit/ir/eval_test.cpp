@@ -125,6 +125,46 @@ TEST(Eval, Functions) {
   EXPECT_EQ(f(ExprOp::floor, -0.5), -1);
   EXPECT_TRUE(std::signbit(f(ExprOp::ceil, -0.5)));
   EXPECT_NEAR(eval_unary(ExprOp::exp, DType::f16, real(DType::f16, 1)).f, std::exp(1.0), 1e-3);
+  EXPECT_EQ(f(ExprOp::exp10, 3), 1000);
+  EXPECT_NEAR(f(ExprOp::cbrt, -27), -3, 1e-15);
+  EXPECT_NEAR(f(ExprOp::sin, 1e30), 0.0093314689311758247, 1e-17);
+  EXPECT_EQ(f(ExprOp::round, 2.5), 3);
+  EXPECT_EQ(f(ExprOp::rint, 2.5), 2);
+  EXPECT_EQ(f(ExprOp::trunc, -2.9), -2);
+  EXPECT_TRUE(std::signbit(f(ExprOp::round, -0.25)));
+  EXPECT_EQ(eval_unary(ExprOp::isnan, DType::boolean, real(DType::f16, kNan)).i, 1);
+  EXPECT_EQ(eval_unary(ExprOp::isinf, DType::boolean, real(DType::f16, -INFINITY)).i, 1);
+  const auto f2 = [](ExprOp op, double x, double y) {
+    return eval_binary(op, DType::f64, real(DType::f64, x), real(DType::f64, y)).f;
+  };
+  EXPECT_EQ(f2(ExprOp::pow, 0, 0), 1);
+  EXPECT_EQ(f2(ExprOp::pow, -2, 3), -8);
+  EXPECT_EQ(f2(ExprOp::fmod, -7, 3), -1);
+  EXPECT_EQ(f2(ExprOp::atan2, 0, -1), std::atan2(0.0, -1.0));
+  EXPECT_EQ(f2(ExprOp::copysign, 3, -0.0), -3);
+  const auto fma = [](DType t, double a, double b, double c) {
+    return eval_ternary(ExprOp::fma, t, real(t, a), real(t, b), real(t, c)).f;
+  };
+  EXPECT_EQ(fma(DType::f32, 1 + 0x1p-23, 1 - 0x1p-23, -1), -0x1p-46);
+  EXPECT_EQ(fma(DType::f64, 1 + 0x1p-52, 1 - 0x1p-52, -1), -0x1p-104);
+  EXPECT_EQ(fma(DType::f16, 0x1p-12, 0x1p-12, 1 + 0x1p-10), 1 + 0x1p-10);
+}
+
+TEST(Eval, Bits) {
+  const auto count = [](ExprOp op, DType t, int64_t v) { return eval_unary(op, t, whole(t, v)).i; };
+  EXPECT_EQ(count(ExprOp::popcount, DType::i8, -1), 8);
+  EXPECT_EQ(count(ExprOp::popcount, DType::i64, -1), 64);
+  EXPECT_EQ(count(ExprOp::clz, DType::u8, 1), 7);
+  EXPECT_EQ(count(ExprOp::clz, DType::i32, 0), 32);
+  EXPECT_EQ(count(ExprOp::clz, DType::i32, -1), 0);
+  EXPECT_EQ(count(ExprOp::ctz, DType::i8, -128), 7);
+  EXPECT_EQ(count(ExprOp::ctz, DType::i64, 0), 64);
+  const auto high = [](DType t, int64_t a, int64_t b) {
+    return eval_binary(ExprOp::mulhi, t, whole(t, a), whole(t, b)).i;
+  };
+  EXPECT_EQ(high(DType::i64, INT64_MIN, INT64_MIN), int64_t{1} << 62);
+  EXPECT_EQ(high(DType::i32, -1, 1), -1);
+  EXPECT_EQ(high(DType::u8, 255, 255), 254);
 }
 
 TEST(Eval, Casts) {

@@ -31,13 +31,10 @@ ScalarValue evaluate(const ExprPool& pool, ExprId id, const Values& values) {
       return {n.type, 0, n.float_value()};
     case ExprOp::var:
       return values[n.var().value];
-    case ExprOp::select:
-      return evaluate(pool, n.a, values).i != 0 ? evaluate(pool, n.b, values) : evaluate(pool, n.c, values);
-    case ExprOp::cast:
-      return eval_cast(n.type, evaluate(pool, n.a, values));
-    default:
-      if (expr_arity(n.op) == 1) return eval_unary(n.op, n.type, evaluate(pool, n.a, values));
-      return eval_binary(n.op, n.type, evaluate(pool, n.a, values), evaluate(pool, n.b, values));
+    default: {
+      const auto operand = [&](ExprId e) { return e.valid() ? evaluate(pool, e, values) : ScalarValue(); };
+      return eval_operation(n.op, n.type, operand(n.a), operand(n.b), operand(n.c));
+    }
   }
 }
 
@@ -63,7 +60,9 @@ class Generator {
     if (random_() % 8 == 0) return make_select(t, depth);
     if (random_() % 6 == 0) return make_cast(t, depth);
     const ExprOp op = pick_op(t);
-    const DType operand = expr_class(op) == ExprClass::compare ? kTypes[random_() % std::size(kTypes)] : t;
+    const DType operand = expr_class(op) == ExprClass::compare ? any_type()
+                          : expr_class(op) == ExprClass::test  ? kTypes[random_() % 4]
+                                                               : t;
     Twin a = make(operand, depth - 1);
     if (expr_arity(op) == 1) {
       for (ScalarValue& v : a.samples) v = eval_unary(op, t, v);
@@ -71,6 +70,13 @@ class Generator {
     }
     // Often the same operand twice, so that those identities are met.
     const Twin b = random_() % 5 == 0 ? a : make(operand, depth - 1);
+    if (expr_arity(op) == 3) {
+      const Twin c = random_() % 3 == 0 ? b : make(operand, depth - 1);
+      const ExprId id = pool.ternary(op, a.id, b.id, c.id);
+      for (int s = 0; s < kSamples; ++s)
+        a.samples[s] = eval_ternary(op, t, a.samples[s], b.samples[s], c.samples[s]);
+      return {id, a.samples};
+    }
     const ExprId id = pool.binary(op, a.id, b.id);
     for (int s = 0; s < kSamples; ++s) a.samples[s] = eval_binary(op, t, a.samples[s], b.samples[s]);
     return {id, a.samples};
@@ -141,6 +147,7 @@ class Generator {
           return op;
         case ExprClass::logic:
         case ExprClass::compare:
+        case ExprClass::test:
           if (!is_bool(t)) continue;
           return op;
         default:

@@ -42,7 +42,9 @@ TEST(Accesses, FollowTheRowAndItsAttributes) {
       for (size_t i = 0; i < accesses.size(); ++i) {
         EXPECT_EQ(accesses[i].operand, static_cast<int>(i));
         ir::Access expected = row.operands[i].access;
-        const bool drops = row.kind == ir::OpKind::gemm ? on == 1 : on == 0;
+        const bool drops = row.kind == ir::OpKind::gemm     ? on == 1
+                           : row.kind == ir::OpKind::reduce ? on == 0
+                                                            : false;
         if (expected == ir::Access::update && drops) expected = ir::Access::write;
         EXPECT_EQ(accesses[i].access, expected) << row.text << " operand " << i;
       }

@@ -241,9 +241,10 @@ void check_operator(ExprOp o, DType in, DType out, bool constant_operand) {
   const MemoryId ma = g.tensor("A", in), mb = g.tensor("B", in), mo = g.tensor("O", out);
   const E a = g.load(ma, g.thread());
   const E b = constant_operand ? g.num(8, in) : g.load(mb, g.thread());
-  const E value = ir::expr_arity(o) == 1
-                      ? E{a.pool, o == ExprOp::cast ? a.pool->cast(out, a.id) : a.pool->unary(o, a.id)}
-                      : op(o, a, b);
+  ir::ExprNode like;
+  like.op = o;
+  like.type = out;
+  const E value{a.pool, a.pool->operation(like, a.id, b.id, a.id)};
   g.store(mo, g.thread(), value);
   std::vector<uint64_t> va(32), vb(32), vo(32);
   Operand64 random(static_cast<uint64_t>(o) * 1000 + static_cast<uint64_t>(in) * 10 +
@@ -262,10 +263,8 @@ void check_operator(ExprOp o, DType in, DType out, bool constant_operand) {
       const auto scalar = [&](Cell c) {
         return ir::is_float(in) ? ir::ScalarValue{in, 0, c.f} : ir::ScalarValue{in, c.i, 0};
       };
-      const ir::ScalarValue expected = o == ExprOp::cast ? ir::eval_cast(out, scalar(ca[l]))
-                                       : ir::expr_arity(o) == 1
-                                           ? ir::eval_unary(o, out, scalar(ca[l]))
-                                           : ir::eval_binary(o, out, scalar(ca[l]), scalar(cb[l]));
+      const ir::ScalarValue expected =
+          ir::eval_operation(o, out, scalar(ca[l]), scalar(cb[l]), scalar(ca[l]));
       const Cell got =
           decode_one(out, reinterpret_cast<const std::byte*>(vo.data()) + l * ir::dtype_bytes(out));
       if (ir::is_float(out)) {
@@ -282,9 +281,9 @@ void check_operator(ExprOp o, DType in, DType out, bool constant_operand) {
   }
 }
 
-const std::vector<DType> kTypes = {DType::f16, DType::bf16, DType::f32, DType::f64,    DType::i8,
-                                   DType::u8,  DType::i32,  DType::i64, DType::boolean, DType::e4m3,
-                                   DType::e5m2};
+const std::vector<DType> kTypes = {DType::f16,     DType::bf16, DType::f32, DType::f64,
+                                   DType::i8,      DType::u8,   DType::i32, DType::i64,
+                                   DType::boolean, DType::e4m3, DType::e5m2};
 
 TEST(SimOperators, FollowTheScalarRules) {
   for (size_t k = 0; k < ir::expr_op_count(); ++k) {
@@ -292,13 +291,13 @@ TEST(SimOperators, FollowTheScalarRules) {
     const ir::ExprClass c = ir::expr_class(o);
     if (c == ir::ExprClass::leaf || c == ir::ExprClass::select || o == ExprOp::cast) continue;
     for (DType t : kTypes) {
-      const bool fits = c == ir::ExprClass::arith     ? !ir::is_bool(t)
-                        : c == ir::ExprClass::integer ? ir::is_integer(t)
-                        : c == ir::ExprClass::logic   ? ir::is_bool(t)
-                        : c == ir::ExprClass::math    ? ir::is_float(t)
-                                                      : true;
+      const bool fits = c == ir::ExprClass::arith                              ? !ir::is_bool(t)
+                        : c == ir::ExprClass::integer                          ? ir::is_integer(t)
+                        : c == ir::ExprClass::logic                            ? ir::is_bool(t)
+                        : c == ir::ExprClass::math || c == ir::ExprClass::test ? ir::is_float(t)
+                                                                               : true;
       if (!fits || ir::is_storage_only(t)) continue;
-      const DType out = c == ir::ExprClass::compare ? DType::boolean : t;
+      const DType out = ir::result_type(o, t);
       check_operator(o, t, out, false);
       if (ir::expr_arity(o) == 2 && !ir::is_bool(t)) check_operator(o, t, out, true);
     }

@@ -2,6 +2,7 @@
 //
 // What an access under a predicate does not reach is not touched. How, the vendor's emitter says; plain ones
 // are LLVM's, which may share and hoist them.
+#include "codegen/llvm/atomics.h"
 #include "codegen/llvm/gpu/gpu_emitter.h"
 #include "codegen/llvm/types.h"
 
@@ -39,6 +40,13 @@ void GpuEmitter::store_wide(const thread::Store& s, const Place& at, const Value
                             const Condition& condition) {
   if (condition.never) return;
   const Memory& m = program_.memory(s.memory);
+  if (s.atomic) {
+    for (size_t i = 0; i < held.size(); ++i)
+      emit_atomic(b_, ops_, features_, *s.atomic, m.type,
+                  pointer(b_, {at.pointer, at.offset + static_cast<int64_t>(i) * ir::dtype_bytes(m.type)}),
+                  held[i], condition.value);
+    return;
+  }
   const int64_t size = ir::dtype_bytes(m.type), bytes = static_cast<int64_t>(held.size()) * size;
   const int64_t part = part_bytes(bytes), per_part = part / size;
   Value* streams = s.streaming && s.streaming_if.valid() ? value(s.streaming_if) : nullptr;

@@ -89,7 +89,7 @@ GpuEmitter::Emitted GpuEmitter::compute_expr(ExprId e) {
     b.value = resized(b.value, index_bits(e), n.b);
     c.value = resized(c.value, index_bits(e), n.c);
   }
-  return {b_.CreateSelect(a.value, b.value, c.value), std::max({a.level, b.level, c.level})};
+  return {ops_.ternary(n.op, n.type, a.value, b.value, c.value), std::max({a.level, b.level, c.level})};
 }
 
 GpuEmitter::Emitted GpuEmitter::emit_var(const ExprNode& n, ExprId e) {
@@ -113,7 +113,8 @@ GpuEmitter::Emitted GpuEmitter::emit_index_unary(const ExprNode& n, ExprId e) {
     return {ops_.unary(n.op, from, to, a.value), a.level};
   }
   const bool modular = n.op == ExprOp::neg || n.op == ExprOp::bit_not;
-  unsigned bits = modular || facts_.narrow(n.a) ? index_bits(e) : 64;
+  const bool of_all_bits = n.op == ExprOp::popcount || n.op == ExprOp::clz || n.op == ExprOp::ctz;
+  unsigned bits = modular || (facts_.narrow(n.a) && !of_all_bits) ? index_bits(e) : 64;
   DType type = bits == 32 ? DType::i32 : DType::i64;
   Value* v = ops_.unary(n.op, type, type, resized(a.value, bits, n.a));
   return {resized(v, index_bits(e), e), a.level};
@@ -178,6 +179,7 @@ Value* GpuEmitter::index_operation(const ExprNode& n, ExprId e, Value* a, Value*
   if (is_index(n.type)) narrow = narrow && facts_.narrow(e);
   const bool shift = n.op == ExprOp::shl || n.op == ExprOp::shr;
   if (shift) narrow = narrow && rb.within({0, 31});
+  if (n.op == ExprOp::mulhi) narrow = false;
   bool non_negative = ra.lo >= 0 && rb.lo >= 0;
   if (n.op == ExprOp::floormod && index_bits(e) == 32 && rb.is_point() && rb.lo > 0 &&
       (rb.lo & (rb.lo - 1)) == 0)

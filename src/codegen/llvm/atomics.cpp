@@ -1,0 +1,120 @@
+#include "codegen/llvm/atomics.h"
+
+#include <functional>
+#include <optional>
+
+#include "codegen/llvm/types.h"
+
+namespace tilegen::codegen {
+
+using ir::AtomicKind;
+using ir::DType;
+using llvm::Value;
+
+namespace {
+
+using Instruction = llvm::AtomicRMWInst::BinOp;
+
+// Minima and maxima of floats are loops: of NaN and of 16 bits the instructions have rules of their own.
+std::optional<Instruction> instruction(AtomicKind kind, DType type) {
+  const bool floating = ir::is_float(type);
+  if (floating && (kind != AtomicKind::add || ir::dtype_bits(type) < 32)) return std::nullopt;
+  switch (kind) {
+    case AtomicKind::add:
+      return floating ? Instruction::FAdd : Instruction::Add;
+    case AtomicKind::min:
+      return Instruction::Min;
+    case AtomicKind::max:
+      return Instruction::Max;
+    case AtomicKind::bit_and:
+      return Instruction::And;
+    case AtomicKind::bit_or:
+      return Instruction::Or;
+    case AtomicKind::bit_xor:
+      return Instruction::Xor;
+  }
+  return std::nullopt;
+}
+
+void where(llvm::IRBuilder<>& b, Value* condition, const std::function<void()>& work) {
+  if (!condition) return work();
+  llvm::Function* function = b.GetInsertBlock()->getParent();
+  auto* inside = llvm::BasicBlock::Create(b.getContext(), "atomic", function);
+  auto* after = llvm::BasicBlock::Create(b.getContext(), "after", function);
+  b.CreateCondBr(condition, inside, after);
+  b.SetInsertPoint(inside);
+  work();
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+}
+
+// Blocks of one device take part; NVPTX's atomic operations mean that by themselves.
+llvm::SyncScope::ID scope_of(llvm::IRBuilder<>& b, const MachineFeatures& f) {
+  return f.amdgpu ? b.getContext().getOrInsertSyncScopeID("agent")
+                  : llvm::SyncScope::ID(llvm::SyncScope::System);
+}
+
+// The word that is swapped, and how the element lies in it.
+struct Word {
+  llvm::IntegerType* type = nullptr;
+  Value* pointer = nullptr;
+  Value* shift = nullptr;  // null: the element is the word
+};
+
+// GPUs swap words of 32 bits and more. LLVM 19 makes two loops of narrower ones, and of these for AMDGPU
+// wrong code: lanes that leave the inner loop early are taken to have failed.
+Word word_of(llvm::IRBuilder<>& b, const MachineFeatures& f, DType type, Value* pointer) {
+  const auto bits = static_cast<unsigned>(ir::dtype_bits(type));
+  if (bits >= 32 || !(f.nvptx || f.amdgpu)) return {b.getIntNTy(bits), pointer, nullptr};
+  Value* address = b.CreateTrunc(b.CreatePtrToInt(pointer, b.getInt64Ty()), b.getInt32Ty());
+  Value* offset = b.CreateAnd(address, b.getInt32(2));
+  Value* aligned = b.CreateGEP(b.getInt8Ty(), pointer, b.CreateNeg(b.CreateZExt(offset, b.getInt64Ty())));
+  return {b.getInt32Ty(), aligned, b.CreateShl(offset, b.getInt32(3))};
+}
+
+void swap_loop(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f, AtomicKind kind, DType type,
+               Value* pointer, Value* held) {
+  llvm::LLVMContext& c = b.getContext();
+  llvm::Function* function = b.GetInsertBlock()->getParent();
+  llvm::Type* stored = storage_type(c, type);
+  llvm::Type* own = b.getIntNTy(static_cast<unsigned>(ir::dtype_bits(type)));
+  const Word word = word_of(b, f, type, pointer);
+  const llvm::Align align(word.type->getBitWidth() / 8);
+  constexpr auto kRelaxed = llvm::AtomicOrdering::Monotonic;
+  llvm::LoadInst* first = b.CreateAlignedLoad(word.type, word.pointer, align);
+  first->setAtomic(kRelaxed, scope_of(b, f));
+  llvm::BasicBlock* before = b.GetInsertBlock();
+  auto* again = llvm::BasicBlock::Create(c, "swap", function);
+  auto* done = llvm::BasicBlock::Create(c, "swapped", function);
+  b.CreateBr(again);
+  b.SetInsertPoint(again);
+  llvm::PHINode* old = b.CreatePHI(word.type, 2);
+  old->addIncoming(first, before);
+  Value* element = word.shift ? b.CreateTrunc(b.CreateLShr(old, word.shift), own) : old;
+  Value* current = from_storage(b, type, b.CreateBitCast(element, stored));
+  Value* next = ops.binary(ir::atomic_operation(kind), type, type, current, held);
+  Value* bits = b.CreateBitCast(to_storage(b, type, next), own);
+  if (word.shift) {
+    Value* others = b.CreateNot(b.CreateShl(b.getInt32(0xffff), word.shift));
+    bits = b.CreateOr(b.CreateAnd(old, others), b.CreateShl(b.CreateZExt(bits, word.type), word.shift));
+  }
+  Value* swapped = b.CreateAtomicCmpXchg(word.pointer, old, bits, align, kRelaxed, kRelaxed, scope_of(b, f));
+  old->addIncoming(b.CreateExtractValue(swapped, 0), b.GetInsertBlock());
+  b.CreateCondBr(b.CreateExtractValue(swapped, 1), done, again);
+  b.SetInsertPoint(done);
+}
+
+}  // namespace
+
+void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f, AtomicKind kind, DType type,
+                 Value* pointer, Value* held, Value* condition) {
+  where(b, condition, [&] {
+    const auto op = instruction(kind, type);
+    if (!op) return swap_loop(b, ops, f, kind, type, pointer, held);
+    const llvm::Align align(static_cast<uint64_t>(ir::dtype_bytes(type)));
+    b.CreateAtomicRMW(*op, pointer, to_storage(b, type, held), align, llvm::AtomicOrdering::Monotonic,
+                      scope_of(b, f));
+  });
+}
+
+}  // namespace tilegen::codegen

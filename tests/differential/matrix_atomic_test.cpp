@@ -1,0 +1,104 @@
+// Atomic operations: kinds, types, scopes, threads; regions of several blocks that overlap and hang over
+// edges; elements that iterations share.
+#include "matrix.h"
+
+namespace tilegen::differential {
+namespace {
+
+std::vector<DType> types_of(const std::string& kind) {
+  if (kind == "and" || kind == "or" || kind == "xor") return {DType::i32, DType::i64};
+  return {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32, DType::i64};
+}
+
+std::vector<Launch> launches_of(DType t, const std::string& kind, uint64_t seed) {
+  Launch whole;
+  whole.seed = seed;
+  whole.dims = {{"n", 37}};
+  whole.magnitude = ir::is_float(t) && ir::dtype_bits(t) == 16 ? 1 : 0;
+  Launch reals = whole;
+  reals.data = Data::reals;
+  if (kind == "add" && ir::is_float(t)) reals.bound = Bound::of_sum(t, 128, 8);
+  return {whole, reals};
+}
+
+TEST(Atomics, KindsTypesScopesThreads) {
+  int at = 0;
+  for (const std::string kind : {"add", "min", "max", "and", "or", "xor"})
+    for (DType t : types_of(kind))
+      for (const std::string scope : {"fragment", "shared"}) {
+        ++at;
+        if (!long_run() && at % 2 == 0 && ir::dtype_bits(t) != 32) continue;
+        expect_agree(replaced(R"(tl 1 program p
+dim n
+tensor X: $type[n, 40] readonly
+tensor Y: $type[40]
+tensor Z: $type[n, 40]
+kernel k grid (b: ceildiv(n, 16)) threads $threads {
+  alloc x: $scope $type[16, 40]
+  copy X[b * 16 :+ 16, 0 :+ 40] -> x
+  atomic x -> Z[b * 8 - 3 :+ 16, 5 :+ 40] {kind=$kind}
+  parallel i, j in 16, 40 {
+    if i < 11 {
+      atomic_$kind(Y[(i + j * 3) % 41], x[i, j])
+    }
+  }
+}
+)",
+                              {{"type", ir::dtype_name(t)},
+                               {"kind", kind},
+                               {"scope", scope},
+                               {"threads", std::to_string(32 << at % 4)}}),
+                     launches_of(t, kind, static_cast<uint64_t>(at)));
+        if (HasFailure()) return;
+      }
+}
+
+// The sum of all elements, and a histogram, whose places are read.
+TEST(Atomics, SumsAndHistograms) {
+  Launch launch;
+  launch.dims = {{"n", 1000}};
+  expect_agree(R"(tl 1 program p
+dim n
+tensor X: i32[n] readonly
+tensor Sum: i64[1]
+tensor Count: i32[16]
+tensor Last: i32[16]
+kernel k grid (b: ceildiv(n, 256)) {
+  alloc part: fragment i64[1]
+  alloc wide: fragment i64[256]
+  parallel i in 256 { wide[i] = cast(i64, X[b * 256 + i]) }
+  reduce wide -> part {axis=0}
+  atomic part -> Sum
+  parallel i in 256 {
+    if b * 256 + i < n {
+      atomic_add(Count[cast(i64, X[b * 256 + i]) % 16], 1i32)
+      atomic_max(Last[cast(i64, X[b * 256 + i]) % 16], cast(i32, b * 256 + i))
+    }
+  }
+}
+)",
+               {launch});
+}
+
+// Later kernels, and later statements of a block, see what was added.
+TEST(Atomics, AreSeenAfterwards) {
+  Launch launch;
+  launch.dims = {{"n", 5}};
+  expect_agree(R"(tl 1 program p
+dim n
+tensor X: f32[n, 64] readonly
+tensor Part: f32[n, 8] workspace
+tensor Y: f32[n, 8]
+kernel clear grid (b: n) {
+  parallel i in 8 { Part[b, i] = 0.0f32 }
+}
+kernel add grid (b: n) threads 64 {
+  parallel i in 64 { atomic_add(Part[b, i % 8], X[b, i]) }
+  parallel i in 8 { Y[b, i] = Part[b, (i + 3) % 8] }
+}
+)",
+               {launch});
+}
+
+}  // namespace
+}  // namespace tilegen::differential

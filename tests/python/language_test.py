@@ -1,0 +1,81 @@
+"""Functions and atomic operations through the Python binding, on the host, against Python's own."""
+import array
+import math
+import unittest
+
+import tilegen as tg
+from tilegen import f32, f64, i32
+
+X = [0.1, -0.7, 0.5, 0.9, -0.3, 0.25, 1.0, 0.0]
+UNARY = {"sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos, "atan": math.atan,
+         "exp10": lambda x: 10.0**x, "expm1": math.expm1, "log1p": math.log1p, "cbrt": lambda x: math.copysign(abs(x) ** (1 / 3), x),
+         "erfc": math.erfc, "rint": round, "trunc": math.trunc, "round": lambda x: math.copysign(math.floor(abs(x) + 0.5), x)}
+BINARY = {"atan2": math.atan2, "fmod": lambda a, b: math.fmod(a, b), "copysign": math.copysign,
+          "pow": lambda a, b: math.nan if a < 0 else a**b}
+
+
+class Functions(unittest.TestCase):
+    def test_of_floats(self):
+        b = tg.Builder("functions")
+        x = b.tensor("X", f64, [8], read_only=True)
+        ys = {name: b.tensor(name + "_of", f64, [8]) for name in [*UNARY, *BINARY, "fma", "tests"]}
+        with b.kernel("k", [1]):
+            with b.parallel(8) as i:
+                for name in UNARY:
+                    b.store(ys[name], i, getattr(b, name)(x(i)))
+                for name in BINARY:
+                    b.store(ys[name], i, getattr(b, name)(x(i), 0.75))
+                b.store(ys["fma"], i, b.fma(x(i), x(i), 2.0))
+                b.store(ys["tests"], i, b.select(b.isnan(x(i)) | b.isinf(x(i)), x(i) + 1.0, 0.0))
+        out = {name: array.array("d", [7.0] * 8) for name in ys}
+        b.finish().compile("host").load()(array.array("d", X), *out.values())
+        for name, function in UNARY.items():
+            for at, value in enumerate(X):
+                self.assertAlmostEqual(out[name][at], function(value), delta=1e-14, msg=f"{name}({value})")
+        for name, function in BINARY.items():
+            for at, value in enumerate(X):
+                want = function(value, 0.75)
+                self.assertTrue(out[name][at] == want or abs(out[name][at] - want) < 1e-14 or out[name][at] != out[name][at] and want != want,
+                                f"{name}({value}, 0.75) is {out[name][at]}, not {want}")
+        self.assertEqual(list(out["tests"]), [0.0] * 8)
+        for at, value in enumerate(X):
+            self.assertAlmostEqual(out["fma"][at], value * value + 2, delta=1e-15)
+
+    def test_of_integers(self):
+        b = tg.Builder("bits")
+        x, y = b.tensor("X", i32, [4], read_only=True), b.tensor("Y", i32, [4, 4])
+        with b.kernel("k", [1]):
+            with b.parallel(4) as i:
+                for row, value in enumerate((b.popcount(x(i)), b.clz(x(i)), b.ctz(x(i)), b.mulhi(x(i), 1 << 30))):
+                    b.store(y, row, i, value)
+        out = array.array("i", [7] * 16)
+        b.finish().compile("host").load()(array.array("i", [0, 1, -1, 12]), memoryview(out).cast("B").cast("i", [4, 4]))
+        self.assertEqual(list(out), [0, 1, 32, 2, 32, 31, 0, 28, 32, 0, 0, 2, 0, 0, -1, 3])
+
+
+class Atomics(unittest.TestCase):
+    def test_blocks_and_iterations_meet(self):
+        b = tg.Builder("atomics")
+        n = b.dim("n")
+        x = b.tensor("X", f32, [n, 8], read_only=True)
+        total, most, count = b.tensor("T", f32, [8]), b.tensor("M", f32, [8]), b.tensor("C", i32, [2])
+        with b.kernel("k", [n]) as block:
+            row = b.fragment("row", f32, [8])
+            b.copy(x[block, 0 : 8], row)
+            b.atomic("add", row, total)
+            b.atomic("max", row, most)
+            with b.parallel(8) as i:
+                b.store_atomic("add", count, i % 2, 1)
+        values = [float((r * 7 + c * 3) % 11) for r in range(5) for c in range(8)]
+        t, m, c = array.array("f", [1.0] * 8), array.array("f", [5.0] * 8), array.array("i", [0, 100])
+        b.finish().compile("host").load()(memoryview(array.array("f", values)).cast("B").cast("f", [5, 8]), t, m, c)
+        columns = [values[k::8] for k in range(8)]
+        self.assertEqual(list(t), [1 + sum(v) for v in columns])
+        self.assertEqual(list(m), [max(5.0, *v) for v in columns])
+        self.assertEqual(list(c), [20, 120])
+        with self.assertRaises(KeyError):
+            b.atomic("multiply", row, total)
+
+
+if __name__ == "__main__":
+    unittest.main()
