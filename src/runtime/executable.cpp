@@ -2,6 +2,7 @@
 
 #include "runtime/cuda/cuda_executable.h"
 #include "runtime/devices.h"
+#include "runtime/hip/hip_executable.h"
 #include "runtime/host/host_executable.h"
 #include "runtime/sim/sim_executable.h"
 #include "support/diag_codes.h"
@@ -19,7 +20,7 @@ namespace {
 
 [[gnu::hot]] Checked Executable::launch(std::span<const Argument> arguments,
                                         const LaunchOptions& options) const {
-  if (options.stream && !reach_.cuda) return no_streams();
+  if (options.stream && reach_.on_host()) return no_streams();
   uint64_t slots[ArgumentPlan::kMaxParams];
   if (!plan_.bind(arguments, reach_, slots)) return launch_unplanned(arguments, options);
   if (!workspace_.empty()) return run_in_workspace({slots, plan_.params()}, options);
@@ -46,8 +47,8 @@ Expected<std::unique_ptr<Executable>> load(std::shared_ptr<const driver::Artifac
       return load_on_host(std::move(artifact));
     case target::CodeFormat::ptx:
       return cuda::load_on_cuda(std::move(artifact), (*device)->driver_ordinal);
-    case target::CodeFormat::hsaco:  // no device is found for it
-      break;
+    case target::CodeFormat::hsaco:
+      return hip::load_on_hip(std::move(artifact), (*device)->driver_ordinal);
   }
   return Error(DiagCode::target_unsupported, "", "no loader takes code of " + artifact->target.name,
                "compile for 'host'");

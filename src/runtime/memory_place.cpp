@@ -13,7 +13,7 @@ std::string place_text(const MemoryPlace& place) {
     case MemoryPlace::cuda_managed:
       return "managed CUDA memory";
     case MemoryPlace::rocm:
-      return "rocm:" + std::to_string(place.id);
+      return "hip:" + std::to_string(place.id);
     case MemoryPlace::rocm_host:
       return "the host (pinned for ROCm)";
   }
@@ -21,7 +21,7 @@ std::string place_text(const MemoryPlace& place) {
 }
 
 std::string reach_text(const MemoryReach& device) {
-  return device.cuda ? "cuda:" + std::to_string(device.ordinal) : "the host";
+  return place_text({device.device, device.ordinal});
 }
 
 }  // namespace tilegen::runtime

@@ -27,7 +27,7 @@ TEST_F(ContextTest, WithoutAContextThePrimaryOneIsUsedAndLeft) {
 // A call that fails is reported by tools that watch the driver, whatever the library makes of it.
 TEST_F(ContextTest, WithoutAContextNoCallThatNeedsOneIsMade) {
   LaunchOptions on_a_stream;
-  on_a_stream.stream = reinterpret_cast<CuStream>(uintptr_t{0x1000});
+  on_a_stream.stream = reinterpret_cast<Stream>(uintptr_t{0x1000});
   for (const bool prepared : {false, true})
     for (const LaunchOptions& options : {LaunchOptions{}, on_a_stream}) {
       auto e = executable(one_kernel());

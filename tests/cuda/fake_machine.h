@@ -14,6 +14,8 @@
 
 namespace tilegen::runtime::cuda {
 
+using namespace gpu;
+
 inline FakeCuda& fake() {
   static FakeCuda controls(TILEGEN_FAKE_CUDA_DRIVER);
   return controls;

@@ -1,9 +1,4 @@
-// An NVIDIA artifact on one CUDA device.
-//
-// The code is loaded in a context when that is first needed there: by prepare(), or by the first launch.
-// Which
-// context: contexts.h. Loading happens once per context however many threads ask; a launch after it looks
-// the context up in a list that only grows.
+// An NVIDIA artifact on one CUDA device: gpu/gpu_executable.h, for code that CUDA's driver compiles.
 #pragma once
 
 #include "runtime/cuda/driver.h"
@@ -11,7 +6,8 @@
 
 namespace tilegen::runtime::cuda {
 
-// Refuses: target_unsupported for an artifact without code. No driver function is called.
+// Refuses: target_unsupported for an artifact without code, driver_absent where the driver lacks what the code
+// needs. No driver function is called.
 Expected<std::unique_ptr<Executable>> load_on_cuda(const Driver& driver,
                                                    std::shared_ptr<const driver::Artifact> artifact,
                                                    int ordinal);

@@ -1,4 +1,4 @@
-#include "runtime/cuda/tensor_maps.h"
+#include "runtime/gpu/launch_parameters.h"
 
 #include <algorithm>
 #include <array>
@@ -9,10 +9,10 @@
 #include "runtime/inline_array.h"
 #include "runtime/thread_end.h"
 
-namespace tilegen::runtime::cuda {
+namespace tilegen::runtime::gpu {
 namespace {
 
-constexpr size_t kAlignment = alignof(CuTensorMap);
+constexpr size_t kAlignment = alignof(TensorMap);
 
 size_t plain_slots(const thread::ThreadProgram& program) {
   return program.params.size() + 2 * program.divisors.size();
@@ -20,41 +20,6 @@ size_t plain_slots(const thread::ThreadProgram& program) {
 
 constexpr size_t maps_begin(size_t plain_slots) {
   return (plain_slots * sizeof(uint64_t) + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-CuTensorMapType type_of(ir::DType t) {
-  switch (t) {
-    case ir::DType::f16:
-      return kTensorF16;
-    case ir::DType::bf16:
-      return kTensorBf16;
-    case ir::DType::f32:
-      return kTensorF32;
-    case ir::DType::f64:
-      return kTensorF64;
-    case ir::DType::i32:
-      return kTensorI32;
-    case ir::DType::i64:
-      return kTensorI64;
-    default:
-      return ir::dtype_bytes(t) == 1 ? kTensorU8 : ir::dtype_bytes(t) == 2 ? kTensorU16 : kTensorU32;
-  }
-}
-
-CuTensorMapSwizzle swizzle_of(int bytes) {
-  return bytes == 128 ? kSwizzle128 : bytes == 64 ? kSwizzle64 : bytes == 32 ? kSwizzle32 : kSwizzleNone;
-}
-
-bool encode(const Driver& driver, const thread::ThreadProgram& program, size_t index,
-            const TensorShape& shape, CuTensorMap* out) {
-  constexpr uint32_t kDense[TensorShape::kMaxRank] = {1, 1, 1, 1, 1};
-  const thread::TensorMap& map = program.tensor_maps[index];
-  uint32_t box[TensorShape::kMaxRank] = {};
-  for (size_t d = 0; d < shape.rank; ++d) box[d] = static_cast<uint32_t>(map.box[d]);
-  return driver.api().tensor_map(out, type_of(program.memory(map.tensor).type),
-                                 static_cast<uint32_t>(shape.rank), reinterpret_cast<void*>(shape.address),
-                                 shape.extents, shape.strides, box, kDense, kInterleaveNone,
-                                 swizzle_of(map.swizzle), kPromotion128, kFillZeros) == kCuSuccess;
 }
 
 // What a thread's last launches passed, two at each place. Larger blocks are made anew each time.
@@ -94,7 +59,7 @@ static_assert(kPlaces == 8);  // as many as the hash has values
 
 bool fill(const Driver& driver, const KernelVersion& version, std::span<const uint64_t> slots,
           std::byte* block) {
-  constexpr size_t kMaxMaps = kMaxParameterBytes / sizeof(CuTensorMap);
+  constexpr size_t kMaxMaps = kMaxParameterBytes / sizeof(TensorMap);
   const thread::ThreadProgram& program = version.program();
   const size_t count = program.tensor_maps.size();
   if (count > kMaxMaps) return false;
@@ -103,9 +68,9 @@ bool fill(const Driver& driver, const KernelVersion& version, std::span<const ui
   std::memcpy(block, slots.data(), slots.size_bytes());
   if (!program.divisors.empty())
     version.divisors(slots, {reinterpret_cast<uint64_t*>(block) + slots.size(), 2 * program.divisors.size()});
-  auto* maps = reinterpret_cast<CuTensorMap*>(block + maps_begin(plain_slots(program)));
+  auto* maps = reinterpret_cast<TensorMap*>(block + maps_begin(plain_slots(program)));
   for (size_t i = 0; i < count; ++i)
-    if (!encode(driver, program, i, shapes[i], maps + i)) return false;
+    if (!driver.encode(program, i, shapes[i], maps + i)) return false;
   return true;
 }
 
@@ -114,15 +79,15 @@ bool fill(const Driver& driver, const KernelVersion& version, std::span<const ui
 size_t parameter_bytes(const thread::ThreadProgram& program) {
   const size_t maps = program.tensor_maps.size();
   const size_t bytes = maps == 0 ? plain_slots(program) * sizeof(uint64_t)
-                                 : maps_begin(plain_slots(program)) + maps * sizeof(CuTensorMap);
-  return bytes + (program.dynamic_tiles ? sizeof(CuPointer) : 0);
+                                 : maps_begin(plain_slots(program)) + maps * sizeof(TensorMap);
+  return bytes + (program.dynamic_tiles ? sizeof(Pointer) : 0);
 }
 
 void** point_to_parameters(const KernelVersion::Traits& traits, const void* block, void** pointers) {
   auto* bytes = static_cast<std::byte*>(const_cast<void*>(block));
   for (size_t i = 0; i < traits.plain_slots; ++i) *pointers++ = bytes + i * sizeof(uint64_t);
   std::byte* maps = bytes + maps_begin(traits.plain_slots);
-  for (size_t i = 0; i < traits.maps; ++i) *pointers++ = maps + i * sizeof(CuTensorMap);
+  for (size_t i = 0; i < traits.maps; ++i) *pointers++ = maps + i * sizeof(TensorMap);
   return pointers;
 }
 
@@ -152,4 +117,4 @@ void** point_to_parameters(const KernelVersion::Traits& traits, const void* bloc
   return taken.block;
 }
 
-}  // namespace tilegen::runtime::cuda
+}  // namespace tilegen::runtime::gpu

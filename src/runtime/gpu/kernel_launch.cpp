@@ -1,44 +1,42 @@
-#include "runtime/cuda/kernel_launch.h"
+#include "runtime/gpu/kernel_launch.h"
 
 #include <algorithm>
 
 #include "support/diag_codes.h"
 
-namespace tilegen::runtime::cuda {
+namespace tilegen::runtime::gpu {
 namespace {
 
 int64_t most_blocks(const Device& device, const KernelVersion& version, size_t dimension) {
-  return version.traits().persistent ? thread::kMaxPersistentPoints : device.max_grid[dimension];
+  if (version.traits().persistent) return thread::kMaxPersistentPoints;
+  const int64_t blocks = device.max_grid[dimension];
+  if (dimension > 0 || device.max_grid_threads == 0) return blocks;
+  return std::min(blocks, device.max_grid_threads / version.traits().threads);
 }
 
-// An older driver has no launches with attributes: it runs a dependent kernel after the one before, which is
-// right, too.
-inline CuResult call(const Driver& driver, CuStream stream, const KernelLaunch& launch, void** pointers,
-                     void** extra) {
+// A driver without launches with attributes runs a dependent kernel after the one before, which is right, too.
+inline Result call(const Driver& driver, Stream stream, const KernelLaunch& launch, void** pointers,
+                   void** extra) {
   const KernelVersion::Traits& traits = launch.version->traits();
-  const bool dependent = traits.dependent && driver.api().launch_with;
+  const unsigned shared = driver.names().dynamic_shared ? traits.shared_bytes : 0;
+  const bool dependent = traits.dependent && driver.launches_with_attributes();
   if (!dependent && traits.cluster == 1)
     return driver.api().launch(launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2],
-                               traits.threads, 1, 1, traits.shared_bytes, stream, pointers, extra);
-  CuLaunchAttribute attributes[2];
-  uint32_t count = 0;
-  if (dependent) attributes[count++] = {kLaunchDependent, 0, {1}};
-  if (traits.cluster > 1) attributes[count++] = {kLaunchCluster, 0, {traits.cluster, 1, 1}};
-  const CuLaunchConfig config = {{launch.grid[0], launch.grid[1], launch.grid[2]},
-                                 {traits.threads, 1, 1},
-                                 traits.shared_bytes,
-                                 stream,
-                                 attributes,
-                                 count};
-  return driver.api().launch_with(&config, launch.function->function, pointers, extra);
+                               traits.threads, 1, 1, shared, stream, pointers, extra);
+  const LaunchAttributes attributes = {{launch.grid[0], launch.grid[1], launch.grid[2]},
+                                       traits.threads,
+                                       shared,
+                                       traits.cluster,
+                                       dependent};
+  return driver.launch_with(attributes, launch.function->function, stream, pointers, extra);
 }
 
 // Parameters that are more than slots, one pointer each.
-CuResult queue_with_pointers(const Driver& driver, CuStream stream, const KernelLaunch& launch) {
+Result queue_with_pointers(const Driver& driver, Stream stream, const KernelLaunch& launch) {
   const KernelVersion::Traits& traits = launch.version->traits();
   void* pointers[kMaxParameters];
   void** end = point_to_parameters(traits, launch.parameters, pointers);
-  CuPointer counter = 0;
+  Pointer counter = 0;
   if (traits.dynamic_tiles) {
     counter = launch.function->counters->of_launch(stream);
     *end = &counter;
@@ -84,14 +82,14 @@ CuResult queue_with_pointers(const Driver& driver, CuStream stream, const Kernel
                "launch with smaller dimensions, or use larger tiles");
 }
 
-[[gnu::hot]] CuResult queue(const Driver& driver, std::span<const uint64_t> slots, CuStream stream,
+[[gnu::hot]] Result queue(const Driver& driver, std::span<const uint64_t> slots, Stream stream,
                             const KernelLaunch& launch) {
   const KernelVersion::Traits& traits = launch.version->traits();
   if (!traits.only_slots || traits.dynamic_tiles) return queue_with_pointers(driver, stream, launch);
   size_t bytes = slots.size_bytes();
   void* extra[] = {kLaunchParamBuffer, const_cast<uint64_t*>(slots.data()), kLaunchParamBufferSize, &bytes,
-                   kLaunchParamEnd};
+                   reinterpret_cast<void*>(driver.names().launch_param_end)};
   return call(driver, stream, launch, nullptr, extra);
 }
 
-}  // namespace tilegen::runtime::cuda
+}  // namespace tilegen::runtime::gpu

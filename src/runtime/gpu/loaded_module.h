@@ -1,5 +1,5 @@
-// An artifact's PTX loaded in one context: compiled by the driver, its functions looked up and made ready for
-// the shared memory they need.
+// An artifact's code loaded in one context, compiled by the driver where it is PTX: its functions looked up and made
+// ready for the shared memory they need.
 #pragma once
 
 #include <memory>
@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "driver/compile.h"
-#include "runtime/cuda/contexts.h"
-#include "runtime/cuda/tile_counters.h"
-#include "runtime/cuda/workspace_pools.h"
+#include "runtime/gpu/contexts.h"
+#include "runtime/gpu/tile_counters.h"
+#include "runtime/gpu/workspace_pools.h"
 
-namespace tilegen::runtime::cuda {
+namespace tilegen::runtime::gpu {
 
 struct LoadedFunction {
-  CuFunction function = nullptr;
+  Function function = nullptr;
   const char* name = nullptr;        // lives for ever
   int64_t resident_blocks = 0;       // of a persistent kernel, or in clusters: on the whole device at once
   TileCounters* counters = nullptr;  // of kernels whose blocks fetch tiles
@@ -30,7 +30,7 @@ class LoadedModule {
   ~LoadedModule();
 
   ContextState& state() const { return state_; }
-  CuMemoryPool pool() const { return pool_; }  // where launches have workspaces
+  MemoryPool pool() const { return pool_; }  // where launches have workspaces
   const std::vector<LoadedFunction>& functions() const { return functions_; }  // as Artifact::kernels
   const std::string& log() const { return log_; }
   double load_ms() const { return load_ms_; }
@@ -38,6 +38,8 @@ class LoadedModule {
  private:
   LoadedModule(const Driver& driver, ContextState& state) : driver_(driver), state_(state) {}
   Checked compile(const driver::Artifact& artifact);
+  // Bytes that a launch asks for beside those that the code states.
+  int64_t dynamic_shared(const thread::ThreadProgram& kernel) const;
   Checked find(const thread::ThreadProgram& kernel);
   Checked allow(const thread::ThreadProgram& kernel, const LoadedFunction& f) const;
   Checked count_resident(const thread::ThreadProgram& kernel, LoadedFunction& f) const;
@@ -45,12 +47,12 @@ class LoadedModule {
 
   const Driver& driver_;
   ContextState& state_;
-  CuModule module_ = nullptr;
-  CuMemoryPool pool_ = nullptr;  // the device's
+  Module module_ = nullptr;
+  MemoryPool pool_ = nullptr;  // the device's
   std::unique_ptr<TileCounters> counters_;
   std::vector<LoadedFunction> functions_;
   std::string log_;
   double load_ms_ = 0;
 };
 
-}  // namespace tilegen::runtime::cuda
+}  // namespace tilegen::runtime::gpu

@@ -5,11 +5,11 @@
 
 #include <span>
 
-#include "runtime/cuda/loaded_module.h"
-#include "runtime/cuda/tensor_maps.h"
+#include "runtime/gpu/loaded_module.h"
+#include "runtime/gpu/launch_parameters.h"
 #include "runtime/kernel_version.h"
 
-namespace tilegen::runtime::cuda {
+namespace tilegen::runtime::gpu {
 
 struct KernelLaunch {
   const KernelVersion* version = nullptr;
@@ -23,7 +23,7 @@ struct KernelLaunch {
 bool find_blocks(const Device& device, std::span<const uint64_t> slots, KernelLaunch& launch);
 Error launch_refusal(const Device& device, std::span<const uint64_t> slots, const KernelVersion& version);
 
-CuResult queue(const Driver& driver, std::span<const uint64_t> slots, CuStream stream,
+Result queue(const Driver& driver, std::span<const uint64_t> slots, Stream stream,
                const KernelLaunch& launch);
 
-}  // namespace tilegen::runtime::cuda
+}  // namespace tilegen::runtime::gpu

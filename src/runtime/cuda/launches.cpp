@@ -1,0 +1,80 @@
+// What launches on CUDA have beyond those on other devices: clusters, kernels that begin early, tensor maps.
+#include "runtime/cuda/driver.h"
+#include "runtime/kernel_version.h"
+
+namespace tilegen::runtime::cuda {
+
+namespace {
+
+struct Config {
+  Config(const gpu::LaunchAttributes& launch, gpu::Stream stream) {
+    if (launch.dependent) attributes[config.attribute_count++] = {kLaunchDependent, 0, {1}};
+    if (launch.cluster > 1) attributes[config.attribute_count++] = {kLaunchCluster, 0, {launch.cluster, 1, 1}};
+    for (size_t d = 0; d < 3; ++d) config.grid[d] = launch.grid[d];
+    config.block[0] = launch.threads;
+    config.shared_bytes = launch.shared_bytes;
+    config.stream = stream;
+    config.attributes = attributes;
+  }
+  Config(const Config&) = delete;
+  Config& operator=(const Config&) = delete;
+
+  CuLaunchAttribute attributes[2];
+  CuLaunchConfig config;
+};
+
+CuTensorMapType type_of(ir::DType t) {
+  switch (t) {
+    case ir::DType::f16:
+      return kTensorF16;
+    case ir::DType::bf16:
+      return kTensorBf16;
+    case ir::DType::f32:
+      return kTensorF32;
+    case ir::DType::f64:
+      return kTensorF64;
+    case ir::DType::i32:
+      return kTensorI32;
+    case ir::DType::i64:
+      return kTensorI64;
+    default:
+      return ir::dtype_bytes(t) == 1 ? kTensorU8 : ir::dtype_bytes(t) == 2 ? kTensorU16 : kTensorU32;
+  }
+}
+
+CuTensorMapSwizzle swizzle_of(int bytes) {
+  return bytes == 128 ? kSwizzle128 : bytes == 64 ? kSwizzle64 : bytes == 32 ? kSwizzle32 : kSwizzleNone;
+}
+
+}  // namespace
+
+gpu::Result Driver::launch_with(const gpu::LaunchAttributes& launch, gpu::Function function,
+                                gpu::Stream stream, void** parameters, void** extra) const {
+  const Config made(launch, stream);
+  return cuda_.launch_with(&made.config, function, parameters, extra);
+}
+
+gpu::Result Driver::allow_cluster(gpu::Function function, unsigned blocks) const {
+  if (blocks <= kPortableCluster) return gpu::kSuccess;
+  return api().function_set(function, kFunctionLargeClusters, 1);
+}
+
+gpu::Result Driver::resident_clusters(const gpu::LaunchAttributes& launch, gpu::Function function,
+                                      int* clusters) const {
+  const Config made(launch, nullptr);
+  return cuda_.clusters(clusters, function, &made.config);
+}
+
+bool Driver::encode(const thread::ThreadProgram& program, size_t index, const TensorShape& shape,
+                    gpu::TensorMap* out) const {
+  constexpr uint32_t kDense[TensorShape::kMaxRank] = {1, 1, 1, 1, 1};
+  const thread::TensorMap& map = program.tensor_maps[index];
+  uint32_t box[TensorShape::kMaxRank] = {};
+  for (size_t d = 0; d < shape.rank; ++d) box[d] = static_cast<uint32_t>(map.box[d]);
+  return cuda_.tensor_map(out, type_of(program.memory(map.tensor).type), static_cast<uint32_t>(shape.rank),
+                          reinterpret_cast<void*>(shape.address), shape.extents, shape.strides, box, kDense,
+                          kInterleaveNone, swizzle_of(map.swizzle), kPromotion128,
+                          kFillZeros) == gpu::kSuccess;
+}
+
+}  // namespace tilegen::runtime::cuda
