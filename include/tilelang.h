@@ -847,8 +847,8 @@ TL_API tl_status tl_artifact_section(const tl_artifact* artifact, tl_section sec
 
 /** Form of TL_SECTION_CODE: "ptx" (NVIDIA targets), text that the driver compiles when it is loaded,
  *  "object" (hosts), a relocatable ELF file with a function for each version of a kernel, or "hsaco" (AMD
- *  targets), which this library does not launch. More forms may come. "" where there is no code: for
- *  simulated targets, with option "plan_only", and for NULL. */
+ *  targets), a shared object for the loader of the HIP runtime. More forms may come. "" where there is no
+ *  code: for simulated targets, with option "plan_only", and for NULL. */
 TL_API const char* tl_artifact_code_format(const tl_artifact* artifact);
 
 /** The version of the code for arguments that this one's guards refuse, with its own schedule and code, and

@@ -37,6 +37,7 @@ struct FakeHipLaunch {
   FAKE_HIP_CONTROL(void, fake_run_nothing, (int on))                                                               \
   /* What a failed launch did; "" while there is none. */                                                          \
   FAKE_HIP_CONTROL(const char*, fake_fault, ())                                                                    \
+  FAKE_HIP_CONTROL(void, fake_set_current, (int device))                                                           \
   FAKE_HIP_CONTROL(int, fake_last_error, ())                                                                       \
   /* While a stream is captured every call that a capture forbids fails, and is counted; launches on it become */  \
   /* nodes of the graph that ends the capture. */                                                                  \

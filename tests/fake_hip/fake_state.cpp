@@ -153,6 +153,7 @@ FAKE_API const char* fake_fault() {
   CONTROL();
   return s.fault.c_str();
 }
+FAKE_API void fake_set_current(int device) { current_device() = device; }
 FAKE_API int fake_last_error() { return last_error(); }
 FAKE_API void fake_begin_capture(void* stream) {
   CONTROL();

@@ -88,7 +88,7 @@ State& state();
 void reset(State& s);
 int pooled(const State& s, void* stream);  // pieces of pools' memory that it has
 
-#define FAKE_THREAD_LOCAL [[gnu::tls_model("initial-exec")]] constinit thread_local
+#define FAKE_THREAD_LOCAL constinit thread_local
 int& current_device();  // of this thread
 int& last_error();      // of this thread
 int& capture_mode();    // of this thread
