@@ -392,8 +392,8 @@ typedef struct tl_kernel_info {
 typedef struct tl_launch {
   uint32_t struct_size;
   uint32_t max_threads; /* host: threads to use at most, 0 = all cores */
-  void* stream;         /* CUDA: a CUstream (cudaStream_t), HIP: a hipStream_t, of the kernel's device; NULL = the
-                           default stream. NULL for the host */
+  void* stream;         /* CUDA: a CUstream (cudaStream_t), HIP: a hipStream_t, of the kernel's device; NULL =
+                           the default stream. NULL for the host */
   int64_t timeout_ms;   /* TL_CANCELLED after so long, 0 = never. On GPUs this is for launches that have
                            code compiled first: others wait for nothing, and nothing stops them. What the
                            driver compiles it compiles to the end; then the launch is left out */
@@ -545,8 +545,8 @@ TL_API const char* tl_target_name_at(size_t index);
 /** A target by name: "host" (this machine), "x86-64-v3", "sm_80", ... An unknown name is TL_UNKNOWN_TARGET
  *  and the message lists the known ones. No device is needed. "sim:sm_80" is sm_80 with the simulator in
  *  place of a device: launches run on the host's memory and fail with what the simulator finds. "cuda" and
- *  "cuda:1" stand for the target of this machine's first and second CUDA device, "hip" and "hip:1" for those of
- *  its HIP devices; they are TL_DRIVER where there is none. */
+ *  "cuda:1" stand for the target of this machine's first and second CUDA device, "hip" and "hip:1" for those
+ *  of its HIP devices; they are TL_DRIVER where there is none. */
 TL_API tl_status tl_target_parse(const char* name, tl_target** out_target, tl_error** out_error);
 
 /** The best target that this library can compile for and run on this machine: that of the first CUDA device,
@@ -876,8 +876,8 @@ TL_API tl_status tl_artifact_stage(const tl_artifact* artifact, size_t index, co
 /* -------------------------------------------------------------------------------- running -- */
 
 /** Devices of this machine: how many, and number `ordinal`. Device 0 is the host, then come the CUDA devices
- *  and the HIP devices, in the order of their drivers. The drivers are looked for once, on the first call that
- *  needs them. */
+ *  and the HIP devices, in the order of their drivers. The drivers are looked for once, on the first call
+ *  that needs them. */
 TL_API size_t tl_device_count(void);
 TL_API tl_status tl_device_describe(size_t ordinal, tl_device_info* out_info);
 
@@ -901,8 +901,8 @@ TL_API void tl_kernel_retain(tl_kernel* kernel);
 TL_API void tl_kernel_release(tl_kernel* kernel);
 
 /** Brings everything a launch needs in place. On CUDA: loads the code in the context that is current on this
- *  thread if that is one of the kernel's device, else in the device's primary context; on HIP: for the kernel's
- *  device, whichever is current; of the fallback
+ *  thread if that is one of the kernel's device, else in the device's primary context; on HIP: for the
+ *  kernel's device, whichever is current; of the fallback
  *  versions those that are compiled (tl_artifact_fallback). A launch does the same when it is the first; call
  *  this to choose the moment, and before the capture of a graph. */
 TL_API tl_status tl_kernel_prepare(const tl_kernel* kernel, tl_error** out_error);

@@ -52,7 +52,8 @@ const GpuVendor* vendor_of(const target::Target& target) {
 
 }  // namespace
 
-// NVIDIA's code is compatible upwards, except for what only one capability has; AMD's is for one architecture.
+// NVIDIA's code is compatible upwards, except for what only one capability has; AMD's is for one
+// architecture.
 bool can_run(const DeviceInfo& device, const target::Target& target) {
   if (device.code != target.code) return false;
   if (device.kind == DeviceKind::hip) return device.architecture == target.cpu;

@@ -20,8 +20,6 @@ std::string place_text(const MemoryPlace& place) {
   return "device type " + std::to_string(place.type) + ":" + std::to_string(place.id);
 }
 
-std::string reach_text(const MemoryReach& device) {
-  return place_text({device.device, device.ordinal});
-}
+std::string reach_text(const MemoryReach& device) { return place_text({device.device, device.ordinal}); }
 
 }  // namespace tilegen::runtime

@@ -19,8 +19,10 @@ struct MemoryReach {
 
   bool on_host() const { return device == MemoryPlace::cpu; }
   bool reaches(const MemoryPlace& place) const {
-    const bool pinned_for_cuda = place.type == MemoryPlace::cuda_host || place.type == MemoryPlace::cuda_managed;
-    if (on_host()) return place.type == MemoryPlace::cpu || place.type == MemoryPlace::rocm_host || pinned_for_cuda;
+    const bool pinned_for_cuda =
+        place.type == MemoryPlace::cuda_host || place.type == MemoryPlace::cuda_managed;
+    if (on_host())
+      return place.type == MemoryPlace::cpu || place.type == MemoryPlace::rocm_host || pinned_for_cuda;
     if (place.type == device) return place.id == ordinal;
     return device == MemoryPlace::cuda ? pinned_for_cuda : place.type == MemoryPlace::rocm_host;
   }

@@ -28,7 +28,8 @@ constexpr ErrorName kErrors[] = {
     {701, "hipErrorLaunchOutOfResources", "out of resources"},
     {719, "hipErrorLaunchFailure", "unspecified launch failure"},
     {900, "hipErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing"},
-    {906, "hipErrorStreamCaptureImplicit", "operation would make the legacy stream depend on a capturing blocking stream"}};
+    {906, "hipErrorStreamCaptureImplicit",
+     "operation would make the legacy stream depend on a capturing blocking stream"}};
 
 int find_error(int error, const char** out, const char* ErrorName::*text) {
   for (const ErrorName& e : kErrors)
@@ -41,8 +42,8 @@ int attribute_of(const State& s, int attribute) {
   if (const auto set = s.attributes.find(attribute); set != s.attributes.end()) return set->second;
   constexpr struct {
     int attribute, value;
-  } kRows[] = {{25, 32},   {29, 0x7fffffff}, {30, 65536},    {31, 65536}, {56, 1024},      {57, 2048},
-               {63, 304},  {74, 64 << 10},   {87, 64},       {88, 1},     {10002, 64 << 10}};
+  } kRows[] = {{25, 32},  {29, 0x7fffffff}, {30, 65536}, {31, 65536}, {56, 1024},       {57, 2048},
+               {63, 304}, {74, 64 << 10},   {87, 64},    {88, 1},     {10002, 64 << 10}};
   for (const auto& row : kRows)
     if (row.attribute == attribute) return row.value;
   return -1;
@@ -74,10 +75,11 @@ FAKE_API int hipDrvGetErrorString(int error, const char** text) {
 }
 FAKE_API int hipGetLastError() {
   const int error = last_error();
-  return call("hipGetLastError", InCapture::yes, [&](State&) {
-    last_error() = kSuccess;
-    return kSuccess;
-  }) == kSuccess
+  return call("hipGetLastError", InCapture::yes,
+              [&](State&) {
+                last_error() = kSuccess;
+                return kSuccess;
+              }) == kSuccess
              ? error
              : kNotInitialized;
 }

@@ -1,5 +1,5 @@
-// What a test tells the fake HIP runtime and asks of it. The library is loaded as the runtime would be; these functions
-// are found in it by name (FakeHip).
+// What a test tells the fake HIP runtime and asks of it. The library is loaded as the runtime would be;
+// these functions are found in it by name (FakeHip).
 #pragma once
 
 #include <dlfcn.h>
@@ -20,33 +20,33 @@ struct FakeHipLaunch {
 };
 
 // FAKE_HIP_CONTROL(result, name, (parameters))
-#define FAKE_HIP_CONTROLS                                                                                          \
-  /* Forgets calls, launches, failures, modules and memory; one device, gfx942. */                                 \
-  FAKE_HIP_CONTROL(void, fake_reset, ())                                                                           \
-  FAKE_HIP_CONTROL(void, fake_set_devices, (int count))                                                            \
-  FAKE_HIP_CONTROL(void, fake_set_architecture, (int device, const char* name))                                    \
-  FAKE_HIP_CONTROL(void, fake_set_attribute, (int attribute, int value))                                           \
-  FAKE_HIP_CONTROL(void, fake_set_version, (int version))                                                          \
-  /* The calls of `function` after the next `after` ones give `result`, `times` of them (-1: all). */              \
-  FAKE_HIP_CONTROL(void, fake_fail, (const char* function, int result, int after, int times))                      \
-  FAKE_HIP_CONTROL(int, fake_calls, (const char* function))                                                        \
-  FAKE_HIP_CONTROL(int, fake_all_calls, ())                                                                        \
-  FAKE_HIP_CONTROL(int, fake_launches, ())                                                                         \
-  FAKE_HIP_CONTROL(const FakeHipLaunch*, fake_launch, (int index))                                                 \
-  /* Launches are recorded and not run. */                                                                         \
-  FAKE_HIP_CONTROL(void, fake_run_nothing, (int on))                                                               \
-  /* What a failed launch did; "" while there is none. */                                                          \
-  FAKE_HIP_CONTROL(const char*, fake_fault, ())                                                                    \
-  FAKE_HIP_CONTROL(void, fake_set_current, (int device))                                                           \
-  FAKE_HIP_CONTROL(int, fake_last_error, ())                                                                       \
-  /* While a stream is captured every call that a capture forbids fails, and is counted; launches on it become */  \
-  /* nodes of the graph that ends the capture. */                                                                  \
-  FAKE_HIP_CONTROL(void, fake_begin_capture, (void* stream))                                                       \
-  FAKE_HIP_CONTROL(void*, fake_end_capture, ())                                                                    \
-  FAKE_HIP_CONTROL(int, fake_replay, (void* graph))                                                                \
-  FAKE_HIP_CONTROL(int, fake_forbidden_calls, ())                                                                  \
-  FAKE_HIP_CONTROL(int, fake_loaded_modules, ())                                                                   \
-  FAKE_HIP_CONTROL(int, fake_allocations, ())                                                                      \
+#define FAKE_HIP_CONTROLS                                                                                    \
+  /* Forgets calls, launches, failures, modules and memory; one device, gfx942. */                           \
+  FAKE_HIP_CONTROL(void, fake_reset, ())                                                                     \
+  FAKE_HIP_CONTROL(void, fake_set_devices, (int count))                                                      \
+  FAKE_HIP_CONTROL(void, fake_set_architecture, (int device, const char* name))                              \
+  FAKE_HIP_CONTROL(void, fake_set_attribute, (int attribute, int value))                                     \
+  FAKE_HIP_CONTROL(void, fake_set_version, (int version))                                                    \
+  /* The calls of `function` after the next `after` ones give `result`, `times` of them (-1: all). */        \
+  FAKE_HIP_CONTROL(void, fake_fail, (const char* function, int result, int after, int times))                \
+  FAKE_HIP_CONTROL(int, fake_calls, (const char* function))                                                  \
+  FAKE_HIP_CONTROL(int, fake_all_calls, ())                                                                  \
+  FAKE_HIP_CONTROL(int, fake_launches, ())                                                                   \
+  FAKE_HIP_CONTROL(const FakeHipLaunch*, fake_launch, (int index))                                           \
+  /* Launches are recorded and not run. */                                                                   \
+  FAKE_HIP_CONTROL(void, fake_run_nothing, (int on))                                                         \
+  /* What a failed launch did; "" while there is none. */                                                    \
+  FAKE_HIP_CONTROL(const char*, fake_fault, ())                                                              \
+  FAKE_HIP_CONTROL(void, fake_set_current, (int device))                                                     \
+  FAKE_HIP_CONTROL(int, fake_last_error, ())                                                                 \
+  /* While a stream is captured every call that a capture forbids fails, and is counted; those on it are */  \
+  /* nodes of the graph that the capture makes. */                                                           \
+  FAKE_HIP_CONTROL(void, fake_begin_capture, (void* stream))                                                 \
+  FAKE_HIP_CONTROL(void*, fake_end_capture, ())                                                              \
+  FAKE_HIP_CONTROL(int, fake_replay, (void* graph))                                                          \
+  FAKE_HIP_CONTROL(int, fake_forbidden_calls, ())                                                            \
+  FAKE_HIP_CONTROL(int, fake_loaded_modules, ())                                                             \
+  FAKE_HIP_CONTROL(int, fake_allocations, ())                                                                \
   FAKE_HIP_CONTROL(int, fake_pooled, (void* stream))
 
 struct FakeHip {

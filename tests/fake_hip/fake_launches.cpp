@@ -11,9 +11,8 @@ namespace {
 
 // The arguments that the code object's metadata names, of which `hidden_*` ones come from the runtime.
 size_t explicit_arguments(const tilegen::amdemu::KernelFacts& facts) {
-  return static_cast<size_t>(std::count_if(facts.arguments.begin(), facts.arguments.end(), [](const auto& a) {
-    return a.kind.rfind("hidden_", 0) != 0;
-  }));
+  return static_cast<size_t>(std::count_if(facts.arguments.begin(), facts.arguments.end(),
+                                           [](const auto& a) { return a.kind.rfind("hidden_", 0) != 0; }));
 }
 
 const std::pair<const uint64_t, Allocation>* allocation_at(const State& s, uint64_t address) {

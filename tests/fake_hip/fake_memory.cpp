@@ -1,5 +1,5 @@
-// The fake HIP runtime: memory and its pools. Where a capture allocates, the memory lasts as long as the process: its
-// graph may run at any time.
+// The fake HIP runtime: memory and its pools. Where a capture allocates, the memory lasts as long as the
+// process: its graph may run at any time.
 #include <cstdlib>
 #include <cstring>
 

@@ -1,7 +1,7 @@
-// A library that looks like libamdhip64.so to a program that loads it: it keeps "device" memory on the host, runs what is
-// launched on the interpreter of gfx942 and gfx90a machine code as soon as it is launched, records what is called, and
-// fails where it is told to. Written from HIP's documentation, without its headers and without the headers of the code
-// under test.
+// A library that looks like libamdhip64.so to a program that loads it: it keeps "device" memory on the
+// host, runs what is launched on the interpreter of gfx942 and gfx90a machine code as soon as it is
+// launched, records what is called, and fails where it is told to. Written from HIP's documentation,
+// without its headers and without the headers of the code under test.
 //
 // TILEGEN_FAKE_HIP in the environment sets it up for programs that cannot call the controls:
 // "devices=2,architecture=gfx90a,version=50700000,fail=hipMalloc:2".

@@ -1,5 +1,5 @@
-// HIP through the C interface, on the stand-in for the runtime that TILEGEN_HIP_RUNTIME names. NoRuntime tests run in a
-// process of their own, where there is none.
+// HIP through the C interface, on the stand-in for the runtime that TILEGEN_HIP_RUNTIME names. NoRuntime
+// tests run in a process of their own, where there is none.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -95,7 +95,8 @@ TEST_F(Hip, DevicesComeBehindTheHost) {
 }
 
 TEST_F(Hip, TargetsOfThisMachine) {
-  const std::pair<const char*, const char*> kNames[] = {{"hip", "gfx942"}, {"hip:0", "gfx942"}, {"hip:1", "gfx90a"}};
+  const std::pair<const char*, const char*> kNames[] = {
+      {"hip", "gfx942"}, {"hip:0", "gfx942"}, {"hip:1", "gfx90a"}};
   for (const auto& [name, expected] : kNames) {
     tl_target* target = nullptr;
     ASSERT_EQ(tl_target_parse(name, &target, nullptr), TL_OK) << name;
@@ -108,8 +109,9 @@ TEST_F(Hip, TargetsOfThisMachine) {
   tl_target_release(best);
   tl_error* error = nullptr;
   EXPECT_EQ(tl_target_parse("hip:2", &best, &error), TL_DRIVER);
-  EXPECT_NE(std::string(tl_error_message(error)).find("has architecture gfx1100, supported are gfx942, gfx90a"),
-            std::string::npos)
+  EXPECT_NE(
+      std::string(tl_error_message(error)).find("has architecture gfx1100, supported are gfx942, gfx90a"),
+      std::string::npos)
       << tl_error_message(error);
   tl_error_release(error);
   EXPECT_EQ(tl_target_parse("hip:3", &best, &error), TL_DRIVER);

@@ -42,8 +42,8 @@ TEST_F(HipDriverTest, NoLibrary) {
 
 // Of what ROCm installs none is here; the last one looked for is named.
 TEST_F(HipDriverTest, NothingThatRocmInstalls) {
-  expect_refusal(load_error(nullptr), DiagCode::driver_absent, "the HIP runtime cannot be loaded: /opt/rocm/lib",
-                 "compile for 'host'");
+  expect_refusal(load_error(nullptr), DiagCode::driver_absent,
+                 "the HIP runtime cannot be loaded: /opt/rocm/lib", "compile for 'host'");
 }
 
 TEST_F(HipDriverTest, AMissingFunctionIsNamed) {
@@ -53,13 +53,15 @@ TEST_F(HipDriverTest, AMissingFunctionIsNamed) {
 
 TEST_F(HipDriverTest, AnOldRuntimeSaysHowOld) {
   fake().fake_set_version(50'731'921);
-  expect_refusal(load_error(), DiagCode::driver_absent, "the runtime is HIP 5.7, 6.0 or newer is needed", "update ROCm");
+  expect_refusal(load_error(), DiagCode::driver_absent, "the runtime is HIP 5.7, 6.0 or newer is needed",
+                 "update ROCm");
   EXPECT_EQ(fake().fake_calls("hipInit"), 0);
 }
 
 TEST_F(HipDriverTest, NoDevice) {
   fake().fake_set_devices(0);
-  expect_refusal(load_error(), DiagCode::device_absent, "the runtime finds no HIP device", "HIP_VISIBLE_DEVICES");
+  expect_refusal(load_error(), DiagCode::device_absent, "the runtime finds no HIP device",
+                 "HIP_VISIBLE_DEVICES");
 }
 
 TEST_F(HipDriverTest, AFailingStart) {
@@ -71,8 +73,9 @@ TEST_F(HipDriverTest, AFailingStart) {
 }
 
 TEST_F(HipDriverTest, EveryQueryMayFail) {
-  for (const char* function : {"hipRuntimeGetVersion", "hipGetDeviceCount", "hipDeviceGet", "hipDeviceGetName",
-                               "hipDeviceTotalMem", "hipDeviceGetAttribute", "hipGetDevicePropertiesR0600"}) {
+  for (const char* function :
+       {"hipRuntimeGetVersion", "hipGetDeviceCount", "hipDeviceGet", "hipDeviceGetName", "hipDeviceTotalMem",
+        "hipDeviceGetAttribute", "hipGetDevicePropertiesR0600"}) {
     fake().fake_reset();
     fake().fake_fail(function, 1, 0, -1);
     const Checked result = load_error();

@@ -127,7 +127,8 @@ class FakeMachine : public testing::Test {
   T* send(const std::vector<T>& host, int ordinal = 0) {
     const Device& device = driver().devices()[static_cast<size_t>(ordinal)];
     auto memory = gpu::allocate(driver(), device, host.size() * sizeof(T));
-    EXPECT_TRUE(memory && gpu::copy(driver(), device, *memory, host.data(), host.size() * sizeof(T), nullptr));
+    EXPECT_TRUE(memory &&
+                gpu::copy(driver(), device, *memory, host.data(), host.size() * sizeof(T), nullptr));
     return static_cast<T*>(*memory);
   }
   template <class T>

@@ -71,7 +71,8 @@ TEST_F(HipWorkspaceTest, ADeviceWithoutPoolsIsRefusedWithAWayOut) {
   const Diagnostic& d = refused.error().diagnostics.at(0);
   EXPECT_EQ(d.code, DiagCode::driver_absent);
   EXPECT_EQ(d.op, "P");
-  EXPECT_NE(d.message.find("hipMallocFromPoolAsync; this one supports HIP 6.2"), std::string::npos) << d.message;
+  EXPECT_NE(d.message.find("hipMallocFromPoolAsync; this one supports HIP 6.2"), std::string::npos)
+      << d.message;
   EXPECT_NE(d.hint.find("have 'P' passed as a tensor"), std::string::npos);
   EXPECT_TRUE(load_on_hip(driver(), scale(), 0));
 }

@@ -1,4 +1,5 @@
-// What cannot be loaded or launched is said with the kernel, the limit and a way out; and what a failed kernel leaves.
+// What cannot be loaded or launched is said with the kernel, the limit and a way out; and what a failed
+// kernel leaves.
 #include "fake_machine.h"
 
 namespace tilegen::runtime::hip {
@@ -137,11 +138,12 @@ TEST_F(HipRefusalTest, AFailedKernelIsReportedOnceAndThenTheDeviceIsLost) {
   ASSERT_TRUE(e->launch(too_few, {}));
   EXPECT_NE(std::string(fake().fake_fault()), "");
   const Device& device = driver().devices()[0];
-  expect_refusal(gpu::wait(driver(), device, nullptr), DiagCode::context_broken,
-                 "a kernel failed on hip:0 (Fake MI300X): hipErrorIllegalAddress (an illegal memory access was "
-                 "encountered), noticed when waiting for the work on hip:0 (Fake MI300X); the last kernel launched "
-                 "by this library was 'scale",
-                 "rocgdb");
+  expect_refusal(
+      gpu::wait(driver(), device, nullptr), DiagCode::context_broken,
+      "a kernel failed on hip:0 (Fake MI300X): hipErrorIllegalAddress (an illegal memory access was "
+      "encountered), noticed when waiting for the work on hip:0 (Fake MI300X); the last kernel launched "
+      "by this library was 'scale",
+      "rocgdb");
   const int launches = fake().fake_calls("hipModuleLaunchKernel");
   expect_refusal(e->launch(too_few, {}), DiagCode::context_broken,
                  "the context on hip:0 (Fake MI300X) is broken since hipErrorIllegalAddress",
@@ -155,7 +157,8 @@ TEST_F(HipRefusalTest, AnOrdinaryFailureBreaksNothing) {
   const auto args = arguments(8);
   fake().fake_fail("hipModuleLaunchKernel", 701, 0, 1);
   expect_refusal(e->launch(args, {}), DiagCode::driver_failure,
-                 "launching 'scale' on hip:0 (Fake MI300X) failed: hipErrorLaunchOutOfResources", "fewer threads");
+                 "launching 'scale' on hip:0 (Fake MI300X) failed: hipErrorLaunchOutOfResources",
+                 "fewer threads");
   fake().fake_fail("hipModuleLaunchKernel", 9, 0, 1);
   expect_refusal(e->launch(args, {}), DiagCode::driver_failure, "hipErrorInvalidConfiguration",
                  "smaller dimensions");

@@ -6,8 +6,8 @@
 
 namespace tilegen::runtime::cuda {
 
-// Refuses: target_unsupported for an artifact without code, driver_absent where the driver lacks what the code
-// needs. No driver function is called.
+// Refuses: target_unsupported for an artifact without code, driver_absent where the driver lacks what the
+// code needs. No driver function is called.
 Expected<std::unique_ptr<Executable>> load_on_cuda(const Driver& driver,
                                                    std::shared_ptr<const driver::Artifact> artifact,
                                                    int ordinal);

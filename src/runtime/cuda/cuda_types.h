@@ -1,5 +1,5 @@
-// The part of the CUDA driver's interface that HIP does not have, or has with other numbers, declared from its
-// documentation.
+// The part of the CUDA driver's interface that HIP does not have, or has with other numbers, declared from
+// its documentation.
 #pragma once
 
 #include "runtime/gpu/gpu_types.h"
@@ -35,7 +35,7 @@ enum CuDeviceAttribute : int32_t {
 
 constexpr auto kFunctionLargeClusters =
     static_cast<gpu::FunctionAttribute>(14);  // CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
-constexpr unsigned kPortableCluster = 8;  // blocks; larger clusters only where the function allows them
+constexpr unsigned kPortableCluster = 8;      // blocks; larger clusters only where the function allows them
 
 enum CuTensorMapType : int32_t {
   kTensorU8 = 0,

@@ -1,4 +1,5 @@
-// The CUDA driver of this process, loaded when first asked for: the only place that knows libcuda's own symbols.
+// The CUDA driver of this process, loaded when first asked for: the only place that knows libcuda's own
+// symbols.
 #pragma once
 
 #include <mutex>

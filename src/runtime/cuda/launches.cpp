@@ -9,7 +9,8 @@ namespace {
 struct Config {
   Config(const gpu::LaunchAttributes& launch, gpu::Stream stream) {
     if (launch.dependent) attributes[config.attribute_count++] = {kLaunchDependent, 0, {1}};
-    if (launch.cluster > 1) attributes[config.attribute_count++] = {kLaunchCluster, 0, {launch.cluster, 1, 1}};
+    if (launch.cluster > 1)
+      attributes[config.attribute_count++] = {kLaunchCluster, 0, {launch.cluster, 1, 1}};
     for (size_t d = 0; d < 3; ++d) config.grid[d] = launch.grid[d];
     config.block[0] = launch.threads;
     config.shared_bytes = launch.shared_bytes;

@@ -39,14 +39,14 @@ Error call_failed(const Driver& driver, ContextState* state, Result result, cons
   Result working = kSuccess;
   if (!state->broken.compare_exchange_strong(working, result)) return context_broken(driver, *state, what);
   state->culprit.store(suspect);
-  return Error(
-      DiagCode::context_broken, suspect ? suspect : op,
-      "a kernel failed on " + state->device->text() + ": " + driver.describe(result) + ", noticed when " +
-          what +
-          (suspect ? "; the last kernel launched by this library was '" + std::string(suspect) + "'"
-                   : "; this library had launched none"),
-      std::string("run the program with tl_interpret, or the process under ") + driver.names().memory_tool +
-          ", to find the access; the context is lost, start the process anew");
+  return Error(DiagCode::context_broken, suspect ? suspect : op,
+               "a kernel failed on " + state->device->text() + ": " + driver.describe(result) +
+                   ", noticed when " + what +
+                   (suspect ? "; the last kernel launched by this library was '" + std::string(suspect) + "'"
+                            : "; this library had launched none"),
+               std::string("run the program with tl_interpret, or the process under ") +
+                   driver.names().memory_tool +
+                   ", to find the access; the context is lost, start the process anew");
 }
 
 Error context_broken(const Driver& driver, const ContextState& state, const std::string& what) {

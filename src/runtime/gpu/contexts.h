@@ -1,8 +1,9 @@
 // Contexts as this library sees them: which one work for a device goes to, and whether it still works.
 //
-// CUDA: the caller's current one where that belongs to the device asked for, else the device's primary one, retained
-// on first use and never given back. HIP: a device is its context. A kernel that fails on the device breaks its
-// context for good; the first call that notices says so in full, later ones say that the context is broken.
+// CUDA: the caller's current one where that belongs to the device asked for, else the device's primary one,
+// retained on first use and never given back. HIP: a device is its context. A kernel that fails on the
+// device breaks its context for good; the first call that notices says so in full, later ones say that the
+// context is broken.
 #pragma once
 
 #include <atomic>

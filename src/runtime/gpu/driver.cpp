@@ -74,10 +74,12 @@ Checked Driver::find_devices() {
   if (result == kSuccess) result = api_.device_count(&count);
   if (result == kNoDevice || (result == kSuccess && count == 0))
     return Error(DiagCode::device_absent, names_.prefix,
-                 std::string("the ") + names_.library + " finds no " + names_.interface + " device", start_hint(kNoDevice));
+                 std::string("the ") + names_.library + " finds no " + names_.interface + " device",
+                 start_hint(kNoDevice));
   if (result != kSuccess)
     return Error(DiagCode::driver_failure, names_.prefix,
-                 std::string("starting the ") + names_.library + " failed: " + describe(result), start_hint(result));
+                 std::string("starting the ") + names_.library + " failed: " + describe(result),
+                 start_hint(result));
   devices_.resize(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
     Device& device = devices_[static_cast<size_t>(i)];
@@ -106,7 +108,8 @@ Expected<void*> open_library(const char* path, const Names& names, const char* h
   if (errno == ENOMEM) throw std::bad_alloc();
   const char* why = dlerror();
   return Error(DiagCode::driver_absent, names.prefix,
-               std::string("the ") + names.interface + " " + names.library + " cannot be loaded: " + (why ? why : path),
+               std::string("the ") + names.interface + " " + names.library +
+                   " cannot be loaded: " + (why ? why : path),
                hint);
 }
 

@@ -1,8 +1,10 @@
-// The driver of one vendor's GPUs in this process: what launches, modules and memory ask of CUDA's driver and of
-// HIP's runtime alike. The calls that are the same in both are a table of functions; what is not, is virtual.
+// The driver of one vendor's GPUs in this process: what launches, modules and memory ask of CUDA's driver
+// and of HIP's runtime alike. The calls that are the same in both are a table of functions; what is not, is
+// virtual.
 //
-// requires: nothing; without a library, a device or a recent enough version there is an error with a way out.
-// ensures: every required entry exists; nothing is unloaded, and no function of the library runs at process exit.
+// requires: nothing; without a library, a device or a recent enough version there is an error with a way
+// out. ensures: every required entry exists; nothing is unloaded, and no function of the library runs at
+// process exit.
 #pragma once
 
 #include <memory>
@@ -24,7 +26,8 @@ struct TensorShape;
 namespace tilegen::runtime::gpu {
 
 struct Entries {
-#define TILEGEN_GPU_ENTRY(member, cuda, cuda_need, hip, hip_need, parameters) Result(*member) parameters = nullptr;
+#define TILEGEN_GPU_ENTRY(member, cuda, cuda_need, hip, hip_need, parameters) \
+  Result(*member) parameters = nullptr;
 #include "runtime/gpu/driver_entries.def"
 #undef TILEGEN_GPU_ENTRY
 };
@@ -54,8 +57,8 @@ struct Device {
   std::string features;      // HIP: "sramecc+:xnack-"
   size_t memory_bytes = 0;
   int multiprocessors = 0;
-  int warp = 32;             // lanes
-  int max_threads = 0;       // of a block
+  int warp = 32;        // lanes
+  int max_threads = 0;  // of a block
   int max_grid[3] = {0, 0, 0};
   int64_t max_grid_threads = 0;  // along x; 0: no limit of its own
   int shared_bytes = 0;          // of a block, when asked for

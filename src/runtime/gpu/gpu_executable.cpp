@@ -67,7 +67,7 @@ class GpuExecutable final : public Executable {
   std::vector<size_t> first_versions_;  // of each kernel, among a module's functions
   const bool has_maps_;                 // the driver makes them in a context only
   mutable Routes routes_;
-  mutable std::mutex mutex_;                          // of making what stands below
+  mutable std::mutex mutex_;                         // of making what stands below
   mutable std::unique_ptr<GpuExecutable> fallback_;  // for arguments that no version here takes
   mutable std::atomic<GpuExecutable*> fallback_ready_{nullptr};
 };
@@ -112,21 +112,21 @@ bool GpuExecutable::guards_hold(std::span<const uint64_t> slots) const {
 
 // Function and blocks of the version chosen. False: no_launch says why.
 inline bool GpuExecutable::plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module,
-                                 KernelLaunch& out) const {
+                                KernelLaunch& out) const {
   out.function = &module.functions()[first_versions_[kernel] +
                                      static_cast<size_t>(out.version - versions_[kernel].data())];
   return find_blocks(device_, slots, out);
 }
 
 [[gnu::cold]] Error GpuExecutable::no_launch(size_t kernel, std::span<const uint64_t> slots,
-                                              const KernelVersion* version) const {
+                                             const KernelVersion* version) const {
   return version ? launch_refusal(device_, slots, *version)
                  : no_version(versions_[kernel], artifact().program->kernels[kernel].name);
 }
 
 // In the context that is current. `launch`: with the version of the first kernel.
 inline Checked GpuExecutable::run_on(const Route& way, std::span<const uint64_t> slots,
-                                      const LaunchOptions& options, KernelLaunch& launch) const {
+                                     const LaunchOptions& options, KernelLaunch& launch) const {
   const size_t kernels = first_versions_.size();
   if (kernels > 1) {  // what does not fit launches nothing
     for (size_t k = 0; k < kernels; ++k)
@@ -146,7 +146,7 @@ inline Checked GpuExecutable::run_on(const Route& way, std::span<const uint64_t>
 }
 
 [[gnu::cold]] Error GpuExecutable::not_queued(const Route& way, const KernelLaunch& launch,
-                                               Result result) const {
+                                              Result result) const {
   const std::string& name = launch.version->program().name;
   return call_failed(driver_, way.state, result, "launching '" + name + "' on " + device_.text(), name);
 }
@@ -176,7 +176,7 @@ Expected<GpuExecutable*> GpuExecutable::fallback(const LaunchOptions& options) c
 
 // Where no version of some kernel takes the arguments.
 [[gnu::cold]] Checked GpuExecutable::run_elsewhere(std::span<const uint64_t> slots,
-                                                    const LaunchOptions& options) const {
+                                                   const LaunchOptions& options) const {
   if (artifact().fallback) {
     auto other = fallback(options);
     if (!other) return other.error();
@@ -196,7 +196,7 @@ Expected<GpuExecutable*> GpuExecutable::fallback(const LaunchOptions& options) c
 
 // Where the context is not ready: nothing loaded in it yet, another one to be made current, or broken.
 [[gnu::cold]] Checked GpuExecutable::run_prepared(const Route* way, std::span<const uint64_t> slots,
-                                                   const LaunchOptions& options) const {
+                                                  const LaunchOptions& options) const {
   if (!way) {
     auto found = load(static_cast<Stream>(options.stream), options.cancellation);
     if (!found) return found.error();
@@ -216,8 +216,7 @@ Expected<GpuExecutable*> GpuExecutable::fallback(const LaunchOptions& options) c
   return run_elsewhere(slots, options);
 }
 
-[[gnu::hot]] Checked GpuExecutable::run(std::span<const uint64_t> slots,
-                                         const LaunchOptions& options) const {
+[[gnu::hot]] Checked GpuExecutable::run(std::span<const uint64_t> slots, const LaunchOptions& options) const {
   const Route* way = routes_.known();
   const bool ready = way && !way->push && way->state->broken.load(std::memory_order_relaxed) == kSuccess;
   KernelLaunch launch;
@@ -290,9 +289,9 @@ Expected<std::unique_ptr<Executable>> load_on_gpu(const Driver& driver,
   for (const ir::Buffer& b : artifact->program->buffers)
     if (b.workspace && !WorkspacePools::known_to(driver, device))
       return Error(DiagCode::driver_absent, b.name,
-                   std::string("workspaces need the ") + names.library + "'s function " + names.pool_function +
-                       "; this one supports " + names.interface + " " + driver.version_text() +
-                       " and lacks it",
+                   std::string("workspaces need the ") + names.library + "'s function " +
+                       names.pool_function + "; this one supports " + names.interface + " " +
+                       driver.version_text() + " and lacks it",
                    std::string("update ") + names.driver + ", or have '" + b.name + "' passed as a tensor");
   return std::unique_ptr<Executable>(new GpuExecutable(driver, std::move(artifact), ordinal));
 }

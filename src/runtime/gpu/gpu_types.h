@@ -1,6 +1,6 @@
-// The part of the drivers' interfaces that is the same for CUDA and HIP, declared from their documentation: HIP
-// gives the functions that it took over from CUDA the same parameters, and their enumerators and errors the same
-// values. No header of either is needed to build, no library to start.
+// The part of the drivers' interfaces that is the same for CUDA and HIP, declared from their documentation:
+// HIP gives the functions that it took over from CUDA the same parameters, and their enumerators and errors
+// the same values. No header of either is needed to build, no library to start.
 #pragma once
 
 #include <cstddef>

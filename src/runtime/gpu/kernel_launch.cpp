@@ -14,7 +14,8 @@ int64_t most_blocks(const Device& device, const KernelVersion& version, size_t d
   return std::min(blocks, device.max_grid_threads / version.traits().threads);
 }
 
-// A driver without launches with attributes runs a dependent kernel after the one before, which is right, too.
+// A driver without launches with attributes runs a dependent kernel after the one before, which is right,
+// too.
 inline Result call(const Driver& driver, Stream stream, const KernelLaunch& launch, void** pointers,
                    void** extra) {
   const KernelVersion::Traits& traits = launch.version->traits();
@@ -23,11 +24,8 @@ inline Result call(const Driver& driver, Stream stream, const KernelLaunch& laun
   if (!dependent && traits.cluster == 1)
     return driver.api().launch(launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2],
                                traits.threads, 1, 1, shared, stream, pointers, extra);
-  const LaunchAttributes attributes = {{launch.grid[0], launch.grid[1], launch.grid[2]},
-                                       traits.threads,
-                                       shared,
-                                       traits.cluster,
-                                       dependent};
+  const LaunchAttributes attributes = {
+      {launch.grid[0], launch.grid[1], launch.grid[2]}, traits.threads, shared, traits.cluster, dependent};
   return driver.launch_with(attributes, launch.function->function, stream, pointers, extra);
 }
 
@@ -83,7 +81,7 @@ Result queue_with_pointers(const Driver& driver, Stream stream, const KernelLaun
 }
 
 [[gnu::hot]] Result queue(const Driver& driver, std::span<const uint64_t> slots, Stream stream,
-                            const KernelLaunch& launch) {
+                          const KernelLaunch& launch) {
   const KernelVersion::Traits& traits = launch.version->traits();
   if (!traits.only_slots || traits.dynamic_tiles) return queue_with_pointers(driver, stream, launch);
   size_t bytes = slots.size_bytes();

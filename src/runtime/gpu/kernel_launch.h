@@ -5,8 +5,8 @@
 
 #include <span>
 
-#include "runtime/gpu/loaded_module.h"
 #include "runtime/gpu/launch_parameters.h"
+#include "runtime/gpu/loaded_module.h"
 #include "runtime/kernel_version.h"
 
 namespace tilegen::runtime::gpu {
@@ -24,6 +24,6 @@ bool find_blocks(const Device& device, std::span<const uint64_t> slots, KernelLa
 Error launch_refusal(const Device& device, std::span<const uint64_t> slots, const KernelVersion& version);
 
 Result queue(const Driver& driver, std::span<const uint64_t> slots, Stream stream,
-               const KernelLaunch& launch);
+             const KernelLaunch& launch);
 
 }  // namespace tilegen::runtime::gpu

@@ -1,8 +1,8 @@
 // The parameters of kernels with more than slots: after them divisors and their reciprocals, then tensor
 // maps, as the kernel expects them in one block.
 //
-// requires: a driver that makes tensor maps, where a kernel has some. ensures: no lock, no allocation; a thread that launches
-// the same version with the same slots again finds the block ready.
+// requires: a driver that makes tensor maps, where a kernel has some. ensures: no lock, no allocation; a
+// thread that launches the same version with the same slots again finds the block ready.
 #pragma once
 
 #include <cstddef>

@@ -45,7 +45,7 @@ Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Driver& driver,
 Checked LoadedModule::compile(const driver::Artifact& artifact) {
   std::vector<char> info(kLogBytes), errors(kLogBytes);
   JitOption names[] = {kJitInfoLogBuffer, kJitInfoLogBufferSize, kJitErrorLogBuffer, kJitErrorLogBufferSize,
-                         kJitLogVerbose};
+                       kJitLogVerbose};
   void* values[] = {info.data(), as_option(kLogBytes - 1), errors.data(), as_option(kLogBytes - 1),
                     as_option(1)};
   const auto options = static_cast<unsigned>(driver_.names().compiles ? std::size(names) : 0);
@@ -74,9 +74,9 @@ Checked LoadedModule::find(const thread::ThreadProgram& kernel) {
   const Entries& api = driver_.api();
   Result result = api.module_function(&f.function, module_, kernel.name.c_str());
   const std::pair<FunctionAttribute, int*> numbers[] = {{kFunctionRegisters, &f.registers},
-                                                          {kFunctionLocalBytes, &f.local_bytes},
-                                                          {kFunctionSharedBytes, &f.static_shared},
-                                                          {kFunctionMaxThreads, &f.max_threads}};
+                                                        {kFunctionLocalBytes, &f.local_bytes},
+                                                        {kFunctionSharedBytes, &f.static_shared},
+                                                        {kFunctionMaxThreads, &f.max_threads}};
   for (const auto& [attribute, number] : numbers)
     if (result == kSuccess) result = api.function_attribute(number, attribute, f.function);
   if (result != kSuccess)
@@ -87,8 +87,7 @@ Checked LoadedModule::find(const thread::ThreadProgram& kernel) {
     result = api.function_set(f.function, kFunctionMaxDynamicShared, static_cast<int>(shared));
     if (result != kSuccess)
       return call_failed(driver_, &state_, result,
-                         "asking for " + std::to_string(shared) + " bytes of shared memory",
-                         kernel.name);
+                         "asking for " + std::to_string(shared) + " bytes of shared memory", kernel.name);
   }
   if (kernel.launched_var.valid() || kernel.cluster > 1)
     if (Checked ok = kernel.cluster > 1 ? count_clusters(kernel, f) : count_resident(kernel, f); !ok)
@@ -126,8 +125,8 @@ Checked LoadedModule::count_clusters(const thread::ThreadProgram& kernel, Loaded
   constexpr char kHint[] = "give a schedule with a `cluster` of 1 block";
   if (!driver_.has_clusters())
     return Error(DiagCode::driver_absent, kernel.name,
-                 std::string("the ") + names.library + " supports " + names.interface + " " + driver_.version_text() +
-                     ", which knows no clusters of blocks",
+                 std::string("the ") + names.library + " supports " + names.interface + " " +
+                     driver_.version_text() + ", which knows no clusters of blocks",
                  std::string("update ") + names.driver + ", or " + kHint);
   LaunchAttributes launch;
   launch.grid[0] = launch.cluster = static_cast<unsigned>(kernel.cluster);

@@ -1,5 +1,5 @@
-// An artifact's code loaded in one context, compiled by the driver where it is PTX: its functions looked up and made
-// ready for the shared memory they need.
+// An artifact's code loaded in one context, compiled by the driver where it is PTX: its functions looked up
+// and made ready for the shared memory they need.
 #pragma once
 
 #include <memory>

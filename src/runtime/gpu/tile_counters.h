@@ -35,7 +35,7 @@ class TileCounters {
   Pointer table() const;
 
   const Driver& driver_;
-  Pointer memory_ = 0;                                   // counters of streams_, then the table
+  Pointer memory_ = 0;                                     // counters of streams_, then the table
   std::array<std::atomic<uint64_t>, kStreams> streams_{};  // keys; 0: none yet
 };
 

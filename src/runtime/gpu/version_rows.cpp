@@ -24,8 +24,8 @@ Checked measure(const Driver& driver, const LoadedModule& module, const LoadedFu
   row.static_shared_bytes = f.static_shared;
   row.max_threads = f.max_threads;
   const Result result = driver.api().occupancy(&row.blocks_per_multiprocessor, f.function,
-                                                 static_cast<int>(row.program->threads),
-                                                 static_cast<size_t>(row.dynamic_shared_bytes));
+                                               static_cast<int>(row.program->threads),
+                                               static_cast<size_t>(row.dynamic_shared_bytes));
   if (result == kSuccess) return Unit{};
   return call_failed(driver, &module.state(), result,
                      "asking for the occupancy of '" + row.program->name + "'", row.program->name);

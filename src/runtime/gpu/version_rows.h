@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "runtime/gpu/loaded_module.h"
 #include "runtime/executable.h"
+#include "runtime/gpu/loaded_module.h"
 #include "runtime/kernel_version.h"
 
 namespace tilegen::runtime::gpu {

@@ -39,7 +39,8 @@ constexpr const char* kLibraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", "l
                                       "/opt/rocm/lib/libamdhip64.so"};
 constexpr bool required = true, optional = false;
 
-// A runtime that the process has already is the one to use: two of them would each take the devices for theirs.
+// A runtime that the process has already is the one to use: two of them would each take the devices for
+// theirs.
 Expected<void*> find_library() {
   for (const char* name : kLibraries)
     if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return library;
@@ -160,7 +161,8 @@ Result Driver::enter(const ContextState& state, Current& before) const {
   return result == gpu::kSuccess ? hip_.set_device(state.device->ordinal) : result;
 }
 
-// The runtime keeps it for the thread, and whoever asks for the thread's last error next would take it for theirs.
+// The runtime keeps it for the thread, and whoever asks for the thread's last error next would take it for
+// theirs.
 void Driver::forget_error() const { hip_.last_error(); }
 
 void Driver::leave(const Current& before) const { hip_.set_device(ordinal_of(before)); }

@@ -1,6 +1,8 @@
-// The HIP runtime of this process, loaded when first asked for: the only place that knows libamdhip64's own symbols.
+// The HIP runtime of this process, loaded when first asked for: the only place that knows libamdhip64's own
+// symbols.
 //
-// A device of HIP is its context: work of a thread goes to its current device (hipSetDevice), which there always is.
+// A device of HIP is its context: work of a thread goes to its current device (hipSetDevice), which there
+// always is.
 #pragma once
 
 #include "runtime/gpu/driver.h"
@@ -16,8 +18,8 @@ struct Entries {
 
 class Driver final : public gpu::Driver {
  public:
-  // `path` names the library; null: the first that is found of those that ROCm installs. Refuses: driver_absent,
-  // device_absent, driver_failure.
+  // `path` names the library; null: the first that is found of those that ROCm installs. Refuses:
+  // driver_absent, device_absent, driver_failure.
   static Expected<std::unique_ptr<Driver>> load(const char* path);
   ~Driver() override;
 
@@ -40,8 +42,8 @@ class Driver final : public gpu::Driver {
   Entries hip_;
 };
 
-// The machine's runtime, or what the variable TILEGEN_HIP_RUNTIME names (tests). Looked up once; the answer, good or
-// bad, holds for the life of the process.
+// The machine's runtime, or what the variable TILEGEN_HIP_RUNTIME names (tests). Looked up once; the
+// answer, good or bad, holds for the life of the process.
 Expected<Driver*> machine_driver();
 
 }  // namespace tilegen::runtime::hip

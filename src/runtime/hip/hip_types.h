@@ -1,4 +1,5 @@
-// The part of HIP's interface that CUDA does not have, or has with other numbers, declared from its documentation.
+// The part of HIP's interface that CUDA does not have, or has with other numbers, declared from its
+// documentation.
 #pragma once
 
 #include <cstring>
