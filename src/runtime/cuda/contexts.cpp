@@ -10,22 +10,15 @@ using gpu::Current;
 using gpu::Device;
 using gpu::Result;
 
-namespace {
-
-CuContext context_of(const Current& c) { return static_cast<CuContext>(const_cast<void*>(c.handle)); }
-
-}  // namespace
-
-uint64_t Driver::id_of(const void* context) const {
+uint64_t Driver::id_of(CuContext context) const {
   unsigned long long id = 0;
-  if (context && cuda_.context_id) cuda_.context_id(context_of({context, 0}), &id);
+  if (context && cuda_.context_id) cuda_.context_id(context, &id);
   return id;
 }
 
-Result Driver::current(Current& out) const {
-  CuContext context = nullptr;
-  const Result result = cuda_.context_current(&context);
-  out = {context, result == gpu::kSuccess ? id_of(context) : 0};
+[[gnu::hot]] Result Driver::current(Current& out) const {
+  const Result result = cuda_.context_current(&out.handle);
+  out.id = id_of(out.handle);
   return result;
 }
 
@@ -69,7 +62,7 @@ bool Driver::alive(const ContextState& state) const {
 }
 
 Result Driver::enter(const ContextState& state, Current&) const {
-  return cuda_.context_push(context_of(state.context));
+  return cuda_.context_push(state.context.handle);
 }
 
 void Driver::leave(const Current&) const {

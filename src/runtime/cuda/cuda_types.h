@@ -6,7 +6,7 @@
 
 namespace tilegen::runtime::cuda {
 
-using CuContext = struct CuContextTag*;
+using CuContext = void*;
 
 enum : gpu::Result {
   kCuInvalidPtx = 218,
@@ -33,10 +33,6 @@ enum CuDeviceAttribute : int32_t {
   kReservedSharedPerBlock = 111
 };
 
-constexpr auto kFunctionLargeClusters =
-    static_cast<gpu::FunctionAttribute>(14);  // CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
-constexpr unsigned kPortableCluster = 8;      // blocks; larger clusters only where the function allows them
-
 enum CuTensorMapType : int32_t {
   kTensorU8 = 0,
   kTensorU16 = 1,
@@ -53,23 +49,5 @@ enum CuTensorMapInterleave : int32_t { kInterleaveNone = 0 };
 enum CuTensorMapSwizzle : int32_t { kSwizzleNone = 0, kSwizzle32 = 1, kSwizzle64 = 2, kSwizzle128 = 3 };
 enum CuTensorMapPromotion : int32_t { kPromotion128 = 2 };
 enum CuTensorMapFill : int32_t { kFillZeros = 0 };
-
-// A launch with attributes, CUlaunchConfig.
-enum CuLaunchAttributeId : int32_t {
-  kLaunchCluster = 4,    // value: x, y, z
-  kLaunchDependent = 6,  // value[0]: 1, blocks may begin before the kernel before it has ended
-};
-struct CuLaunchAttribute {
-  CuLaunchAttributeId id = kLaunchCluster;
-  uint32_t padding = 0;
-  uint32_t value[16] = {1, 1, 1};
-};
-static_assert(sizeof(CuLaunchAttribute) == 72);
-struct CuLaunchConfig {
-  uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, shared_bytes = 0;
-  gpu::Stream stream = nullptr;
-  const CuLaunchAttribute* attributes = nullptr;
-  uint32_t attribute_count = 0;
-};
 
 }  // namespace tilegen::runtime::cuda

@@ -31,13 +31,6 @@ class Driver final : public gpu::Driver {
   void leave(const gpu::Current& before) const override;
   gpu::Result copy(gpu::Pointer to, gpu::Pointer from, size_t bytes, gpu::Stream stream) const override;
 
-  bool launches_with_attributes() const override { return cuda_.launch_with != nullptr; }
-  gpu::Result launch_with(const gpu::LaunchAttributes& launch, gpu::Function function, gpu::Stream stream,
-                          void** parameters, void** extra) const override;
-  bool has_clusters() const override { return cuda_.launch_with && cuda_.clusters; }
-  gpu::Result allow_cluster(gpu::Function function, unsigned blocks) const override;
-  gpu::Result resident_clusters(const gpu::LaunchAttributes& launch, gpu::Function function,
-                                int* clusters) const override;
   bool has_tensor_maps() const override { return cuda_.tensor_map != nullptr; }
   bool encode(const thread::ThreadProgram& program, size_t map, const TensorShape& shape,
               gpu::TensorMap* out) const override;
@@ -49,7 +42,7 @@ class Driver final : public gpu::Driver {
   std::string own_hint(gpu::Result result) const override;
   std::string start_hint(gpu::Result result) const override;
   // Of a context; 0 for none and where the driver cannot tell.
-  uint64_t id_of(const void* context) const;
+  uint64_t id_of(CuContext context) const;
   Expected<gpu::ContextState*> primary(const gpu::Device& device) const;
 
   Entries cuda_;

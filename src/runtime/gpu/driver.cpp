@@ -46,10 +46,6 @@ std::string Driver::hint_for(Result result) const {
   return "see " + tool + " and the " + names_.library + "'s documentation of this error";
 }
 
-Result Driver::launch_with(const LaunchAttributes&, Function, Stream, void**, void**) const {
-  return kInvalidValue;
-}
-Result Driver::resident_clusters(const LaunchAttributes&, Function, int*) const { return kInvalidValue; }
 bool Driver::encode(const thread::ThreadProgram&, size_t, const TensorShape&, TensorMap*) const {
   return false;
 }

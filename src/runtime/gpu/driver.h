@@ -73,8 +73,8 @@ struct Device {
 // What is current on a thread: a context of CUDA and its number, a device of HIP. Equal ones are the same; a
 // handle may be that of a context destroyed before, a number never is.
 struct Current {
-  const void* handle = nullptr;  // null: none
-  uint64_t id = 0;               // 0: the driver gives no numbers
+  void* handle = nullptr;  // null: none
+  uint64_t id = 0;         // 0: the driver gives no numbers
 
   bool operator==(const Current&) const = default;
 };
@@ -82,12 +82,6 @@ struct Current {
 struct ContextState;
 class ContextTable;
 class WorkspacePools;
-
-// Of a launch beyond grid and block.
-struct LaunchAttributes {
-  unsigned grid[3] = {1, 1, 1}, threads = 1, shared_bytes = 0, cluster = 1;
-  bool dependent = false;
-};
 
 class Driver {
  public:
@@ -126,14 +120,7 @@ class Driver {
 
   virtual Result copy(Pointer to, Pointer from, size_t bytes, Stream stream) const = 0;
 
-  // Kernels that need what not every driver has: launches with attributes, clusters of blocks, tensor maps.
-  virtual bool launches_with_attributes() const { return false; }
-  virtual Result launch_with(const LaunchAttributes& launch, Function function, Stream stream,
-                             void** parameters, void** extra) const;
-  virtual bool has_clusters() const { return false; }
-  virtual Result allow_cluster(Function, unsigned) const { return kSuccess; }  // of so many blocks
-  // How many clusters of the launch's blocks a device runs at once.
-  virtual Result resident_clusters(const LaunchAttributes& launch, Function function, int* clusters) const;
+  // Tensor maps, where the driver makes them.
   virtual bool has_tensor_maps() const { return false; }
   virtual bool encode(const thread::ThreadProgram& program, size_t map, const TensorShape& shape,
                       TensorMap* out) const;

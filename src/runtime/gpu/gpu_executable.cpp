@@ -115,7 +115,7 @@ inline bool GpuExecutable::plan(size_t kernel, std::span<const uint64_t> slots, 
                                 KernelLaunch& out) const {
   out.function = &module.functions()[first_versions_[kernel] +
                                      static_cast<size_t>(out.version - versions_[kernel].data())];
-  return find_blocks(device_, slots, out);
+  return find_blocks(slots, out);
 }
 
 [[gnu::cold]] Error GpuExecutable::no_launch(size_t kernel, std::span<const uint64_t> slots,

@@ -42,7 +42,9 @@ enum FunctionAttribute : int32_t {
   kFunctionLocalBytes = 3,
   kFunctionRegisters = 4,
   kFunctionMaxDynamicShared = 8,
+  kFunctionLargeClusters = 14  // CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
 };
+constexpr int64_t kPortableCluster = 8;  // blocks; larger clusters only where the function allows them
 
 enum JitOption : int32_t {
   kJitInfoLogBuffer = 3,
@@ -68,6 +70,24 @@ static_assert(sizeof(PoolProperties) == 88);
 // Marks of the `extra` list of a launch: the parameters as one buffer. What ends it differs.
 inline void* const kLaunchParamBuffer = reinterpret_cast<void*>(uintptr_t{1});
 inline void* const kLaunchParamBufferSize = reinterpret_cast<void*>(uintptr_t{2});
+
+// A launch with attributes, CUlaunchConfig.
+enum LaunchAttributeId : int32_t {
+  kLaunchCluster = 4,    // value: x, y, z
+  kLaunchDependent = 6,  // value[0]: 1, blocks may begin before the kernel before it has ended
+};
+struct LaunchAttribute {
+  LaunchAttributeId id = kLaunchCluster;
+  uint32_t padding = 0;
+  uint32_t value[16] = {1, 1, 1};
+};
+static_assert(sizeof(LaunchAttribute) == 72);
+struct LaunchConfig {
+  uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, shared_bytes = 0;
+  Stream stream = nullptr;
+  const LaunchAttribute* attributes = nullptr;
+  uint32_t attribute_count = 0;
+};
 
 // How a copy engine sees a tensor; a parameter of kernels.
 struct alignas(64) TensorMap {

@@ -7,26 +7,27 @@
 namespace tilegen::runtime::gpu {
 namespace {
 
-int64_t most_blocks(const Device& device, const KernelVersion& version, size_t dimension) {
-  if (version.traits().persistent) return thread::kMaxPersistentPoints;
-  const int64_t blocks = device.max_grid[dimension];
-  if (dimension > 0 || device.max_grid_threads == 0) return blocks;
-  return std::min(blocks, device.max_grid_threads / version.traits().threads);
-}
-
-// A driver without launches with attributes runs a dependent kernel after the one before, which is right,
-// too.
+// An older driver has no launches with attributes: it runs a dependent kernel after the one before, which is
+// right, too.
 inline Result call(const Driver& driver, Stream stream, const KernelLaunch& launch, void** pointers,
                    void** extra) {
   const KernelVersion::Traits& traits = launch.version->traits();
-  const unsigned shared = driver.names().dynamic_shared ? traits.shared_bytes : 0;
-  const bool dependent = traits.dependent && driver.launches_with_attributes();
+  const LoadedFunction& f = *launch.function;
+  const bool dependent = traits.dependent && driver.api().launch_with;
   if (!dependent && traits.cluster == 1)
-    return driver.api().launch(launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2],
-                               traits.threads, 1, 1, shared, stream, pointers, extra);
-  const LaunchAttributes attributes = {
-      {launch.grid[0], launch.grid[1], launch.grid[2]}, traits.threads, shared, traits.cluster, dependent};
-  return driver.launch_with(attributes, launch.function->function, stream, pointers, extra);
+    return driver.api().launch(f.function, launch.grid[0], launch.grid[1], launch.grid[2], traits.threads, 1,
+                               1, f.dynamic_shared, stream, pointers, extra);
+  LaunchAttribute attributes[2];
+  uint32_t count = 0;
+  if (dependent) attributes[count++] = {kLaunchDependent, 0, {1}};
+  if (traits.cluster > 1) attributes[count++] = {kLaunchCluster, 0, {traits.cluster, 1, 1}};
+  const LaunchConfig config = {{launch.grid[0], launch.grid[1], launch.grid[2]},
+                               {traits.threads, 1, 1},
+                               f.dynamic_shared,
+                               stream,
+                               attributes,
+                               count};
+  return driver.api().launch_with(&config, f.function, pointers, extra);
 }
 
 // Parameters that are more than slots, one pointer each.
@@ -44,8 +45,16 @@ Result queue_with_pointers(const Driver& driver, Stream stream, const KernelLaun
 
 }  // namespace
 
+std::array<int64_t, 3> most_blocks(const Device& device, const thread::ThreadProgram& program) {
+  constexpr int64_t kPoints = thread::kMaxPersistentPoints;
+  if (program.launched_var.valid()) return {kPoints, kPoints, kPoints};
+  int64_t x = device.max_grid[0];
+  if (device.max_grid_threads > 0) x = std::min(x, device.max_grid_threads / program.threads);
+  return {x, device.max_grid[1], device.max_grid[2]};
+}
+
 // The limits of a device are such that a grid within them has a number of blocks that fits 64 bits.
-[[gnu::hot]] bool find_blocks(const Device& device, std::span<const uint64_t> slots, KernelLaunch& launch) {
+[[gnu::hot]] bool find_blocks(std::span<const uint64_t> slots, KernelLaunch& launch) {
   const KernelVersion::Traits& traits = launch.version->traits();
   int64_t extents[3];
   if (!launch.version->find_extents(slots, extents)) {
@@ -59,7 +68,7 @@ Result queue_with_pointers(const Driver& driver, Stream stream, const KernelLaun
   for (size_t d = 0; d < traits.rank; ++d) {  // x is the last extent
     int64_t extent = extents[traits.rank - 1u - d];
     launch.empty |= extent <= 0;
-    fits &= extent <= most_blocks(device, *launch.version, d);
+    fits &= extent <= launch.function->most_blocks[d];
     if (traits.persistent) extent = std::min(extent, launch.function->resident_blocks);
     launch.grid[d] = static_cast<unsigned>(extent);
   }
@@ -70,13 +79,13 @@ Result queue_with_pointers(const Driver& driver, Stream stream, const KernelLaun
                                    const KernelVersion& version) {
   auto grid = version.grid(slots);
   if (!grid) return grid.error();
+  const std::array<int64_t, 3> most = most_blocks(device, version.program());
   size_t d = 0;  // the first that is too large
   const size_t rank = version.traits().rank;
-  while (d + 1 < rank && grid->extents[rank - 1 - d] <= most_blocks(device, version, d)) ++d;
+  while (d + 1 < rank && grid->extents[rank - 1 - d] <= most[d]) ++d;
   return Error(DiagCode::launch_limit, version.program().name,
                "the grid has " + std::to_string(grid->extents[rank - 1 - d]) + " blocks along " + "xyz"[d] +
-                   ", " + device.text() + " launches at most " +
-                   std::to_string(most_blocks(device, version, d)),
+                   ", " + device.text() + " launches at most " + std::to_string(most[d]),
                "launch with smaller dimensions, or use larger tiles");
 }
 

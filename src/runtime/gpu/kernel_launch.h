@@ -20,7 +20,7 @@ struct KernelLaunch {
 };
 
 // Blocks along x, y and z. False: launch_refusal says why.
-bool find_blocks(const Device& device, std::span<const uint64_t> slots, KernelLaunch& launch);
+bool find_blocks(std::span<const uint64_t> slots, KernelLaunch& launch);
 Error launch_refusal(const Device& device, std::span<const uint64_t> slots, const KernelVersion& version);
 
 Result queue(const Driver& driver, std::span<const uint64_t> slots, Stream stream,

@@ -64,13 +64,11 @@ Checked LoadedModule::compile(const driver::Artifact& artifact) {
   return error;
 }
 
-int64_t LoadedModule::dynamic_shared(const thread::ThreadProgram& kernel) const {
-  return driver_.names().dynamic_shared ? kernel.arena_bytes : 0;
-}
-
 Checked LoadedModule::find(const thread::ThreadProgram& kernel) {
   LoadedFunction f;
   f.name = driver_.contexts().intern(kernel.name);
+  f.most_blocks = most_blocks(*state_.device, kernel);
+  f.dynamic_shared = static_cast<uint32_t>(driver_.names().dynamic_shared ? kernel.arena_bytes : 0);
   const Entries& api = driver_.api();
   Result result = api.module_function(&f.function, module_, kernel.name.c_str());
   const std::pair<FunctionAttribute, int*> numbers[] = {{kFunctionRegisters, &f.registers},
@@ -82,12 +80,11 @@ Checked LoadedModule::find(const thread::ThreadProgram& kernel) {
   if (result != kSuccess)
     return call_failed(driver_, &state_, result, "looking up kernel '" + kernel.name + "'", kernel.name);
   if (Checked ok = allow(kernel, f); !ok) return ok;
-  const int64_t shared = dynamic_shared(kernel);
-  if (shared > 0 && f.static_shared + shared > kSharedWithoutAsking) {
-    result = api.function_set(f.function, kFunctionMaxDynamicShared, static_cast<int>(shared));
+  if (f.dynamic_shared > 0 && f.static_shared + int64_t{f.dynamic_shared} > kSharedWithoutAsking) {
+    result = api.function_set(f.function, kFunctionMaxDynamicShared, static_cast<int>(f.dynamic_shared));
     if (result != kSuccess)
       return call_failed(driver_, &state_, result,
-                         "asking for " + std::to_string(shared) + " bytes of shared memory", kernel.name);
+                         "asking for " + std::to_string(f.dynamic_shared) + " bytes of shared memory", kernel.name);
   }
   if (kernel.launched_var.valid() || kernel.cluster > 1)
     if (Checked ok = kernel.cluster > 1 ? count_clusters(kernel, f) : count_resident(kernel, f); !ok)
@@ -106,8 +103,8 @@ Checked LoadedModule::find(const thread::ThreadProgram& kernel) {
 
 Checked LoadedModule::count_resident(const thread::ThreadProgram& kernel, LoadedFunction& f) const {
   int blocks = 0;
-  const Result result = driver_.api().occupancy(&blocks, f.function, static_cast<int>(kernel.threads),
-                                                static_cast<size_t>(dynamic_shared(kernel)));
+  const Result result =
+      driver_.api().occupancy(&blocks, f.function, static_cast<int>(kernel.threads), f.dynamic_shared);
   if (result != kSuccess)
     return call_failed(driver_, &state_, result, "asking for the occupancy of '" + kernel.name + "'",
                        kernel.name);
@@ -123,21 +120,26 @@ Checked LoadedModule::count_clusters(const thread::ThreadProgram& kernel, Loaded
   const std::string what = std::to_string(kernel.cluster) + " blocks with " +
                            std::to_string(kernel.arena_bytes) + " bytes of shared memory each";
   constexpr char kHint[] = "give a schedule with a `cluster` of 1 block";
-  if (!driver_.has_clusters())
+  const Entries& api = driver_.api();
+  if (!api.launch_with || !api.clusters)
     return Error(DiagCode::driver_absent, kernel.name,
                  std::string("the ") + names.library + " supports " + names.interface + " " +
                      driver_.version_text() + ", which knows no clusters of blocks",
                  std::string("update ") + names.driver + ", or " + kHint);
-  LaunchAttributes launch;
-  launch.grid[0] = launch.cluster = static_cast<unsigned>(kernel.cluster);
-  launch.threads = static_cast<unsigned>(kernel.threads);
-  launch.shared_bytes = static_cast<unsigned>(dynamic_shared(kernel));
+  if (kernel.cluster > kPortableCluster)
+    if (const Result result = api.function_set(f.function, kFunctionLargeClusters, 1); result != kSuccess)
+      return call_failed(driver_, &state_, result,
+                         "asking for clusters of " + std::to_string(kernel.cluster) + " blocks", kernel.name);
+  LaunchAttribute cluster;
+  cluster.value[0] = static_cast<uint32_t>(kernel.cluster);
+  LaunchConfig config;
+  config.grid[0] = static_cast<uint32_t>(kernel.cluster);
+  config.block[0] = static_cast<uint32_t>(kernel.threads);
+  config.shared_bytes = f.dynamic_shared;
+  config.attributes = &cluster;
+  config.attribute_count = 1;
   int clusters = 0;
-  Result result = driver_.allow_cluster(f.function, launch.cluster);
-  if (result != kSuccess)
-    return call_failed(driver_, &state_, result,
-                       "asking for clusters of " + std::to_string(kernel.cluster) + " blocks", kernel.name);
-  result = driver_.resident_clusters(launch, f.function, &clusters);
+  const Result result = api.clusters(&clusters, f.function, &config);
   if (result != kSuccess)
     return call_failed(driver_, &state_, result,
                        "asking how many clusters of '" + kernel.name + "' are resident", kernel.name);
@@ -158,7 +160,7 @@ Checked LoadedModule::allow(const thread::ThreadProgram& kernel, const LoadedFun
                  "the code is for warps of " + std::to_string(kernel.machine.warp) + " lanes, those of " +
                      device.text() + " have " + std::to_string(device.warp),
                  best);
-  const int64_t shared = f.static_shared + dynamic_shared(kernel);
+  const int64_t shared = int64_t{f.static_shared} + f.dynamic_shared;
   if (shared > device.shared_bytes)
     return Error(DiagCode::limit_memory, kernel.name,
                  "a block needs " + std::to_string(shared) + " bytes of shared memory, " + device.text() +

@@ -2,6 +2,7 @@
 // and made ready for the shared memory they need.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,8 +19,13 @@ struct LoadedFunction {
   const char* name = nullptr;        // lives for ever
   int64_t resident_blocks = 0;       // of a persistent kernel, or in clusters: on the whole device at once
   TileCounters* counters = nullptr;  // of kernels whose blocks fetch tiles
+  std::array<int64_t, 3> most_blocks{};  // along x, y and z
+  uint32_t dynamic_shared = 0;           // bytes that a launch asks for beside those that the code states
   int registers = 0, local_bytes = 0, static_shared = 0, max_threads = 0;
 };
+
+// Blocks of a launch along x, y and z at most.
+std::array<int64_t, 3> most_blocks(const Device& device, const thread::ThreadProgram& program);
 
 class LoadedModule {
  public:
@@ -38,8 +44,6 @@ class LoadedModule {
  private:
   LoadedModule(const Driver& driver, ContextState& state) : driver_(driver), state_(state) {}
   Checked compile(const driver::Artifact& artifact);
-  // Bytes that a launch asks for beside those that the code states.
-  int64_t dynamic_shared(const thread::ThreadProgram& kernel) const;
   Checked find(const thread::ThreadProgram& kernel);
   Checked allow(const thread::ThreadProgram& kernel, const LoadedFunction& f) const;
   Checked count_resident(const thread::ThreadProgram& kernel, LoadedFunction& f) const;

@@ -50,7 +50,7 @@ Expected<void*> find_library() {
 }
 
 // Device n; none is 0.
-Current as_current(int ordinal) { return {reinterpret_cast<const void*>(intptr_t{ordinal} + 1), 0}; }
+Current as_current(int ordinal) { return {reinterpret_cast<void*>(intptr_t{ordinal} + 1), 0}; }
 int ordinal_of(const Current& c) { return static_cast<int>(reinterpret_cast<intptr_t>(c.handle) - 1); }
 
 }  // namespace

@@ -1,28 +1,10 @@
-// What launches on CUDA have beyond those on other devices: clusters, kernels that begin early, tensor maps.
+// Tensor maps: how the copy engine is told of a tensor.
 #include "runtime/cuda/driver.h"
 #include "runtime/kernel_version.h"
 
 namespace tilegen::runtime::cuda {
 
 namespace {
-
-struct Config {
-  Config(const gpu::LaunchAttributes& launch, gpu::Stream stream) {
-    if (launch.dependent) attributes[config.attribute_count++] = {kLaunchDependent, 0, {1}};
-    if (launch.cluster > 1)
-      attributes[config.attribute_count++] = {kLaunchCluster, 0, {launch.cluster, 1, 1}};
-    for (size_t d = 0; d < 3; ++d) config.grid[d] = launch.grid[d];
-    config.block[0] = launch.threads;
-    config.shared_bytes = launch.shared_bytes;
-    config.stream = stream;
-    config.attributes = attributes;
-  }
-  Config(const Config&) = delete;
-  Config& operator=(const Config&) = delete;
-
-  CuLaunchAttribute attributes[2];
-  CuLaunchConfig config;
-};
 
 CuTensorMapType type_of(ir::DType t) {
   switch (t) {
@@ -48,23 +30,6 @@ CuTensorMapSwizzle swizzle_of(int bytes) {
 }
 
 }  // namespace
-
-gpu::Result Driver::launch_with(const gpu::LaunchAttributes& launch, gpu::Function function,
-                                gpu::Stream stream, void** parameters, void** extra) const {
-  const Config made(launch, stream);
-  return cuda_.launch_with(&made.config, function, parameters, extra);
-}
-
-gpu::Result Driver::allow_cluster(gpu::Function function, unsigned blocks) const {
-  if (blocks <= kPortableCluster) return gpu::kSuccess;
-  return api().function_set(function, kFunctionLargeClusters, 1);
-}
-
-gpu::Result Driver::resident_clusters(const gpu::LaunchAttributes& launch, gpu::Function function,
-                                      int* clusters) const {
-  const Config made(launch, nullptr);
-  return cuda_.clusters(clusters, function, &made.config);
-}
 
 bool Driver::encode(const thread::ThreadProgram& program, size_t index, const TensorShape& shape,
                     gpu::TensorMap* out) const {
