@@ -16,6 +16,7 @@ set(TILEGEN_TEST_SECONDS
   differential.random_programs 30
   differential.amd_programs 18
   differential.amd_tables 12
+  hip.programs 4
   python.ptxas 30
   differential.tile_layouts 80
   differential.scheduled 20

@@ -1,8 +1,7 @@
 #include "runtime/executable.h"
 
-#include "runtime/cuda/cuda_executable.h"
 #include "runtime/devices.h"
-#include "runtime/hip/hip_executable.h"
+#include "runtime/gpu/gpu_executable.h"
 #include "runtime/host/host_executable.h"
 #include "runtime/sim/sim_executable.h"
 #include "support/diag_codes.h"
@@ -46,9 +45,11 @@ Expected<std::unique_ptr<Executable>> load(std::shared_ptr<const driver::Artifac
     case target::CodeFormat::object:
       return load_on_host(std::move(artifact));
     case target::CodeFormat::ptx:
-      return cuda::load_on_cuda(std::move(artifact), (*device)->driver_ordinal);
-    case target::CodeFormat::hsaco:
-      return hip::load_on_hip(std::move(artifact), (*device)->driver_ordinal);
+    case target::CodeFormat::hsaco: {
+      auto driver = driver_of(**device);
+      if (!driver) return driver.error();
+      return gpu::load_on_gpu(**driver, std::move(artifact), (*device)->driver_ordinal);
+    }
   }
   return Error(DiagCode::target_unsupported, "", "no loader takes code of " + artifact->target.name,
                "compile for 'host'");

@@ -46,7 +46,7 @@ TEST_F(DriverTest, OptionalFunctionsMayBeMissing) {
   auto loaded = Driver::load(TILEGEN_FAKE_CUDA_OLD);
   ASSERT_TRUE(loaded) << loaded.error().to_text();
   EXPECT_EQ((*loaded)->cuda().context_id, nullptr);
-  auto e = load_on_cuda(**loaded, one_kernel(), 0);
+  auto e = load_on_gpu(**loaded, one_kernel(), 0);
   ASSERT_TRUE(e);
   EXPECT_TRUE((*e)->launch(arguments(8), {}));
   EXPECT_EQ(controls.fake_launches(), 1);

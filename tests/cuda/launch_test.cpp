@@ -247,7 +247,7 @@ TEST_F(LaunchTest, AnArtifactWithoutCodeIsRefused) {
   b.kernel("scale");
   b.artifact_.code.clear();
   auto artifact = std::make_shared<const driver::Artifact>(b.artifact_);
-  auto loaded = load_on_cuda(driver(), artifact, 0);
+  auto loaded = load_on_gpu(driver(), artifact, 0);
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().diagnostics[0].code, DiagCode::target_unsupported);
 }

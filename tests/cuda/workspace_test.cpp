@@ -104,13 +104,13 @@ TEST_F(WorkspaceTest, ADriverWithoutPoolsIsRefusedWithAWayOut) {
   controls.fake_reset();
   auto old = Driver::load(TILEGEN_FAKE_CUDA_OLD);
   ASSERT_TRUE(old);
-  const auto refused = load_on_cuda(**old, two_kernels(), 0);
+  const auto refused = load_on_gpu(**old, two_kernels(), 0);
   ASSERT_FALSE(refused);
   const Diagnostic& d = refused.error().diagnostics.at(0);
   EXPECT_EQ(d.code, DiagCode::driver_absent);
   EXPECT_EQ(d.op, "P");
   EXPECT_NE(d.hint.find("have 'P' passed as a tensor"), std::string::npos);
-  EXPECT_TRUE(load_on_cuda(**old, one_kernel(), 0));
+  EXPECT_TRUE(load_on_gpu(**old, one_kernel(), 0));
 }
 
 }  // namespace

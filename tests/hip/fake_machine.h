@@ -9,8 +9,9 @@
 #include "driver/compile.h"
 #include "fake_hip.h"
 #include "ir/text.h"
+#include "runtime/gpu/gpu_executable.h"
 #include "runtime/gpu/memory.h"
-#include "runtime/hip/hip_executable.h"
+#include "runtime/hip/driver.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::runtime::hip {
@@ -119,7 +120,7 @@ class FakeMachine : public testing::Test {
     return *driver_;
   }
   std::unique_ptr<Executable> executable(Code code, int ordinal = 0) {
-    auto loaded = load_on_hip(driver(), std::move(code), ordinal);
+    auto loaded = load_on_gpu(driver(), std::move(code), ordinal);
     EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error().to_text());
     return std::move(*loaded);
   }

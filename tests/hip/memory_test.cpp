@@ -66,7 +66,7 @@ TEST_F(HipWorkspaceTest, ItIsPartOfACapture) {
 
 TEST_F(HipWorkspaceTest, ADeviceWithoutPoolsIsRefusedWithAWayOut) {
   fake().fake_set_attribute(88, 0);
-  const auto refused = load_on_hip(driver(), product(), 0);
+  const auto refused = load_on_gpu(driver(), product(), 0);
   ASSERT_FALSE(refused);
   const Diagnostic& d = refused.error().diagnostics.at(0);
   EXPECT_EQ(d.code, DiagCode::driver_absent);
@@ -74,7 +74,7 @@ TEST_F(HipWorkspaceTest, ADeviceWithoutPoolsIsRefusedWithAWayOut) {
   EXPECT_NE(d.message.find("hipMallocFromPoolAsync; this one supports HIP 6.2"), std::string::npos)
       << d.message;
   EXPECT_NE(d.hint.find("have 'P' passed as a tensor"), std::string::npos);
-  EXPECT_TRUE(load_on_hip(driver(), scale(), 0));
+  EXPECT_TRUE(load_on_gpu(driver(), scale(), 0));
 }
 
 TEST_F(HipWorkspaceTest, WhatTheRuntimeCannotGiveIsSaid) {

@@ -46,7 +46,7 @@ TEST_F(HipRefusalTest, EveryStepOfALoadMayFail) {
     fake().fake_reset();
     auto loaded = Driver::load(TILEGEN_FAKE_HIP_RUNTIME);
     ASSERT_TRUE(loaded);
-    auto e = load_on_hip(**loaded, scale(), 0);
+    auto e = load_on_gpu(**loaded, scale(), 0);
     ASSERT_TRUE(e);
     fake().fake_fail(function, 2, 0, 1);
     expect_refusal((*e)->prepare(), DiagCode::driver_failure, "hipErrorOutOfMemory (out of memory)",

@@ -31,6 +31,7 @@ class Driver final : public gpu::Driver {
   void leave(const gpu::Current& before) const override;
   gpu::Result copy(gpu::Pointer to, gpu::Pointer from, size_t bytes, gpu::Stream stream) const override;
 
+  Checked takes(const driver::Artifact& artifact) const override;
   bool has_tensor_maps() const override { return cuda_.tensor_map != nullptr; }
   bool encode(const thread::ThreadProgram& program, size_t map, const TensorShape& shape,
               gpu::TensorMap* out) const override;

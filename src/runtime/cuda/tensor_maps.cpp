@@ -1,6 +1,7 @@
 // Tensor maps: how the copy engine is told of a tensor.
 #include "runtime/cuda/driver.h"
 #include "runtime/kernel_version.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::runtime::cuda {
 
@@ -30,6 +31,18 @@ CuTensorMapSwizzle swizzle_of(int bytes) {
 }
 
 }  // namespace
+
+Checked Driver::takes(const driver::Artifact& artifact) const {
+  if (has_tensor_maps()) return Unit{};
+  for (const thread::ThreadProgram& kernel : artifact.kernels)
+    if (!kernel.tensor_maps.empty())
+      return Error(DiagCode::driver_absent, kernel.name,
+                   "code for " + artifact.target.name +
+                       " needs the driver's function cuTensorMapEncodeTiled; this one supports CUDA " +
+                       version_text() + " and lacks it",
+                   "update NVIDIA's driver, or compile for 'sm_90'");
+  return Unit{};
+}
 
 bool Driver::encode(const thread::ThreadProgram& program, size_t index, const TensorShape& shape,
                     gpu::TensorMap* out) const {

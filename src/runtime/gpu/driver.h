@@ -16,6 +16,9 @@
 #include "runtime/memory_place.h"
 #include "support/diagnostic.h"
 
+namespace tilegen::driver {
+struct Artifact;
+}
 namespace tilegen::thread {
 struct ThreadProgram;
 }
@@ -119,6 +122,9 @@ class Driver {
   virtual void forget_error() const {}
 
   virtual Result copy(Pointer to, Pointer from, size_t bytes, Stream stream) const = 0;
+
+  // Refuses what the driver lacks a function for: driver_absent.
+  virtual Checked takes(const driver::Artifact&) const { return Unit{}; }
 
   // Tensor maps, where the driver makes them.
   virtual bool has_tensor_maps() const { return false; }

@@ -284,6 +284,7 @@ Expected<std::unique_ptr<Executable>> load_on_gpu(const Driver& driver,
   if (artifact->code.empty())
     return Error(DiagCode::target_unsupported, "", "the artifact has a schedule and no code",
                  "compile without the option 'plan_only'");
+  if (Checked ok = driver.takes(*artifact); !ok) return ok.error();
   const Names& names = driver.names();
   const Device& device = driver.devices()[static_cast<size_t>(ordinal)];
   for (const ir::Buffer& b : artifact->program->buffers)

@@ -10,8 +10,8 @@
 
 namespace tilegen::runtime::gpu {
 
-// Refuses: target_unsupported for an artifact without code, driver_absent where the driver has no pools for
-// its workspaces. No driver function is called.
+// Refuses: target_unsupported for an artifact without code, driver_absent where the driver lacks what the
+// code needs, or has no pools for its workspaces. No driver function is called.
 Expected<std::unique_ptr<Executable>> load_on_gpu(const Driver& driver,
                                                   std::shared_ptr<const driver::Artifact> artifact,
                                                   int ordinal);

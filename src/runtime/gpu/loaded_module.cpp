@@ -84,7 +84,8 @@ Checked LoadedModule::find(const thread::ThreadProgram& kernel) {
     result = api.function_set(f.function, kFunctionMaxDynamicShared, static_cast<int>(f.dynamic_shared));
     if (result != kSuccess)
       return call_failed(driver_, &state_, result,
-                         "asking for " + std::to_string(f.dynamic_shared) + " bytes of shared memory", kernel.name);
+                         "asking for " + std::to_string(f.dynamic_shared) + " bytes of shared memory",
+                         kernel.name);
   }
   if (kernel.launched_var.valid() || kernel.cluster > 1)
     if (Checked ok = kernel.cluster > 1 ? count_clusters(kernel, f) : count_resident(kernel, f); !ok)
