@@ -84,7 +84,7 @@ TEST_F(HipWorkspaceTest, WhatTheRuntimeCannotGiveIsSaid) {
   expect_refusal(e->prepare(), DiagCode::driver_failure, "making a pool for the workspaces of 'product'");
   fake().fake_fail("hipMallocFromPoolAsync", kOutOfMemory, 0, 1);
   expect_refusal(e->launch(arguments, {}), DiagCode::driver_failure, "bytes for the workspaces of 'product'",
-                 "`rocminfo`");
+                 "`rocm-smi`");
   fake().fake_fail("hipModuleLaunchKernel", kInvalidValue, 1, 1);
   expect_refusal(e->launch(arguments, {}), DiagCode::driver_failure, "launching 'sum");
   EXPECT_EQ(fake().fake_pooled(nullptr), 0);

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Every program of a folder on HIP devices by the command line tool, on the stand-in for the runtime: compiled, loaded,
-# launched, and compared with the interpreter of programs. The two architectures take turns.
-#   run_programs.sh TILEGEN PROGRAMS FAKE_HIP
+# Every program of a folder on a HIP device by the command line tool: compiled, loaded, launched, and compared with the
+# interpreter of programs. Without FAKE_HIP on the machine's first one; on that stand-in for the runtime the two
+# architectures take turns.   run_programs.sh TILEGEN PROGRAMS [FAKE_HIP]
 set -euo pipefail
-tilegen=$1 programs=$2 fake=$3
+tilegen=$1 programs=$2
+if [ $# -gt 2 ]; then export TILEGEN_HIP_RUNTIME=$3; fi
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 
 architectures=(gfx942 gfx90a)
 count=0
@@ -21,10 +24,10 @@ for program in "$programs"/*.tl; do
   grep -qE 'f16|e4m3|e5m2' "$program" || given+=(--tolerance 1e-4)
   architecture=${architectures[count % 2]}
   count=$((count + 1))
-  if ! TILEGEN_HIP_RUNTIME=$fake TILEGEN_FAKE_HIP=architecture=$architecture "$tilegen" run "$program" --target hip \
-      --repeats 1 "${given[@]}" >log 2>&1 || ! grep -q '  *right ' log || grep -q WRONG log; then
-    printf 'on %s: %s %s\n' "$architecture" "$program" "${given[*]}"
-    cat log
+  if ! TILEGEN_FAKE_HIP=architecture=$architecture "$tilegen" run "$program" --target hip --repeats 1 \
+      "${given[@]}" >"$log" 2>&1 || ! grep -q '  *right ' "$log" || grep -q WRONG "$log"; then
+    printf '%s %s%s\n' "$program" "${given[*]}" "${3+ on $architecture}"
+    cat "$log"
     exit 1
   fi
 done
