@@ -310,7 +310,7 @@ enum {
 };
 
 typedef uint32_t tl_device_kind;
-enum { TL_DEVICE_HOST = 1, TL_DEVICE_CUDA = 2 };
+enum { TL_DEVICE_HOST = 1, TL_DEVICE_CUDA = 2, TL_DEVICE_HIP = 3 };
 
 /* -------------------------------------------------------------------------------- structs -- */
 
@@ -388,22 +388,24 @@ typedef struct tl_measurement {
 /** Measures a configuration; `user` is that of tl_tune_measured. */
 typedef void (*tl_measure_fn)(void* user, tl_measurement* measurement);
 
-/* One device. Strings belong to the library. */
+/* One device. Strings belong to the library. GPUs are those of CUDA (NVIDIA) and of HIP (AMD). */
 typedef struct tl_device_info {
   uint32_t struct_size;
   tl_device_kind kind;
-  uint32_t cores; /* host: threads a launch uses by default; CUDA: multiprocessors */
+  uint32_t cores; /* host: threads a launch uses by default; GPUs: multiprocessors (compute units) */
   uint32_t reserved;
-  const char* name;        /* e.g. "host (sapphirerapids)", "NVIDIA H200" */
+  const char* name;        /* e.g. "host (sapphirerapids)", "NVIDIA H200", "AMD Instinct MI300X" */
   const char* target;      /* name to hand to tl_target_parse; "" where no target fits the device */
-  const char* features;    /* host: comma-separated, as LLVM spells them; CUDA: "capability 9.0" */
-  uint64_t memory_bytes;   /* CUDA; 0 for the host */
-  uint32_t driver_ordinal; /* CUDA: the driver's number of the device, DLPack's device_id */
-  uint32_t driver_version; /* CUDA: 1000 * major + 10 * minor of the CUDA version that the driver supports */
+  const char* features;    /* host: comma-separated, as LLVM spells them; CUDA: "capability 9.0"; HIP:
+                              "gfx942:sramecc+:xnack-" */
+  uint64_t memory_bytes;   /* GPUs; 0 for the host */
+  uint32_t driver_ordinal; /* GPUs: the driver's number of the device, DLPack's device_id */
+  uint32_t driver_version; /* GPUs: 1000 * major + 10 * minor of the CUDA version that the driver supports, of
+                              the HIP version that the runtime is */
 } tl_device_info;
 
 /* One version of one kernel of a loaded program, a form of its code. A launch takes the first whose guards
- * hold; on CUDA fallback versions are compiled and loaded by the first launch that needs them, and listed
+ * hold; on GPUs fallback versions are compiled and loaded by the first launch that needs them, and listed
  * from then on. Numbers are -1 where they are not known. Strings belong to the tl_kernel. */
 typedef struct tl_kernel_info {
   uint32_t struct_size;
@@ -417,7 +419,7 @@ typedef struct tl_kernel_info {
   int32_t max_threads; /* of a block, for this code */
   int32_t blocks_per_multiprocessor; /* that run at once */
   int64_t local_bytes;               /* of a thread: spilled registers */
-  int64_t static_shared_bytes;       /* of a block */
+  int64_t static_shared_bytes;       /* of a block; all of it on HIP */
   int64_t dynamic_shared_bytes;      /* of a block; host: working memory of a thread */
   const char* log;   /* what the driver's compiler said when the code was first loaded; "" before. Simulated
                         targets: findings and counters of the last launch, as JSON */
@@ -429,15 +431,16 @@ typedef struct tl_kernel_info {
 typedef struct tl_launch {
   uint32_t struct_size;
   uint32_t max_threads; /* host: threads to use at most, 0 = all cores */
-  void* stream;         /* CUDA: a CUstream (cudaStream_t), NULL = the default stream; NULL for the host */
-  int64_t timeout_ms;   /* TL_CANCELLED after so long, 0 = never. On CUDA this is for launches that have
+  void* stream;         /* CUDA: a CUstream (cudaStream_t), HIP: a hipStream_t, of the kernel's device; NULL =
+                           the default stream. NULL for the host */
+  int64_t timeout_ms;   /* TL_CANCELLED after so long, 0 = never. On GPUs this is for launches that have
                            code compiled first: others wait for nothing, and nothing stops them. What the
                            driver compiles it compiles to the end; then the launch is left out */
   const tl_context* context; /* the same: its cancel callback is asked, its time holds; NULL for neither */
 } tl_launch;
 
 /* For tl_kernel_load: a device that the artifact is for. On CUDA the one of the context that is current on
- * this thread, else the first. */
+ * this thread, on HIP the thread's current device, else the first. */
 #define TL_DEVICE_ANY ((size_t)-1)
 
 /* One launch argument. Frozen: 16 bytes for ever. `payload` is an address, an int64_t or the bits of a
@@ -581,12 +584,13 @@ TL_API const char* tl_target_name_at(size_t index);
 /** A target by name: "host" (this machine), "x86-64-v3", "sm_80", ... An unknown name is TL_UNKNOWN_TARGET
  *  and the message lists the known ones. No device is needed. "sim:sm_80" is sm_80 with the simulator in
  *  place of a device: launches run on the host's memory and fail with what the simulator finds. "cuda" and
- *  "cuda:1" stand for the target of this machine's first and second CUDA device, and are TL_DRIVER where
- *  there is none. */
+ *  "cuda:1" stand for the target of this machine's first and second CUDA device, "hip" and "hip:1" for those
+ *  of its HIP devices; they are TL_DRIVER where there is none. */
 TL_API tl_status tl_target_parse(const char* name, tl_target** out_target, tl_error** out_error);
 
 /** The best target that this library can compile for and run on this machine: that of the first CUDA device,
- *  else "host". A kernel for a CUDA device takes tensors in its memory (tl_device_allocate). */
+ *  else of the first HIP device, else "host". A kernel for a GPU takes tensors in its memory
+ *  (tl_device_allocate). */
 TL_API tl_status tl_target_best(const tl_context* context, tl_target** out_target, tl_error** out_error);
 TL_API void tl_target_retain(tl_target* target);
 TL_API void tl_target_release(tl_target* target);
@@ -897,8 +901,8 @@ TL_API tl_status tl_artifact_section(const tl_artifact* artifact, tl_section sec
 
 /** Form of TL_SECTION_CODE: "ptx" (NVIDIA targets), text that the driver compiles when it is loaded,
  *  "object" (hosts), a relocatable ELF file with a function for each version of a kernel, or "hsaco" (AMD
- *  targets), which this library does not launch. More forms may come. "" where there is no code: for
- *  simulated targets, with option "plan_only", and for NULL. */
+ *  targets), a shared object for the loader of the HIP runtime. More forms may come. "" where there is no
+ *  code: for simulated targets, with option "plan_only", and for NULL. */
 TL_API const char* tl_artifact_code_format(const tl_artifact* artifact);
 
 /** The version of the code for arguments that this one's guards refuse, with its own schedule and code, and
@@ -926,7 +930,8 @@ TL_API tl_status tl_artifact_stage(const tl_artifact* artifact, size_t index, co
 /* -------------------------------------------------------------------------------- running -- */
 
 /** Devices of this machine: how many, and number `ordinal`. Device 0 is the host, then come the CUDA devices
- *  in the driver's order. The driver is looked for once, on the first call that needs it. */
+ *  and the HIP devices, in the order of their drivers. The drivers are looked for once, on the first call
+ *  that needs them. */
 TL_API size_t tl_device_count(void);
 TL_API tl_status tl_device_describe(size_t ordinal, tl_device_info* out_info);
 
@@ -941,16 +946,17 @@ TL_API tl_status tl_device_copy(size_t ordinal, void* to, const void* from, size
 TL_API tl_status tl_device_wait(size_t ordinal, void* stream, tl_error** out_error);
 
 /** Makes an artifact ready for device `ordinal`, or for TL_DEVICE_ANY. A device that the artifact is not for
- *  is TL_DRIVER. On CUDA the code itself is loaded later, by tl_kernel_prepare or the first launch. */
+ *  is TL_DRIVER. On GPUs the code itself is loaded later, by tl_kernel_prepare or the first launch. */
 TL_API tl_status tl_kernel_load(const tl_context* context, const tl_artifact* artifact, size_t ordinal,
                                 tl_kernel** out_kernel, tl_error** out_error);
 TL_API void tl_kernel_retain(tl_kernel* kernel);
 
-/** On CUDA a kernel must live until its work, and the graphs it was captured in, are done. */
+/** On GPUs a kernel must live until its work, and the graphs it was captured in, are done. */
 TL_API void tl_kernel_release(tl_kernel* kernel);
 
 /** Brings everything a launch needs in place. On CUDA: loads the code in the context that is current on this
- *  thread if that is one of the kernel's device, else in the device's primary context; of the fallback
+ *  thread if that is one of the kernel's device, else in the device's primary context; on HIP: for the
+ *  kernel's device, whichever is current; of the fallback
  *  versions those that are compiled (tl_artifact_fallback). A launch does the same when it is the first; call
  *  this to choose the moment, and before the capture of a graph. */
 TL_API tl_status tl_kernel_prepare(const tl_kernel* kernel, tl_error** out_error);
@@ -963,7 +969,7 @@ TL_API tl_status tl_kernel_describe(const tl_kernel* kernel, size_t index, tl_ke
 /** Runs all kernels of the program in order. `args`: one per parameter in launch order, where dimensions
  *  may be TL_ARG_AUTO; or one per tensor and scalar, with every dimension solved from the tensors.
  *  Everything the program states is checked first (rank, dtype, device, extents, strides, alignment,
- *  facts); overlap of tensors is not. On the host the call returns when the work is done, on CUDA when it
+ *  facts); overlap of tensors is not. On the host the call returns when the work is done, on GPUs when it
  *  stands in the stream: nothing is allocated (but workspaces, in the order of the stream), locked or
  *  waited for once the kernel is prepared, so launches can be captured in a graph. Tensors are borrowed
  *  for the time of the work. `launch` may be NULL. A kernel that fails on the device shows in a later

@@ -39,13 +39,18 @@ int runner_is_gpu(const struct runner* runner) {
   return tl_target_get_i64(runner->target, "warp", &warp, NULL) == TL_OK && warp > 1;
 }
 
-/* The first device of the target's kind; where there is none, loading on device 0 tells what is missing. */
+/* The first device of the target's kind; where there is none, loading on device 0 tells what is missing.
+ * Warps of 64 lanes are AMD's. */
 static size_t find_device(const struct runner* runner) {
   size_t i;
+  int64_t warp = 1;
+  tl_device_kind kind;
+  tl_target_get_i64(runner->target, "warp", &warp, NULL);
+  kind = warp == 64 ? TL_DEVICE_HIP : TL_DEVICE_CUDA;
   for (i = 1; runner_is_gpu(runner) && i < tl_device_count(); ++i) {
     tl_device_info info;
     info.struct_size = sizeof info;
-    if (tl_device_describe(i, &info) == TL_OK && info.kind == TL_DEVICE_CUDA) return i;
+    if (tl_device_describe(i, &info) == TL_OK && info.kind == kind) return i;
   }
   return 0;
 }

@@ -43,6 +43,7 @@ set(TILEGEN_TEST_SECONDS
   unit.schedule 5
   unit.thread 5
   differential.planning 4
+  hip.programs 4
   differential.schedule_mutants 4
   python.split_programs 4)
 

@@ -13,6 +13,18 @@ namespace {
 
 constexpr size_t kFirstDeviceInfo = offsetof(tl_device_info, memory_bytes);  // up to version 0.1.0
 
+tl_device_kind kind_of(runtime::DeviceKind kind) {
+  switch (kind) {
+    case runtime::DeviceKind::host:
+      break;
+    case runtime::DeviceKind::cuda:
+      return TL_DEVICE_CUDA;
+    case runtime::DeviceKind::hip:
+      return TL_DEVICE_HIP;
+  }
+  return TL_DEVICE_HOST;
+}
+
 }  // namespace
 
 extern "C" {
@@ -28,9 +40,8 @@ tl_status tl_device_describe(size_t ordinal, tl_device_info* out_info) {
       return Error(DiagCode::device_absent, "", "there is no device " + std::to_string(ordinal),
                    "see tl_device_count");
     const runtime::DeviceInfo& device = runtime::devices()[ordinal];
-    const bool cuda = device.kind == runtime::DeviceKind::cuda;
     tl_device_info info{};
-    info.kind = cuda ? TL_DEVICE_CUDA : TL_DEVICE_HOST;
+    info.kind = kind_of(device.kind);
     info.cores = static_cast<uint32_t>(device.cores);
     info.name = device.name.c_str();
     info.target = device.target_name.c_str();

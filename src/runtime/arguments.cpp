@@ -161,7 +161,7 @@ Checked Binder::describe_tensor(size_t i) {
     return error(DiagCode::launch_device, i,
                  tensor_text(i) + " lives on " + place_text(a.place) + ", the kernel runs on " +
                      reach_text(device_),
-                 device_.cuda ? "copy the tensor to that device" : "copy the tensor to host memory");
+                 device_.on_host() ? "copy the tensor to host memory" : "copy the tensor to that device");
   const size_t rank = b.shape.size();
   if (a.shape.size() != rank)
     return error(DiagCode::launch_rank, i,

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/cuda/memory.h"
 #include "runtime/devices.h"
+#include "runtime/gpu/memory.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::runtime {
@@ -18,15 +18,15 @@ Checked check_device(size_t device) {
                "see tl_device_count; device 0 is the host");
 }
 
-// Runs `on_host` or `on_cuda` (which gets driver and device), by what device it is.
-template <class R, class Host, class Cuda>
-R on_device(size_t device, Host&& on_host, Cuda&& on_cuda) {
+// Runs `on_host` or `on_gpu` (which gets driver and device), by what device it is.
+template <class R, class Host, class Gpu>
+R on_device(size_t device, Host&& on_host, Gpu&& on_gpu) {
   if (Checked ok = check_device(device); !ok) return ok.error();
   const DeviceInfo& info = devices()[device];
   if (info.kind == DeviceKind::host) return on_host();
-  auto driver = cuda::machine_driver();
+  auto driver = driver_of(info);
   if (!driver) return driver.error();
-  return on_cuda(**driver, (*driver)->devices()[static_cast<size_t>(info.driver_ordinal)]);
+  return on_gpu(**driver, (*driver)->devices()[static_cast<size_t>(info.driver_ordinal)]);
 }
 
 }  // namespace
@@ -44,13 +44,13 @@ Expected<void*> allocate_memory(size_t device, size_t bytes) {
         return Error(DiagCode::limit_memory, "", "no memory for " + std::to_string(bytes) + " bytes",
                      "free memory and try again");
       },
-      [&](const cuda::Driver& driver, const cuda::Device& on) { return cuda::allocate(driver, on, bytes); });
+      [&](const gpu::Driver& driver, const gpu::Device& on) { return gpu::allocate(driver, on, bytes); });
 }
 
 Checked free_memory(size_t device, void* memory) {
   return on_device<Checked>(
       device, [&]() -> Checked { return std::free(memory), Unit{}; },
-      [&](const cuda::Driver& driver, const cuda::Device& on) { return cuda::free(driver, on, memory); });
+      [&](const gpu::Driver& driver, const gpu::Device& on) { return gpu::free(driver, on, memory); });
 }
 
 Checked copy_memory(size_t device, void* to, const void* from, size_t bytes, void* stream) {
@@ -60,15 +60,15 @@ Checked copy_memory(size_t device, void* to, const void* from, size_t bytes, voi
         if (bytes != 0) std::memmove(to, from, bytes);
         return Unit{};
       },
-      [&](const cuda::Driver& driver, const cuda::Device& on) {
-        return cuda::copy(driver, on, to, from, bytes, stream);
+      [&](const gpu::Driver& driver, const gpu::Device& on) {
+        return gpu::copy(driver, on, to, from, bytes, stream);
       });
 }
 
 Checked wait_for_stream(size_t device, void* stream) {
   return on_device<Checked>(
       device, []() -> Checked { return Unit{}; },
-      [&](const cuda::Driver& driver, const cuda::Device& on) { return cuda::wait(driver, on, stream); });
+      [&](const gpu::Driver& driver, const gpu::Device& on) { return gpu::wait(driver, on, stream); });
 }
 
 }  // namespace tilegen::runtime

@@ -1,7 +1,7 @@
 #include "runtime/executable.h"
 
-#include "runtime/cuda/cuda_executable.h"
 #include "runtime/devices.h"
+#include "runtime/gpu/gpu_executable.h"
 #include "runtime/host/host_executable.h"
 #include "runtime/kernel_version.h"
 #include "runtime/sim/sim_executable.h"
@@ -30,7 +30,7 @@ VersionInfo version_row(const KernelVersion& version, size_t kernel, size_t vari
 
 [[gnu::hot]] Checked Executable::launch(std::span<const Argument> arguments,
                                         const LaunchOptions& options) const {
-  if (options.stream && !reach_.cuda) return no_streams();
+  if (options.stream && reach_.on_host()) return no_streams();
   uint64_t slots[ArgumentPlan::kMaxParams];
   if (!plan_.bind(arguments, reach_, slots)) return launch_unplanned(arguments, options);
   if (!workspace_.empty()) return run_in_workspace({slots, plan_.params()}, options);
@@ -56,9 +56,11 @@ Expected<std::unique_ptr<Executable>> load(std::shared_ptr<const driver::Artifac
     case target::CodeFormat::object:
       return load_on_host(std::move(artifact));
     case target::CodeFormat::ptx:
-      return cuda::load_on_cuda(std::move(artifact), (*device)->driver_ordinal);
-    case target::CodeFormat::hsaco:  // no device is found for it
-      break;
+    case target::CodeFormat::hsaco: {
+      auto driver = driver_of(**device);
+      if (!driver) return driver.error();
+      return gpu::load_on_gpu(**driver, std::move(artifact), (*device)->driver_ordinal);
+    }
   }
   return Error(DiagCode::target_unsupported, "", "no loader takes code of " + artifact->target.name,
                "compile for 'host'");

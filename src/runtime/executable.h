@@ -1,5 +1,5 @@
-// An artifact on a device, ready to launch: the one interface behind which the host, CUDA devices (and
-// whatever else runs thread programs) stand.
+// An artifact on a device, ready to launch: the one interface behind which the host, GPUs (and whatever
+// else runs thread programs) stand.
 //
 // requires: an artifact with code for the device. ensures: launch() checks its arguments against the program,
 // chooses each kernel's version, and runs the kernels in order; it may be called by any number of threads at
@@ -21,10 +21,10 @@ namespace tilegen::runtime {
 
 struct LaunchOptions {
   int max_threads = 0;     // host: 0 = all cores
-  void* stream = nullptr;  // CUDA: a CUstream; null is the context's legacy default stream
-  // host and simulator: asked while blocks run; CUDA: while code is compiled. Null: nobody to ask
+  void* stream = nullptr;  // CUDA: a CUstream, HIP: a hipStream_t; null is the legacy default stream
+  // host and simulator: asked while blocks run; GPUs: while code is compiled. Null: nobody to ask
   const Cancellation* cancellation = nullptr;
-  // CUDA: makes the log, of `listener`, that hears of code compiled for the launch. Null: nobody's
+  // GPUs: makes the log, of `listener`, that hears of code compiled for the launch. Null: nobody's
   std::shared_ptr<Log> (*log_of)(const void* listener) = nullptr;
   const void* listener = nullptr;
 };
@@ -53,7 +53,7 @@ class Executable {
 
   const driver::Artifact& artifact() const { return *artifact_; }
 
-  // Brings everything a launch needs in place (CUDA: in the context that is current).
+  // Brings everything a launch needs in place (GPUs: in the context that is current).
   virtual Checked prepare() = 0;
 
   Checked launch(std::span<const Argument> arguments, const LaunchOptions& options) const;
@@ -92,7 +92,7 @@ class Executable {
   MemoryReach reach_;
 };
 
-// Any device that fits the artifact: for CUDA the one of the current context, else the first.
+// Any device that fits the artifact: for GPUs the one of the current context, else the first.
 inline constexpr size_t kAnyDevice = static_cast<size_t>(-1);
 
 // Puts an artifact on device `ordinal` of devices(). Refuses: device_absent and driver_* where the device is

@@ -13,15 +13,13 @@ std::string place_text(const MemoryPlace& place) {
     case MemoryPlace::cuda_managed:
       return "managed CUDA memory";
     case MemoryPlace::rocm:
-      return "rocm:" + std::to_string(place.id);
+      return "hip:" + std::to_string(place.id);
     case MemoryPlace::rocm_host:
       return "the host (pinned for ROCm)";
   }
   return "device type " + std::to_string(place.type) + ":" + std::to_string(place.id);
 }
 
-std::string reach_text(const MemoryReach& device) {
-  return device.cuda ? "cuda:" + std::to_string(device.ordinal) : "the host";
-}
+std::string reach_text(const MemoryReach& device) { return place_text({device.device, device.ordinal}); }
 
 }  // namespace tilegen::runtime

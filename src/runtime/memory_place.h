@@ -14,17 +14,21 @@ struct MemoryPlace {
 
 // The device that a kernel runs on, as far as its memory is concerned.
 struct MemoryReach {
-  bool cuda = false;  // false: the host
+  MemoryPlace::Type device = MemoryPlace::cpu;  // cpu: the host; cuda; rocm
   int32_t ordinal = 0;
 
+  bool on_host() const { return device == MemoryPlace::cpu; }
   bool reaches(const MemoryPlace& place) const {
-    if (place.type == MemoryPlace::cuda_host || place.type == MemoryPlace::cuda_managed) return true;
-    if (cuda) return place.type == MemoryPlace::cuda && place.id == ordinal;
-    return place.type == MemoryPlace::cpu || place.type == MemoryPlace::rocm_host;
+    const bool pinned_for_cuda =
+        place.type == MemoryPlace::cuda_host || place.type == MemoryPlace::cuda_managed;
+    if (on_host())
+      return place.type == MemoryPlace::cpu || place.type == MemoryPlace::rocm_host || pinned_for_cuda;
+    if (place.type == device) return place.id == ordinal;
+    return device == MemoryPlace::cuda ? pinned_for_cuda : place.type == MemoryPlace::rocm_host;
   }
 };
 
-std::string place_text(const MemoryPlace& place);   // "cuda:1", "the host", "device type 7:0"
-std::string reach_text(const MemoryReach& device);  // "the host", "cuda:0"
+std::string place_text(const MemoryPlace& place);   // "cuda:1", "hip:0", "the host", "device type 7:0"
+std::string reach_text(const MemoryReach& device);  // "the host", "cuda:0", "hip:0"
 
 }  // namespace tilegen::runtime

@@ -77,7 +77,7 @@ int64_t cache_bytes(const target::Target& target) {
 }
 
 int64_t memory_bytes(const runtime::DeviceInfo& device) {
-  if (device.kind == runtime::DeviceKind::cuda) return device.memory_bytes;
+  if (device.kind != runtime::DeviceKind::host) return device.memory_bytes;
   return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 }
 

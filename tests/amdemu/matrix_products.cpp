@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <cstdio>
+#include <memory>
 
 #include "vector_operands.h"
 
@@ -195,7 +196,9 @@ void check_written(Wave& w, const Instruction& in) {
 }
 
 void run_product(Wave& w, const Instruction& in) {
-  static thread_local Matrices all;
+  // On the heap: a library that is loaded late has little thread-local memory.
+  static thread_local const std::unique_ptr<Matrices> kept = std::make_unique<Matrices>();
+  Matrices& all = *kept;
   const MatrixForm f(in);
   if (in.operands[1].kind != OperandKind::vector || in.operands[2].kind != OperandKind::vector)
     fail("a matrix operand: %s", in.text.c_str());

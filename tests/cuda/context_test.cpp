@@ -27,7 +27,7 @@ TEST_F(ContextTest, WithoutAContextThePrimaryOneIsUsedAndLeft) {
 // A call that fails is reported by tools that watch the driver, whatever the library makes of it.
 TEST_F(ContextTest, WithoutAContextNoCallThatNeedsOneIsMade) {
   LaunchOptions on_a_stream;
-  on_a_stream.stream = reinterpret_cast<CuStream>(uintptr_t{0x1000});
+  on_a_stream.stream = reinterpret_cast<Stream>(uintptr_t{0x1000});
   for (const bool prepared : {false, true})
     for (const LaunchOptions& options : {LaunchOptions{}, on_a_stream}) {
       auto e = executable(one_kernel());
@@ -106,7 +106,7 @@ TEST_F(ContextTest, OldDriversTellContextsByTheirHandles) {
   old.fake_reset();
   auto loaded = Driver::load(TILEGEN_FAKE_CUDA_OLD);
   ASSERT_TRUE(loaded);
-  auto e = load_on_cuda(**loaded, one_kernel(), 0);
+  auto e = load_on_gpu(**loaded, one_kernel(), 0);
   ASSERT_TRUE(e);
   void* const contexts[] = {old.fake_make_context(0), nullptr, old.fake_make_context(0)};
   for (int round = 0; round < 2; ++round)
@@ -197,7 +197,7 @@ TEST_F(ContextTest, EveryStepOfALoadMayFail) {
     b.kernel("scale").arena_bytes = 100 << 10;
     auto loaded = Driver::load(TILEGEN_FAKE_CUDA_DRIVER);
     ASSERT_TRUE(loaded);
-    auto e = load_on_cuda(**loaded, b.done(), 0);
+    auto e = load_on_gpu(**loaded, b.done(), 0);
     ASSERT_TRUE(e);
     fake().fake_fail(function, 2, 0, 1);
     expect_refusal((*e)->prepare(), DiagCode::driver_failure, "CUDA_ERROR_OUT_OF_MEMORY (out of memory)",

@@ -45,8 +45,8 @@ TEST_F(DriverTest, OptionalFunctionsMayBeMissing) {
   controls.fake_reset();
   auto loaded = Driver::load(TILEGEN_FAKE_CUDA_OLD);
   ASSERT_TRUE(loaded) << loaded.error().to_text();
-  EXPECT_EQ((*loaded)->api().context_id, nullptr);
-  auto e = load_on_cuda(**loaded, one_kernel(), 0);
+  EXPECT_EQ((*loaded)->cuda().context_id, nullptr);
+  auto e = load_on_gpu(**loaded, one_kernel(), 0);
   ASSERT_TRUE(e);
   EXPECT_TRUE((*e)->launch(arguments(8), {}));
   EXPECT_EQ(controls.fake_launches(), 1);

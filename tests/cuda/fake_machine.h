@@ -9,10 +9,12 @@
 #include "driver/compile.h"
 #include "fake_control.h"
 #include "ir/text.h"
-#include "runtime/cuda/cuda_executable.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/gpu/gpu_executable.h"
 
 namespace tilegen::runtime::cuda {
+
+using namespace gpu;
 
 inline FakeCuda& fake() {
   static FakeCuda controls(TILEGEN_FAKE_CUDA_DRIVER);
@@ -34,7 +36,7 @@ class FakeMachine : public testing::Test {
     return *driver_;
   }
   std::unique_ptr<Executable> executable(std::shared_ptr<const driver::Artifact> artifact, int ordinal = 0) {
-    auto loaded = load_on_cuda(driver(), std::move(artifact), ordinal);
+    auto loaded = load_on_gpu(driver(), std::move(artifact), ordinal);
     EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error().to_text());
     return std::move(*loaded);
   }

@@ -189,7 +189,7 @@ TEST_F(LaunchTest, TensorsMustLieOnTheDevice) {
   expect_refusal(both(MemoryPlace::cuda, 0), DiagCode::launch_device,
                  "tensor 'X' lives on cuda:0, the kernel runs on cuda:1", "copy the tensor to that device");
   expect_refusal(both(MemoryPlace::cpu, 0), DiagCode::launch_device, "tensor 'X' lives on the host");
-  expect_refusal(both(MemoryPlace::rocm, 2), DiagCode::launch_device, "lives on rocm:2");
+  expect_refusal(both(MemoryPlace::rocm, 2), DiagCode::launch_device, "lives on hip:2");
   EXPECT_EQ(fake().fake_launches(), 3);
 }
 
@@ -247,7 +247,7 @@ TEST_F(LaunchTest, AnArtifactWithoutCodeIsRefused) {
   b.kernel("scale");
   b.artifact_.code.clear();
   auto artifact = std::make_shared<const driver::Artifact>(b.artifact_);
-  auto loaded = load_on_cuda(driver(), artifact, 0);
+  auto loaded = load_on_gpu(driver(), artifact, 0);
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().diagnostics[0].code, DiagCode::target_unsupported);
 }

@@ -188,13 +188,13 @@ TEST_F(TensorMapTest, TooManyParametersAreRefused) {
 TEST_F(TensorMapTest, ADriverWithoutTensorMapsIsNamed) {
   auto old = Driver::load(TILEGEN_FAKE_CUDA_OLD);
   ASSERT_TRUE(old);
-  auto e = load_on_cuda(**old, with_maps().done(), 0);
+  auto e = load_on_gpu(**old, with_maps().done(), 0);
   ASSERT_FALSE(e);
   EXPECT_NE(e.error().to_text().find("cuTensorMapEncodeTiled"), std::string::npos) << e.error().to_text();
   EXPECT_NE(e.error().to_text().find("sm_90"), std::string::npos);
   ArtifactBuilder plain("product", kMatrices);
   plain.kernel("product");
-  EXPECT_TRUE(load_on_cuda(**old, plain.done(), 0));
+  EXPECT_TRUE(load_on_gpu(**old, plain.done(), 0));
 }
 
 TEST_F(TensorMapTest, PersistentKernelsLaunchWhatIsResident) {
@@ -274,7 +274,7 @@ TEST_F(TensorMapTest, ClustersThatCannotRunAreRefused) {
                  "asking how many clusters");
   auto old = Driver::load(TILEGEN_FAKE_CUDA_OLD);
   ASSERT_TRUE(old);
-  auto e = load_on_cuda(**old, clustered(), 0);
+  auto e = load_on_gpu(**old, clustered(), 0);
   ASSERT_TRUE(e) << e.error().to_text();
   expect_refusal((*e)->launch(args, {}), DiagCode::driver_absent, "which knows no clusters of blocks");
 }

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "fake_machine.h"
-#include "runtime/cuda/tile_counters.h"
+#include "runtime/gpu/tile_counters.h"
 #include "support/diag_codes.h"
 #include "thread/tile_counter_table.h"
 
@@ -37,8 +37,8 @@ class TileCounterTest : public FakeMachine {
   static const FakeLaunch& last(int back = 0) {
     return *fake().fake_launch(fake().fake_launches() - 1 - back);
   }
-  static CuStream stream(uintptr_t i) { return reinterpret_cast<CuStream>(0x1000 + 16 * i); }
-  static uint64_t launch(const Executable& e, CuStream on) {
+  static Stream stream(uintptr_t i) { return reinterpret_cast<Stream>(0x1000 + 16 * i); }
+  static uint64_t launch(const Executable& e, Stream on) {
     LaunchOptions options;
     options.stream = on;
     const std::vector<Argument> args = {integer(1 << 20), integer(64), address(4096), address(8192)};
@@ -136,11 +136,11 @@ TEST_F(TileCounterTest, StreamsBeyondTheFirstHundredsAreGivenTheTable) {
 }
 
 TEST_F(TileCounterTest, ThreadsOnOneStreamShareIt) {
-  CuResult result = kCuSuccess;
+  Result result = kSuccess;
   auto all = TileCounters::make(driver(), result);
-  ASSERT_EQ(result, kCuSuccess);
+  ASSERT_EQ(result, kSuccess);
   void* context = fake().fake_current();
-  std::array<std::array<CuPointer, 100>, 4> got{};
+  std::array<std::array<Pointer, 100>, 4> got{};
   std::vector<std::thread> threads;
   for (auto& of_thread : got)
     threads.emplace_back([&] {
@@ -149,13 +149,13 @@ TEST_F(TileCounterTest, ThreadsOnOneStreamShareIt) {
     });
   for (std::thread& t : threads) t.join();
   for (const auto& of_thread : got) EXPECT_EQ(of_thread, got[0]);
-  EXPECT_EQ(std::set<CuPointer>(got[0].begin(), got[0].end()).size(), 100u);
+  EXPECT_EQ(std::set<Pointer>(got[0].begin(), got[0].end()).size(), 100u);
 }
 
 // The handle of a thread's own default stream is the same for all threads, the stream is not. Old drivers do
 // not number streams.
 TEST_F(TileCounterTest, DefaultStreamsOfThreadsAreDifferentStreams) {
-  const auto own = reinterpret_cast<CuStream>(uintptr_t{2});
+  const auto own = reinterpret_cast<Stream>(uintptr_t{2});
   for (const char* path : {TILEGEN_FAKE_CUDA_DRIVER, TILEGEN_FAKE_CUDA_OLD}) {
     FakeCuda controls(path);
     controls.fake_reset();
@@ -164,10 +164,10 @@ TEST_F(TileCounterTest, DefaultStreamsOfThreadsAreDifferentStreams) {
     controls.fake_set_current(controls.fake_make_context(0));
     void* context = controls.fake_current();
     EXPECT_EQ((*loaded)->api().stream_id == nullptr, std::string(path) == TILEGEN_FAKE_CUDA_OLD);
-    CuResult result = kCuSuccess;
+    Result result = kSuccess;
     auto counters = TileCounters::make(**loaded, result);
-    ASSERT_EQ(result, kCuSuccess);
-    CuPointer here = 0, again = 0, there = 0;
+    ASSERT_EQ(result, kSuccess);
+    Pointer here = 0, again = 0, there = 0;
     here = counters->of_launch(own);
     again = counters->of_launch(own);
     std::thread([&] {
@@ -199,7 +199,7 @@ TEST_F(TileCounterTest, MemoryGoesWithTheKernelAndOnlyItsOwn) {
 
 TEST_F(TileCounterTest, WhatTheDriverCannotGiveIsSaid) {
   for (const char* call : {"cuMemAlloc_v2", "cuStreamCreate", "cuMemsetD8Async"}) {
-    fake().fake_fail(call, kCuOutOfMemory, 0, 1);
+    fake().fake_fail(call, kOutOfMemory, 0, 1);
     auto e = executable(claiming());
     const int before = fake().fake_allocations();
     expect_refusal(e->prepare(), DiagCode::driver_failure, "take their tiles from");

@@ -1,6 +1,6 @@
 // Memory that launches have of their own: from the device's pool, in the order of the stream.
 #include "fake_machine.h"
-#include "runtime/cuda/workspace_pools.h"
+#include "runtime/gpu/workspace_pools.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::runtime::cuda {
@@ -22,8 +22,8 @@ class WorkspaceTest : public FakeMachine {
   static const FakeLaunch& last(int back = 0) {
     return *fake().fake_launch(fake().fake_launches() - 1 - back);
   }
-  static CuStream stream(uintptr_t i) { return reinterpret_cast<CuStream>(0x1000 + 16 * i); }
-  static Checked launch(const Executable& e, CuStream on, int64_t m = 20) {
+  static Stream stream(uintptr_t i) { return reinterpret_cast<Stream>(0x1000 + 16 * i); }
+  static Checked launch(const Executable& e, Stream on, int64_t m = 20) {
     LaunchOptions options;
     options.stream = on;
     return e.launch(arguments(m), options);
@@ -82,18 +82,18 @@ TEST_F(WorkspaceTest, WithoutElementsItHasAnAddress) {
 
 TEST_F(WorkspaceTest, WhatTheDriverCannotGiveIsSaid) {
   auto e = executable(two_kernels());
-  fake().fake_fail("cuMemPoolCreate", kCuOutOfMemory, 0, 1);
+  fake().fake_fail("cuMemPoolCreate", kOutOfMemory, 0, 1);
   expect_refusal(e->prepare(), DiagCode::driver_failure, "making a pool for the workspaces of 'p'");
   ASSERT_TRUE(e->prepare());
-  fake().fake_fail("cuMemAllocFromPoolAsync", kCuOutOfMemory, 0, 1);
+  fake().fake_fail("cuMemAllocFromPoolAsync", kOutOfMemory, 0, 1);
   const int before = fake().fake_launches();
   expect_refusal(launch(*e, stream(1)), DiagCode::driver_failure,
                  "allocating 512 bytes for the workspaces of 'p'");
   EXPECT_EQ(fake().fake_launches(), before);
-  fake().fake_fail("cuLaunchKernel", kCuInvalidValue, 1, 1);
+  fake().fake_fail("cuLaunchKernel", kInvalidValue, 1, 1);
   expect_refusal(launch(*e, stream(1)), DiagCode::driver_failure, "launching 'second'");
   EXPECT_EQ(fake().fake_pooled(stream(1)), 0);
-  fake().fake_fail("cuMemFreeAsync", kCuInvalidValue, 0, 1);
+  fake().fake_fail("cuMemFreeAsync", kInvalidValue, 0, 1);
   expect_refusal(launch(*e, stream(1)), DiagCode::driver_failure,
                  "freeing 512 bytes for the workspaces of 'p'");
   EXPECT_TRUE(launch(*e, stream(1)));
@@ -104,13 +104,13 @@ TEST_F(WorkspaceTest, ADriverWithoutPoolsIsRefusedWithAWayOut) {
   controls.fake_reset();
   auto old = Driver::load(TILEGEN_FAKE_CUDA_OLD);
   ASSERT_TRUE(old);
-  const auto refused = load_on_cuda(**old, two_kernels(), 0);
+  const auto refused = load_on_gpu(**old, two_kernels(), 0);
   ASSERT_FALSE(refused);
   const Diagnostic& d = refused.error().diagnostics.at(0);
   EXPECT_EQ(d.code, DiagCode::driver_absent);
   EXPECT_EQ(d.op, "P");
   EXPECT_NE(d.hint.find("have 'P' passed as a tensor"), std::string::npos);
-  EXPECT_TRUE(load_on_cuda(**old, one_kernel(), 0));
+  EXPECT_TRUE(load_on_gpu(**old, one_kernel(), 0));
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# The command line tool from the outside.   check_tool.sh TILEGEN PROGRAMS WORK FAKE_CUDA
+# The command line tool from the outside.   check_tool.sh TILEGEN PROGRAMS WORK FAKE_CUDA FAKE_HIP
 set -euo pipefail
 tilegen=$1 programs=$2 work=$3 fake=$4
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
 program=$programs/scaled_rows.tl
+export TILEGEN_HIP_RUNTIME=/nowhere/libamdhip64.so  # the machine's own devices are none of these tests'
 
 # says STATUS TEXT COMMAND...: ends with the status, and its output has the text.
 says() {
@@ -140,4 +141,18 @@ says 0 "^time" "${cuda[@]}" "$tilegen" run "$program" --X saved/Y.npy --s 1 --no
 [ "$(stat -c %s Y.npy)" -eq "$(stat -c %s saved/Y.npy)" ]
 says 1 "^Y  *WRONG" "${cuda[@]}" "$tilegen" run "$program" --m 3 --s 1 --target sm_90
 says 1 "CUDA_ERROR_OUT_OF_MEMORY" "${cuda[@]}" TILEGEN_FAKE_CUDA=fail=cuMemAlloc_v2:2 "$tilegen" run "$program" --m 3 --s 1
+# HIP devices: on a stand-in for the runtime, which runs the code
+hip=(env TILEGEN_CUDA_DRIVER=/nowhere/libcuda.so.1 TILEGEN_HIP_RUNTIME="$5")
+says 0 "^device 2   Fake MI250X" "${hip[@]}" TILEGEN_FAKE_HIP=devices=2 "$tilegen" devices
+says 0 "driver   HIP 6.2" "${hip[@]}" "$tilegen" devices
+says 0 "^  target   gfx90a" "${hip[@]}" TILEGEN_FAKE_HIP=architecture=gfx90a:xnack- "$tilegen" devices
+says 0 "^no CUDA .*driver_absent" "${hip[@]}" "$tilegen" devices
+says 0 "^no HIP .*5.7, 6.0 or newer" "${hip[@]}" TILEGEN_FAKE_HIP=version=50700000 "$tilegen" devices
+says 0 "^no HIP .*device_absent" "${hip[@]}" TILEGEN_FAKE_HIP=devices=0 "$tilegen" devices
+says 1 "supported are gfx942, gfx90a" "${hip[@]}" TILEGEN_FAKE_HIP=architecture=gfx1100 "$tilegen" compile "$program" --target hip
+says 0 "^Y  *right" "${hip[@]}" "$tilegen" run "$program" --m 3 --s 1 --target hip
+says 0 "^Y  *right" "${hip[@]}" TILEGEN_FAKE_HIP=architecture=gfx90a "$tilegen" run "$program" --m 3 --s 1
+says 1 "no HIP device for gfx90a" "${hip[@]}" "$tilegen" run "$program" --m 3 --s 1 --target gfx90a
+says 1 "hipErrorOutOfMemory" "${hip[@]}" TILEGEN_FAKE_HIP=fail=hipMalloc:2 "$tilegen" run "$program" --m 3 --s 1
+says 1 "driver_absent" "${nowhere[@]}" TILEGEN_HIP_RUNTIME=/nowhere/libamdhip64.so "$tilegen" run "$program" --target hip --m 3 --s 1
 echo "all right"

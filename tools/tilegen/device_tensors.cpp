@@ -9,17 +9,20 @@ size_t bytes_of(const Tensor& tensor) { return tensor.storage.size() * sizeof te
 }  // namespace
 
 size_t device_for(const std::string& target) {
-  if (target.rfind("sm_", 0) != 0) return 0;
+  const bool cuda = target.rfind("sm_", 0) == 0, hip = target.rfind("gfx", 0) == 0;
+  if (!cuda && !hip) return 0;
   for (size_t i = 0; i < tl_device_count(); ++i) {
     tl_device_info info{};
     info.struct_size = sizeof info;
-    if (tl_device_describe(i, &info) == TL_OK && info.kind == TL_DEVICE_CUDA) return i;
+    if (tl_device_describe(i, &info) != TL_OK) continue;
+    if (cuda ? info.kind == TL_DEVICE_CUDA : info.kind == TL_DEVICE_HIP && target == info.target) return i;
   }
   // Says why there is none.
   tl_target* none = nullptr;
   tl_error* error = nullptr;
-  require(tl_target_parse("cuda", &none, &error), error, "looking for a CUDA device");
-  fail("there is no CUDA device for " + target);
+  const std::string kind = cuda ? "CUDA" : "HIP";
+  require(tl_target_parse(cuda ? "cuda" : "hip", &none, &error), error, "looking for a " + kind + " device");
+  fail("there is no " + kind + " device for " + target);
 }
 
 DeviceTensors::DeviceTensors(size_t device, RunArguments& host)

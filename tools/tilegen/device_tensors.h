@@ -5,8 +5,8 @@
 
 namespace tool {
 
-// Number of the device that code for `target` runs on: the first CUDA device for an sm_* target, else the
-// host.
+// Number of the device that code for `target` runs on: the first CUDA device for an sm_* target, the first
+// HIP device of that architecture for a gfx* target, else the host.
 size_t device_for(const std::string& target);
 
 class DeviceTensors {

@@ -18,7 +18,8 @@ constexpr char kHelp[] =
   tilegen run FILE [options]          run a program and compare the result with the interpreter
       --NAME VALUE                    a parameter of the program: a number for a dim or scalar, for a tensor a
                                       .npy file or a shape such as 128x64. Without a file a tensor is random
-      --target T                      the best of this machine when left out; "cuda" is its first CUDA device
+      --target T                      the best of this machine when left out; "cuda" and "hip" are its first
+                                      CUDA and HIP device
       --schedule S.json               decisions to take as given
       --seed N  --repeats N           of random data (1); timed launches at most (20)
       --tolerance X                   largest relative difference (by dtype)

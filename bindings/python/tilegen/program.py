@@ -8,7 +8,7 @@ import warnings
 from . import _header as h
 from . import tuning
 from ._library import Diagnostic, Error, call, error_from, lib, take_blob
-from .tensors import Described, describe
+from .tensors import GPUS, Described, describe
 from .tuning import option_values
 from .types import dtype_of
 
@@ -325,9 +325,9 @@ class Arguments:
 
 
 def _current_stream(bound):
-    """PyTorch's current stream when the tensors are its own on a CUDA device; else the default stream."""
+    """PyTorch's current stream when the tensors are its own on a GPU; else the default stream."""
     for described in bound.kept:
-        if described.raw.device.device_type == 2 and hasattr(described.owner, "data_ptr"):
+        if described.raw.device.device_type in GPUS and hasattr(described.owner, "data_ptr"):
             import torch
             return torch.cuda.current_stream(described.owner.device).cuda_stream
     return None

@@ -5,7 +5,8 @@ import sys
 from . import _header as h
 from .types import boolean, dtype_of, f16, f32, f64, i8, i32, i64, u8
 
-_CPU, _CUDA = 1, 2  # DLPack device types
+_CPU, _CUDA, _ROCM = 1, 2, 10  # DLPack device types
+GPUS = (_CUDA, _ROCM)
 
 # Formats of the buffer protocol (struct module), and bytes of an element; the size of "l" depends on what stands before it.
 _BUFFER_FORMATS = {("e", 2): f16, ("f", 4): f32, ("d", 8): f64, ("b", 1): i8, ("B", 1): u8, ("i", 4): i32, ("l", 4): i32,
@@ -68,18 +69,25 @@ def _described_buffer(view, tensor):
     return Described(address, view.shape, [s // view.itemsize for s in view.strides], dtype, (_CPU, 0), tensor)
 
 
+def _torch_gpu():
+    """What PyTorch calls "cuda": a build for ROCm calls its devices so too."""
+    torch = sys.modules.get("torch")
+    return _ROCM if torch is not None and getattr(torch.version, "hip", None) else _CUDA
+
+
 def describe(tensor):
     """Describes a PyTorch tensor, a NumPy array, a writable buffer, or anything with __cuda_array_interface__."""
     if hasattr(tensor, "data_ptr"):  # PyTorch
         kind = tensor.device.type
         if kind not in ("cpu", "cuda"):
             raise TypeError(f"a tensor on device {kind!r}; expected cpu or cuda")
-        device = (_CPU, 0) if kind == "cpu" else (_CUDA, tensor.device.index or 0)
+        device = (_CPU, 0) if kind == "cpu" else (_torch_gpu(), tensor.device.index or 0)
         return Described(tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), dtype_of(tensor.dtype), device, tensor)
     if hasattr(tensor, "__array_interface__") and hasattr(tensor, "dtype"):  # NumPy
         return _described_interface(tensor.__array_interface__, tensor, (_CPU, 0))
-    if hasattr(tensor, "__cuda_array_interface__"):  # CuPy, Numba
-        return _described_interface(tensor.__cuda_array_interface__, tensor, (_CUDA, 0))
+    if hasattr(tensor, "__cuda_array_interface__"):  # CuPy, Numba; of the device DLPack's protocol tells
+        device = tensor.__dlpack_device__() if hasattr(tensor, "__dlpack_device__") else (_CUDA, 0)
+        return _described_interface(tensor.__cuda_array_interface__, tensor, tuple(map(int, device)))
     try:
         view = memoryview(tensor)
     except TypeError:

@@ -88,6 +88,19 @@ TEST(Estimate, KnowsWhatTheScheduleSays) {
   EXPECT_GE(k.occupancy.registers, 64) << "the sums alone";
 }
 
+// Some devices keep no shared memory of a block for themselves: a kernel that has none is not bound by it.
+TEST(Estimate, KernelsWithoutSharedMemory) {
+  const std::string text =
+      "tl 1 program p\ndim n\ntensor X: f32[n] readonly\ntensor Y: f32[n]\n"
+      "kernel k grid (b: ceildiv(n, 256)) threads 64 {\n  alloc x: fragment f32[256]\n"
+      "  copy X[b * 256 :+ 256] -> x\n  copy x -> Y[b * 256 :+ 256]\n}\n";
+  for (const char* target : {"gfx942", "sm_80"}) {
+    const KernelEstimate k = planned(text, target).estimate({{"n", 1 << 20}}).kernels[0];
+    EXPECT_GE(k.occupancy.blocks, 1) << target;
+    EXPECT_STRNE(k.occupancy.bound, "shared memory") << target;
+  }
+}
+
 // Blocks of a causal loop differ: the estimate is of their mean.
 TEST(Estimate, TakesTheMeanOfBlocks) {
   const auto text = [](const char* end) {

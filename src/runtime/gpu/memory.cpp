@@ -1,30 +1,30 @@
-#include "runtime/cuda/memory.h"
+#include "runtime/gpu/memory.h"
 
 #include <optional>
 
-#include "runtime/cuda/contexts.h"
+#include "runtime/gpu/contexts.h"
 
-namespace tilegen::runtime::cuda {
+namespace tilegen::runtime::gpu {
 namespace {
 
-CuPointer address(const void* p) { return reinterpret_cast<uintptr_t>(p); }
+Pointer address(const void* p) { return reinterpret_cast<uintptr_t>(p); }
 
-// Runs `body`, which gives a CuResult, in the context for `device`.
+// Runs `body`, which gives a Result, in the context for `device`.
 template <class Body>
 Checked in_context(const Driver& driver, const Device& device, const std::string& what, Body&& body) {
-  CuContext current = nullptr;
-  CuResult result = driver.api().context_current(&current);
-  if (result != kCuSuccess) return call_failed(driver, nullptr, result, what);
-  auto state = driver.contexts().choose(current, device);
+  Current current;
+  Result result = driver.current(current);
+  if (result != kSuccess) return call_failed(driver, nullptr, result, what);
+  auto state = driver.choose(current, device);
   if (!state) return state.error();
-  if ((*state)->broken.load() != kCuSuccess) return context_broken(driver, **state, what);
+  if ((*state)->broken.load() != kSuccess) return context_broken(driver, **state, what);
   std::optional<ContextScope> scope;
   if ((*state)->context != current) {
-    scope.emplace(driver, (*state)->context);
-    if (scope->result() != kCuSuccess) return call_failed(driver, *state, scope->result(), what);
+    scope.emplace(driver, **state);
+    if (scope->result() != kSuccess) return call_failed(driver, *state, scope->result(), what);
   }
   result = body();
-  if (result != kCuSuccess) return call_failed(driver, *state, result, what);
+  if (result != kSuccess) return call_failed(driver, *state, result, what);
   return Unit{};
 }
 
@@ -32,7 +32,7 @@ Checked in_context(const Driver& driver, const Device& device, const std::string
 
 Expected<void*> allocate(const Driver& driver, const Device& device, size_t bytes) {
   if (bytes == 0) return nullptr;
-  CuPointer memory = 0;
+  Pointer memory = 0;
   const std::string what = "allocating " + std::to_string(bytes) + " bytes on " + device.text();
   Checked ok = in_context(driver, device, what, [&] { return driver.api().memory_allocate(&memory, bytes); });
   if (!ok) return ok.error();
@@ -50,15 +50,15 @@ Checked copy(const Driver& driver, const Device& device, void* to, const void* f
   if (bytes == 0) return Unit{};
   const std::string what = "copying " + std::to_string(bytes) + " bytes on " + device.text();
   return in_context(driver, device, what, [&] {
-    const auto order = static_cast<CuStream>(stream);
-    const CuResult result = driver.api().memory_copy(address(to), address(from), bytes, order);
-    return result == kCuSuccess ? driver.api().stream_wait(order) : result;
+    const auto order = static_cast<Stream>(stream);
+    const Result result = driver.copy(address(to), address(from), bytes, order);
+    return result == kSuccess ? driver.api().stream_wait(order) : result;
   });
 }
 
 Checked wait(const Driver& driver, const Device& device, void* stream) {
   return in_context(driver, device, "waiting for the work on " + device.text(),
-                    [&] { return driver.api().stream_wait(static_cast<CuStream>(stream)); });
+                    [&] { return driver.api().stream_wait(static_cast<Stream>(stream)); });
 }
 
-}  // namespace tilegen::runtime::cuda
+}  // namespace tilegen::runtime::gpu

@@ -1,14 +1,14 @@
-#include "runtime/cuda/loaded_module.h"
+#include "runtime/gpu/loaded_module.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <optional>
 
-#include "runtime/cuda/tensor_maps.h"
+#include "runtime/gpu/launch_parameters.h"
 #include "support/diag_codes.h"
 
-namespace tilegen::runtime::cuda {
+namespace tilegen::runtime::gpu {
 namespace {
 
 constexpr size_t kLogBytes = size_t{1} << 16;
@@ -33,7 +33,7 @@ Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Driver& driver,
   const ir::Program& program = *artifact.program;
   if (std::any_of(program.buffers.begin(), program.buffers.end(),
                   [](const ir::Buffer& b) { return b.workspace; })) {
-    CuResult result = kCuSuccess;
+    Result result = kSuccess;
     module->pool_ = driver.workspace_pools().of(*state.device, result);
     if (!module->pool_)
       return call_failed(driver, &state, result,
@@ -44,16 +44,17 @@ Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Driver& driver,
 
 Checked LoadedModule::compile(const driver::Artifact& artifact) {
   std::vector<char> info(kLogBytes), errors(kLogBytes);
-  CuJitOption names[] = {kJitInfoLogBuffer, kJitInfoLogBufferSize, kJitErrorLogBuffer, kJitErrorLogBufferSize,
-                         kJitLogVerbose};
+  JitOption names[] = {kJitInfoLogBuffer, kJitInfoLogBufferSize, kJitErrorLogBuffer, kJitErrorLogBufferSize,
+                       kJitLogVerbose};
   void* values[] = {info.data(), as_option(kLogBytes - 1), errors.data(), as_option(kLogBytes - 1),
                     as_option(1)};
+  const auto options = static_cast<unsigned>(driver_.names().compiles ? std::size(names) : 0);
   const auto start = std::chrono::steady_clock::now();
-  const CuResult result =
-      driver_.api().module_load(&module_, artifact.code.c_str(), std::size(names), names, values);
+  const Result result = driver_.api().module_load(&module_, artifact.code.data(), options,
+                                                  options ? names : nullptr, options ? values : nullptr);
   load_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   log_ = text_of(info);
-  if (result == kCuSuccess) return Unit{};
+  if (result == kSuccess) return Unit{};
   module_ = nullptr;
   const std::string words = text_of(errors);
   Error error = call_failed(driver_, &state_, result,
@@ -66,22 +67,24 @@ Checked LoadedModule::compile(const driver::Artifact& artifact) {
 Checked LoadedModule::find(const thread::ThreadProgram& kernel) {
   LoadedFunction f;
   f.name = driver_.contexts().intern(kernel.name);
+  f.most_blocks = most_blocks(*state_.device, kernel);
+  f.dynamic_shared = static_cast<uint32_t>(driver_.names().dynamic_shared ? kernel.arena_bytes : 0);
   const Entries& api = driver_.api();
-  CuResult result = api.module_function(&f.function, module_, kernel.name.c_str());
-  const std::pair<CuFunctionAttribute, int*> numbers[] = {{kFunctionRegisters, &f.registers},
-                                                          {kFunctionLocalBytes, &f.local_bytes},
-                                                          {kFunctionSharedBytes, &f.static_shared},
-                                                          {kFunctionMaxThreads, &f.max_threads}};
+  Result result = api.module_function(&f.function, module_, kernel.name.c_str());
+  const std::pair<FunctionAttribute, int*> numbers[] = {{kFunctionRegisters, &f.registers},
+                                                        {kFunctionLocalBytes, &f.local_bytes},
+                                                        {kFunctionSharedBytes, &f.static_shared},
+                                                        {kFunctionMaxThreads, &f.max_threads}};
   for (const auto& [attribute, number] : numbers)
-    if (result == kCuSuccess) result = api.function_attribute(number, attribute, f.function);
-  if (result != kCuSuccess)
+    if (result == kSuccess) result = api.function_attribute(number, attribute, f.function);
+  if (result != kSuccess)
     return call_failed(driver_, &state_, result, "looking up kernel '" + kernel.name + "'", kernel.name);
   if (Checked ok = allow(kernel, f); !ok) return ok;
-  if (f.static_shared + kernel.arena_bytes > kSharedWithoutAsking) {
-    result = api.function_set(f.function, kFunctionMaxDynamicShared, static_cast<int>(kernel.arena_bytes));
-    if (result != kCuSuccess)
+  if (f.dynamic_shared > 0 && f.static_shared + int64_t{f.dynamic_shared} > kSharedWithoutAsking) {
+    result = api.function_set(f.function, kFunctionMaxDynamicShared, static_cast<int>(f.dynamic_shared));
+    if (result != kSuccess)
       return call_failed(driver_, &state_, result,
-                         "asking for " + std::to_string(kernel.arena_bytes) + " bytes of shared memory",
+                         "asking for " + std::to_string(f.dynamic_shared) + " bytes of shared memory",
                          kernel.name);
   }
   if (kernel.launched_var.valid() || kernel.cluster > 1)
@@ -101,9 +104,9 @@ Checked LoadedModule::find(const thread::ThreadProgram& kernel) {
 
 Checked LoadedModule::count_resident(const thread::ThreadProgram& kernel, LoadedFunction& f) const {
   int blocks = 0;
-  const CuResult result = driver_.api().occupancy(&blocks, f.function, static_cast<int>(kernel.threads),
-                                                  static_cast<size_t>(kernel.arena_bytes));
-  if (result != kCuSuccess)
+  const Result result =
+      driver_.api().occupancy(&blocks, f.function, static_cast<int>(kernel.threads), f.dynamic_shared);
+  if (result != kSuccess)
     return call_failed(driver_, &state_, result, "asking for the occupancy of '" + kernel.name + "'",
                        kernel.name);
   f.resident_blocks =
@@ -114,30 +117,31 @@ Checked LoadedModule::count_resident(const thread::ThreadProgram& kernel, Loaded
 // Clusters do not straddle groups of multiprocessors, which are not all of one size: the driver knows how
 // many fit.
 Checked LoadedModule::count_clusters(const thread::ThreadProgram& kernel, LoadedFunction& f) const {
-  const Entries& api = driver_.api();
+  const Names& names = driver_.names();
   const std::string what = std::to_string(kernel.cluster) + " blocks with " +
                            std::to_string(kernel.arena_bytes) + " bytes of shared memory each";
   constexpr char kHint[] = "give a schedule with a `cluster` of 1 block";
+  const Entries& api = driver_.api();
   if (!api.launch_with || !api.clusters)
     return Error(DiagCode::driver_absent, kernel.name,
-                 "the driver supports CUDA " + driver_.version_text() + ", which knows no clusters of blocks",
-                 "update NVIDIA's driver, or give a schedule with a `cluster` of 1 block");
+                 std::string("the ") + names.library + " supports " + names.interface + " " +
+                     driver_.version_text() + ", which knows no clusters of blocks",
+                 std::string("update ") + names.driver + ", or " + kHint);
   if (kernel.cluster > kPortableCluster)
-    if (const CuResult result = api.function_set(f.function, kFunctionLargeClusters, 1);
-        result != kCuSuccess)
+    if (const Result result = api.function_set(f.function, kFunctionLargeClusters, 1); result != kSuccess)
       return call_failed(driver_, &state_, result,
                          "asking for clusters of " + std::to_string(kernel.cluster) + " blocks", kernel.name);
-  CuLaunchAttribute cluster;
+  LaunchAttribute cluster;
   cluster.value[0] = static_cast<uint32_t>(kernel.cluster);
-  CuLaunchConfig config;
+  LaunchConfig config;
   config.grid[0] = static_cast<uint32_t>(kernel.cluster);
   config.block[0] = static_cast<uint32_t>(kernel.threads);
-  config.shared_bytes = static_cast<uint32_t>(kernel.arena_bytes);
+  config.shared_bytes = f.dynamic_shared;
   config.attributes = &cluster;
   config.attribute_count = 1;
   int clusters = 0;
-  const CuResult result = api.clusters(&clusters, f.function, &config);
-  if (result != kCuSuccess)
+  const Result result = api.clusters(&clusters, f.function, &config);
+  if (result != kSuccess)
     return call_failed(driver_, &state_, result,
                        "asking how many clusters of '" + kernel.name + "' are resident", kernel.name);
   if (clusters < 1)
@@ -151,12 +155,18 @@ Checked LoadedModule::count_clusters(const thread::ThreadProgram& kernel, Loaded
 // The driver would refuse these launches too, without saying which number is too large.
 Checked LoadedModule::allow(const thread::ThreadProgram& kernel, const LoadedFunction& f) const {
   const Device& device = *state_.device;
-  const int64_t shared = f.static_shared + kernel.arena_bytes;
+  const std::string best = std::string("compile for '") + driver_.names().prefix + "'";
+  if (kernel.machine.warp != device.warp)
+    return Error(DiagCode::launch_limit, kernel.name,
+                 "the code is for warps of " + std::to_string(kernel.machine.warp) + " lanes, those of " +
+                     device.text() + " have " + std::to_string(device.warp),
+                 best);
+  const int64_t shared = int64_t{f.static_shared} + f.dynamic_shared;
   if (shared > device.shared_bytes)
     return Error(DiagCode::limit_memory, kernel.name,
                  "a block needs " + std::to_string(shared) + " bytes of shared memory, " + device.text() +
                      " has " + std::to_string(device.shared_bytes),
-                 "use smaller tiles or fewer stages, or compile for 'cuda'");
+                 "use smaller tiles or fewer stages, or " + best);
   if (kernel.threads > f.max_threads)
     return Error(DiagCode::launch_limit, kernel.name,
                  "a block has " + std::to_string(kernel.threads) + " threads, with " +
@@ -177,10 +187,10 @@ Checked LoadedModule::allow(const thread::ThreadProgram& kernel, const LoadedFun
 
 LoadedModule::~LoadedModule() {
   // The modules and the memory of a context go with it.
-  const bool alive = module_ && driver_.contexts().alive(state_);
+  const bool alive = module_ && driver_.alive(state_);
   std::optional<ContextScope> scope;
-  if (alive) scope.emplace(driver_, state_.context);
-  if (!alive || scope->result() != kCuSuccess) {
+  if (alive) scope.emplace(driver_, state_);
+  if (!alive || scope->result() != kSuccess) {
     if (counters_) counters_->abandon();
     return;
   }
@@ -188,4 +198,4 @@ LoadedModule::~LoadedModule() {
   driver_.api().module_unload(module_);
 }
 
-}  // namespace tilegen::runtime::cuda
+}  // namespace tilegen::runtime::gpu

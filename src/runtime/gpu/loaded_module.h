@@ -1,25 +1,31 @@
-// An artifact's PTX loaded in one context: compiled by the driver, its functions looked up and made ready for
-// the shared memory they need.
+// An artifact's code loaded in one context, compiled by the driver where it is PTX: its functions looked up
+// and made ready for the shared memory they need.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "driver/compile.h"
-#include "runtime/cuda/contexts.h"
-#include "runtime/cuda/tile_counters.h"
-#include "runtime/cuda/workspace_pools.h"
+#include "runtime/gpu/contexts.h"
+#include "runtime/gpu/tile_counters.h"
+#include "runtime/gpu/workspace_pools.h"
 
-namespace tilegen::runtime::cuda {
+namespace tilegen::runtime::gpu {
 
 struct LoadedFunction {
-  CuFunction function = nullptr;
+  Function function = nullptr;
   const char* name = nullptr;        // lives for ever
   int64_t resident_blocks = 0;       // of a persistent kernel, or in clusters: on the whole device at once
   TileCounters* counters = nullptr;  // of kernels whose blocks fetch tiles
+  std::array<int64_t, 3> most_blocks{};  // along x, y and z
+  uint32_t dynamic_shared = 0;           // bytes that a launch asks for beside those that the code states
   int registers = 0, local_bytes = 0, static_shared = 0, max_threads = 0;
 };
+
+// Blocks of a launch along x, y and z at most.
+std::array<int64_t, 3> most_blocks(const Device& device, const thread::ThreadProgram& program);
 
 class LoadedModule {
  public:
@@ -30,7 +36,7 @@ class LoadedModule {
   ~LoadedModule();
 
   ContextState& state() const { return state_; }
-  CuMemoryPool pool() const { return pool_; }  // where launches have workspaces
+  MemoryPool pool() const { return pool_; }  // where launches have workspaces
   const std::vector<LoadedFunction>& functions() const { return functions_; }  // as Artifact::kernels
   const std::string& log() const { return log_; }
   double load_ms() const { return load_ms_; }
@@ -45,12 +51,12 @@ class LoadedModule {
 
   const Driver& driver_;
   ContextState& state_;
-  CuModule module_ = nullptr;
-  CuMemoryPool pool_ = nullptr;  // the device's
+  Module module_ = nullptr;
+  MemoryPool pool_ = nullptr;  // the device's
   std::unique_ptr<TileCounters> counters_;
   std::vector<LoadedFunction> functions_;
   std::string log_;
   double load_ms_ = 0;
 };
 
-}  // namespace tilegen::runtime::cuda
+}  // namespace tilegen::runtime::gpu

@@ -12,51 +12,49 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/cuda/contexts.h"
-#include "runtime/cuda/loaded_module.h"
+#include "runtime/gpu/contexts.h"
+#include "runtime/gpu/loaded_module.h"
 
-namespace tilegen::runtime::cuda {
+namespace tilegen::runtime::gpu {
 
 class Routes {
  public:
   // What a launch does while `current` is current: which module it takes, and whether its context must be
   // made current first.
   struct Route {
-    uint64_t id = 0;
+    Current current;
     const LoadedModule* module = nullptr;
     ContextState* state = nullptr;  // the module's
     bool push = false;
     const Route* next = nullptr;
-    CuContext current = nullptr;
   };
 
   Routes(const Driver& driver, const Device& device, const driver::Artifact& artifact)
       : driver_(driver), device_(device), artifact_(artifact) {}
   ~Routes();
 
-  // The way of a launch after the first; none before it, and where the driver fails. A handle may be that of
-  // a context destroyed before, a number never is.
+  // The way of a launch after the first; none before it, and where the driver fails.
   const Route* known() const {
-    CuContext current = nullptr;
-    if (driver_.api().context_current(&current) != kCuSuccess) return nullptr;
-    return among(current, driver_.contexts().id_of(current));
+    Current current;
+    if (driver_.current(current) != kSuccess) return nullptr;
+    return among(current);
   }
 
   // The same, made where there is none. `stream` is the one to launch on, where this is for a launch.
-  Expected<const Route*> find(const std::optional<CuStream>& stream);
+  Expected<const Route*> find(const std::optional<Stream>& stream);
 
   // The module that was loaded first; null before.
   const LoadedModule* first() const { return first_.load(std::memory_order_acquire); }
 
  private:
-  const Route* among(CuContext current, uint64_t id) const {
+  const Route* among(const Current& current) const {
     for (const Route* r = routes_.load(std::memory_order_acquire); r; r = r->next)
-      if (r->current == current && r->id == id) return r;
+      if (r->current == current) return r;
     return nullptr;
   }
-  Expected<const Route*> make(CuContext current, uint64_t id);
+  Expected<const Route*> make(const Current& current);
   Expected<const LoadedModule*> module_in(ContextState& state);
-  Checked not_capturing(CuStream stream) const;
+  Checked not_capturing(Stream stream) const;
 
   const Driver& driver_;
   const Device& device_;
@@ -67,4 +65,4 @@ class Routes {
   std::vector<std::unique_ptr<LoadedModule>> modules_;
 };
 
-}  // namespace tilegen::runtime::cuda
+}  // namespace tilegen::runtime::gpu

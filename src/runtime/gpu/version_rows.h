@@ -3,11 +3,11 @@
 
 #include <vector>
 
-#include "runtime/cuda/loaded_module.h"
 #include "runtime/executable.h"
+#include "runtime/gpu/loaded_module.h"
 #include "runtime/kernel_version.h"
 
-namespace tilegen::runtime::cuda {
+namespace tilegen::runtime::gpu {
 
 // One row per version. `module` is null before a load.
 Expected<std::vector<VersionInfo>> version_rows(const Driver& driver, const Device& device,
@@ -15,4 +15,4 @@ Expected<std::vector<VersionInfo>> version_rows(const Driver& driver, const Devi
                                                 const std::vector<std::vector<KernelVersion>>& versions,
                                                 const LoadedModule* module);
 
-}  // namespace tilegen::runtime::cuda
+}  // namespace tilegen::runtime::gpu

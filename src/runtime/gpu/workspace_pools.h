@@ -6,22 +6,22 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/cuda/driver.h"
+#include "runtime/gpu/driver.h"
 
-namespace tilegen::runtime::cuda {
+namespace tilegen::runtime::gpu {
 
 class WorkspacePools {
  public:
   explicit WorkspacePools(const Driver& driver) : driver_(driver), pools_(driver.devices().size()) {}
 
-  static bool known_to(const Driver& driver) {
+  static bool known_to(const Driver& driver, const Device& device) {
     const Entries& api = driver.api();
-    return api.pool_create && api.pool_set && api.pool_allocate && api.pool_free;
+    return device.memory_pools && api.pool_create && api.pool_set && api.pool_allocate && api.pool_free;
   }
 
   // Made when first asked for, and never given back: work may still run when the process ends. Null: `result`
   // says why.
-  CuMemoryPool of(const Device& device, CuResult& result);
+  MemoryPool of(const Device& device, Result& result);
 
   // Memory that no launch has is kept up to here when the process waits for the device; the system has the
   // rest back.
@@ -30,7 +30,7 @@ class WorkspacePools {
  private:
   const Driver& driver_;
   std::mutex mutex_;
-  std::vector<CuMemoryPool> pools_;  // by ordinal
+  std::vector<MemoryPool> pools_;  // by ordinal
 };
 
-}  // namespace tilegen::runtime::cuda
+}  // namespace tilegen::runtime::gpu

@@ -5,11 +5,11 @@
 
 #include <span>
 
-#include "runtime/cuda/loaded_module.h"
-#include "runtime/cuda/tensor_maps.h"
+#include "runtime/gpu/launch_parameters.h"
+#include "runtime/gpu/loaded_module.h"
 #include "runtime/kernel_version.h"
 
-namespace tilegen::runtime::cuda {
+namespace tilegen::runtime::gpu {
 
 struct KernelLaunch {
   const KernelVersion* version = nullptr;
@@ -20,10 +20,10 @@ struct KernelLaunch {
 };
 
 // Blocks along x, y and z. False: launch_refusal says why.
-bool find_blocks(const Device& device, std::span<const uint64_t> slots, KernelLaunch& launch);
+bool find_blocks(std::span<const uint64_t> slots, KernelLaunch& launch);
 Error launch_refusal(const Device& device, std::span<const uint64_t> slots, const KernelVersion& version);
 
-CuResult queue(const Driver& driver, std::span<const uint64_t> slots, CuStream stream,
-               const KernelLaunch& launch);
+Result queue(const Driver& driver, std::span<const uint64_t> slots, Stream stream,
+             const KernelLaunch& launch);
 
-}  // namespace tilegen::runtime::cuda
+}  // namespace tilegen::runtime::gpu

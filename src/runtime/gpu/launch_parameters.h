@@ -1,17 +1,17 @@
 // The parameters of kernels with more than slots: after them divisors and their reciprocals, then tensor
 // maps, as the kernel expects them in one block.
 //
-// requires: a driver that has cuTensorMapEncodeTiled. ensures: no lock, no allocation; a thread that launches
-// the same version with the same slots again finds the block ready.
+// requires: a driver that makes tensor maps, where a kernel has some. ensures: no lock, no allocation; a
+// thread that launches the same version with the same slots again finds the block ready.
 #pragma once
 
 #include <cstddef>
 #include <span>
 
-#include "runtime/cuda/driver.h"
+#include "runtime/gpu/driver.h"
 #include "runtime/kernel_version.h"
 
-namespace tilegen::runtime::cuda {
+namespace tilegen::runtime::gpu {
 
 constexpr size_t kMaxParameterBytes = 4096;
 
@@ -30,4 +30,4 @@ size_t parameter_bytes(const thread::ThreadProgram& program);
 const void* make_parameters(const Driver& driver, const KernelVersion& version,
                             std::span<const uint64_t> slots);
 
-}  // namespace tilegen::runtime::cuda
+}  // namespace tilegen::runtime::gpu

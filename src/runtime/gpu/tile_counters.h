@@ -12,31 +12,31 @@
 #include <atomic>
 #include <memory>
 
-#include "runtime/cuda/driver.h"
+#include "runtime/gpu/driver.h"
 
-namespace tilegen::runtime::cuda {
+namespace tilegen::runtime::gpu {
 
 class TileCounters {
  public:
   // Null, and `result` says why, where the driver fails.
-  static std::unique_ptr<TileCounters> make(const Driver& driver, CuResult& result);
+  static std::unique_ptr<TileCounters> make(const Driver& driver, Result& result);
   ~TileCounters();
   void abandon() { memory_ = 0; }  // the context is gone, and its memory with it
 
   // What a launch on the stream is given.
-  CuPointer of_launch(CuStream stream);
+  Pointer of_launch(Stream stream);
 
   static constexpr size_t kStreams = 512;  // with counters of their own
 
  private:
   explicit TileCounters(const Driver& driver) : driver_(driver) {}
-  uint64_t key_of(CuStream stream) const;
-  CuResult allocate();
-  CuPointer table() const;
+  uint64_t key_of(Stream stream) const;
+  Result allocate();
+  Pointer table() const;
 
   const Driver& driver_;
-  CuPointer memory_ = 0;                                   // counters of streams_, then the table
+  Pointer memory_ = 0;                                     // counters of streams_, then the table
   std::array<std::atomic<uint64_t>, kStreams> streams_{};  // keys; 0: none yet
 };
 
-}  // namespace tilegen::runtime::cuda
+}  // namespace tilegen::runtime::gpu

@@ -1,11 +1,11 @@
-// Device memory and streams of one CUDA device, in the context that contexts.h chooses.
+// Device memory and streams of one device, in the context that contexts.h chooses.
 #pragma once
 
 #include <cstddef>
 
-#include "runtime/cuda/driver.h"
+#include "runtime/gpu/driver.h"
 
-namespace tilegen::runtime::cuda {
+namespace tilegen::runtime::gpu {
 
 Expected<void*> allocate(const Driver& driver, const Device& device, size_t bytes);
 Checked free(const Driver& driver, const Device& device, void* memory);
@@ -13,4 +13,4 @@ Checked copy(const Driver& driver, const Device& device, void* to, const void* f
              void* stream);
 Checked wait(const Driver& driver, const Device& device, void* stream);
 
-}  // namespace tilegen::runtime::cuda
+}  // namespace tilegen::runtime::gpu

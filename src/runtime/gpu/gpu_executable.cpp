@@ -1,22 +1,22 @@
-#include "runtime/cuda/cuda_executable.h"
+#include "runtime/gpu/gpu_executable.h"
 
 #include <algorithm>
 #include <optional>
 
 #include "driver/fallback_version.h"
-#include "runtime/cuda/kernel_launch.h"
-#include "runtime/cuda/routes.h"
-#include "runtime/cuda/version_rows.h"
-#include "runtime/cuda/workspace_pools.h"
+#include "runtime/gpu/kernel_launch.h"
+#include "runtime/gpu/routes.h"
+#include "runtime/gpu/version_rows.h"
+#include "runtime/gpu/workspace_pools.h"
 #include "support/diag_codes.h"
 
-namespace tilegen::runtime::cuda {
+namespace tilegen::runtime::gpu {
 namespace {
 
-class CudaExecutable final : public Executable {
+class GpuExecutable final : public Executable {
  public:
-  CudaExecutable(const Driver& driver, std::shared_ptr<const driver::Artifact> artifact, int ordinal)
-      : Executable(std::move(artifact), MemoryReach{true, ordinal}),
+  GpuExecutable(const Driver& driver, std::shared_ptr<const driver::Artifact> artifact, int ordinal)
+      : Executable(std::move(artifact), driver.reach(ordinal)),
         driver_(driver),
         device_(driver.devices()[static_cast<size_t>(ordinal)]),
         versions_(kernel_versions(this->artifact())),
@@ -34,7 +34,7 @@ class CudaExecutable final : public Executable {
   Checked prepare() override;
   Expected<std::vector<VersionInfo>> info() const override;
   size_t version_count() const override {
-    const CudaExecutable* other = fallback_ready_.load(std::memory_order_acquire);
+    const GpuExecutable* other = fallback_ready_.load(std::memory_order_acquire);
     return artifact().kernels.size() + (other ? other->version_count() : 0);
   }
   std::string load_log() const override { return routes_.first() ? routes_.first()->log() : ""; }
@@ -55,11 +55,11 @@ class CudaExecutable final : public Executable {
   Error no_launch(size_t kernel, std::span<const uint64_t> slots, const KernelVersion* version) const;
   Checked run_on(const Route& way, std::span<const uint64_t> slots, const LaunchOptions& options,
                  KernelLaunch& launch) const;
-  Error not_queued(const Route& way, const KernelLaunch& launch, CuResult result) const;
+  Error not_queued(const Route& way, const KernelLaunch& launch, Result result) const;
   Checked run_prepared(const Route* way, std::span<const uint64_t> slots, const LaunchOptions& options) const;
   Checked run_elsewhere(std::span<const uint64_t> slots, const LaunchOptions& options) const;
-  Expected<const Route*> load(CuStream stream, const Cancellation* cancellation) const;
-  Expected<CudaExecutable*> fallback(const LaunchOptions& options) const;
+  Expected<const Route*> load(Stream stream, const Cancellation* cancellation) const;
+  Expected<GpuExecutable*> fallback(const LaunchOptions& options) const;
 
   const Driver& driver_;
   const Device& device_;
@@ -67,16 +67,16 @@ class CudaExecutable final : public Executable {
   std::vector<size_t> first_versions_;  // of each kernel, among a module's functions
   const bool has_maps_;                 // the driver makes them in a context only
   mutable Routes routes_;
-  mutable std::mutex mutex_;                          // of making what stands below
-  mutable std::unique_ptr<CudaExecutable> fallback_;  // for arguments that no version here takes
-  mutable std::atomic<CudaExecutable*> fallback_ready_{nullptr};
+  mutable std::mutex mutex_;                         // of making what stands below
+  mutable std::unique_ptr<GpuExecutable> fallback_;  // for arguments that no version here takes
+  mutable std::atomic<GpuExecutable*> fallback_ready_{nullptr};
 };
 
-Checked CudaExecutable::prepare() {
+Checked GpuExecutable::prepare() {
   auto ready = routes_.find(std::nullopt);
   if (!ready) return ready.error();
   const ContextState& state = *(*ready)->state;
-  if (state.broken.load() != kCuSuccess)
+  if (state.broken.load() != kSuccess)
     return context_broken(driver_, state, "preparing '" + artifact().program->name + "'");
   if (!artifact().fallback || !artifact().fallback->made()) return Unit{};
   auto other = fallback({});
@@ -84,7 +84,7 @@ Checked CudaExecutable::prepare() {
 }
 
 // The first version whose guards hold and whose tensor maps the driver makes, with its parameters.
-inline bool CudaExecutable::choose(size_t kernel, std::span<const uint64_t> slots, KernelLaunch& out) const {
+inline bool GpuExecutable::choose(size_t kernel, std::span<const uint64_t> slots, KernelLaunch& out) const {
   for (const KernelVersion& version : versions_[kernel]) {
     if (!version.guards_hold(slots)) continue;
     out.version = &version;
@@ -96,14 +96,14 @@ inline bool CudaExecutable::choose(size_t kernel, std::span<const uint64_t> slot
 }
 
 // Whether every kernel has a version for the arguments; the first one's is chosen then.
-inline bool CudaExecutable::choose_all(std::span<const uint64_t> slots, KernelLaunch& out) const {
+inline bool GpuExecutable::choose_all(std::span<const uint64_t> slots, KernelLaunch& out) const {
   for (size_t k = first_versions_.size(); k-- > 0;)
     if (!choose(k, slots, out)) return false;
   return true;
 }
 
 // Whether every kernel has a version whose guards hold: all that can be told without a context.
-bool CudaExecutable::guards_hold(std::span<const uint64_t> slots) const {
+bool GpuExecutable::guards_hold(std::span<const uint64_t> slots) const {
   return std::all_of(versions_.begin(), versions_.end(), [&](const std::vector<KernelVersion>& versions) {
     return std::any_of(versions.begin(), versions.end(),
                        [&](const KernelVersion& f) { return f.guards_hold(slots); });
@@ -111,22 +111,22 @@ bool CudaExecutable::guards_hold(std::span<const uint64_t> slots) const {
 }
 
 // Function and blocks of the version chosen. False: no_launch says why.
-inline bool CudaExecutable::plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module,
-                                 KernelLaunch& out) const {
+inline bool GpuExecutable::plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module,
+                                KernelLaunch& out) const {
   out.function = &module.functions()[first_versions_[kernel] +
                                      static_cast<size_t>(out.version - versions_[kernel].data())];
-  return find_blocks(device_, slots, out);
+  return find_blocks(slots, out);
 }
 
-[[gnu::cold]] Error CudaExecutable::no_launch(size_t kernel, std::span<const uint64_t> slots,
-                                              const KernelVersion* version) const {
+[[gnu::cold]] Error GpuExecutable::no_launch(size_t kernel, std::span<const uint64_t> slots,
+                                             const KernelVersion* version) const {
   return version ? launch_refusal(device_, slots, *version)
                  : no_version(versions_[kernel], artifact().program->kernels[kernel].name);
 }
 
 // In the context that is current. `launch`: with the version of the first kernel.
-inline Checked CudaExecutable::run_on(const Route& way, std::span<const uint64_t> slots,
-                                      const LaunchOptions& options, KernelLaunch& launch) const {
+inline Checked GpuExecutable::run_on(const Route& way, std::span<const uint64_t> slots,
+                                     const LaunchOptions& options, KernelLaunch& launch) const {
   const size_t kernels = first_versions_.size();
   if (kernels > 1) {  // what does not fit launches nothing
     for (size_t k = 0; k < kernels; ++k)
@@ -138,23 +138,23 @@ inline Checked CudaExecutable::run_on(const Route& way, std::span<const uint64_t
     if ((k > 0 && !choose(k, slots, launch)) || !plan(k, slots, *way.module, launch))
       return no_launch(k, slots, launch.version);
     if (launch.empty) continue;
-    const CuResult result = queue(driver_, slots, static_cast<CuStream>(options.stream), launch);
-    if (result != kCuSuccess) return not_queued(way, launch, result);
+    const Result result = queue(driver_, slots, static_cast<Stream>(options.stream), launch);
+    if (result != kSuccess) return not_queued(way, launch, result);
     way.state->last_kernel.store(launch.function->name, std::memory_order_relaxed);
   }
   return Unit{};
 }
 
-[[gnu::cold]] Error CudaExecutable::not_queued(const Route& way, const KernelLaunch& launch,
-                                               CuResult result) const {
+[[gnu::cold]] Error GpuExecutable::not_queued(const Route& way, const KernelLaunch& launch,
+                                              Result result) const {
   const std::string& name = launch.version->program().name;
   return call_failed(driver_, way.state, result, "launching '" + name + "' on " + device_.text(), name);
 }
 
 // The driver's compiler cannot be interrupted: who was to stop meanwhile launches nothing, and the next
 // launch finds the code loaded.
-[[gnu::cold]] Expected<const CudaExecutable::Route*> CudaExecutable::load(
-    CuStream stream, const Cancellation* cancellation) const {
+[[gnu::cold]] Expected<const GpuExecutable::Route*> GpuExecutable::load(
+    Stream stream, const Cancellation* cancellation) const {
   const auto stopped = [&] { return cancellation && cancellation->requested(); };
   const std::string& name = artifact().program->name;
   if (stopped()) return cancellation->error(name, "before the code of '" + name + "' was loaded");
@@ -163,20 +163,20 @@ inline Checked CudaExecutable::run_on(const Route& way, std::span<const uint64_t
   return found;
 }
 
-Expected<CudaExecutable*> CudaExecutable::fallback(const LaunchOptions& options) const {
-  if (CudaExecutable* ready = fallback_ready_.load(std::memory_order_acquire)) return ready;
+Expected<GpuExecutable*> GpuExecutable::fallback(const LaunchOptions& options) const {
+  if (GpuExecutable* ready = fallback_ready_.load(std::memory_order_acquire)) return ready;
   auto code = artifact().fallback->get(options.cancellation,
                                        options.log_of ? options.log_of(options.listener) : nullptr);
   if (!code) return code.error();
   std::lock_guard lock(mutex_);
-  if (!fallback_) fallback_ = std::make_unique<CudaExecutable>(driver_, *code, device_.ordinal);
+  if (!fallback_) fallback_ = std::make_unique<GpuExecutable>(driver_, *code, device_.ordinal);
   fallback_ready_.store(fallback_.get(), std::memory_order_release);
   return fallback_.get();
 }
 
 // Where no version of some kernel takes the arguments.
-[[gnu::cold]] Checked CudaExecutable::run_elsewhere(std::span<const uint64_t> slots,
-                                                    const LaunchOptions& options) const {
+[[gnu::cold]] Checked GpuExecutable::run_elsewhere(std::span<const uint64_t> slots,
+                                                   const LaunchOptions& options) const {
   if (artifact().fallback) {
     auto other = fallback(options);
     if (!other) return other.error();
@@ -195,19 +195,19 @@ Expected<CudaExecutable*> CudaExecutable::fallback(const LaunchOptions& options)
 }
 
 // Where the context is not ready: nothing loaded in it yet, another one to be made current, or broken.
-[[gnu::cold]] Checked CudaExecutable::run_prepared(const Route* way, std::span<const uint64_t> slots,
-                                                   const LaunchOptions& options) const {
+[[gnu::cold]] Checked GpuExecutable::run_prepared(const Route* way, std::span<const uint64_t> slots,
+                                                  const LaunchOptions& options) const {
   if (!way) {
-    auto found = load(static_cast<CuStream>(options.stream), options.cancellation);
+    auto found = load(static_cast<Stream>(options.stream), options.cancellation);
     if (!found) return found.error();
     way = *found;
   }
-  if (way->state->broken.load(std::memory_order_relaxed) != kCuSuccess)
+  if (way->state->broken.load(std::memory_order_relaxed) != kSuccess)
     return context_broken(driver_, *way->state, "launching '" + artifact().program->name + "'");
   std::optional<ContextScope> scope;
   if (way->push) {
-    scope.emplace(driver_, way->state->context);
-    if (scope->result() != kCuSuccess)
+    scope.emplace(driver_, *way->state);
+    if (scope->result() != kSuccess)
       return call_failed(driver_, way->state, scope->result(), "switching to " + device_.text());
   }
   KernelLaunch launch;
@@ -216,10 +216,9 @@ Expected<CudaExecutable*> CudaExecutable::fallback(const LaunchOptions& options)
   return run_elsewhere(slots, options);
 }
 
-[[gnu::hot]] Checked CudaExecutable::run(std::span<const uint64_t> slots,
-                                         const LaunchOptions& options) const {
+[[gnu::hot]] Checked GpuExecutable::run(std::span<const uint64_t> slots, const LaunchOptions& options) const {
   const Route* way = routes_.known();
-  const bool ready = way && !way->push && way->state->broken.load(std::memory_order_relaxed) == kCuSuccess;
+  const bool ready = way && !way->push && way->state->broken.load(std::memory_order_relaxed) == kSuccess;
   KernelLaunch launch;
   if (ready || !has_maps_ ? !choose_all(slots, launch) : !guards_hold(slots))
     return run_elsewhere(slots, options);
@@ -228,29 +227,29 @@ Expected<CudaExecutable*> CudaExecutable::fallback(const LaunchOptions& options)
 
 // The memory is the launch's own from the stream's point of view: allocated after what is in it and free
 // after the kernels, for the next launch to have. A capture makes both nodes of its graph.
-Checked CudaExecutable::run_in_workspace(std::span<uint64_t> slots, const LaunchOptions& options) const {
+Checked GpuExecutable::run_in_workspace(std::span<uint64_t> slots, const LaunchOptions& options) const {
   const auto bytes = workspace().lay_out(slots);
   if (!bytes) return bytes.error();
-  const auto stream = static_cast<CuStream>(options.stream);
+  const auto stream = static_cast<Stream>(options.stream);
   const Route* way = routes_.known();
   if (!way) {
     auto found = load(stream, options.cancellation);
     if (!found) return found.error();
     way = *found;
   }
-  if (way->state->broken.load(std::memory_order_relaxed) != kCuSuccess)
+  if (way->state->broken.load(std::memory_order_relaxed) != kSuccess)
     return context_broken(driver_, *way->state, "launching '" + artifact().program->name + "'");
   const auto in_context = [&](const char* doing, const auto& call) -> Checked {
     std::optional<ContextScope> scope;
-    if (way->push) scope.emplace(driver_, way->state->context);
-    const bool there = !scope || scope->result() == kCuSuccess;
-    if (const CuResult result = there ? call() : scope->result(); result != kCuSuccess)
+    if (way->push) scope.emplace(driver_, *way->state);
+    const bool there = !scope || scope->result() == kSuccess;
+    if (const Result result = there ? call() : scope->result(); result != kSuccess)
       return call_failed(
           driver_, way->state, result,
           doing + std::to_string(*bytes) + " bytes for the workspaces of '" + artifact().program->name + "'");
     return Unit{};
   };
-  CuPointer memory = 0;
+  Pointer memory = 0;
   Checked done = in_context("allocating ", [&] {
     return driver_.api().pool_allocate(&memory, static_cast<size_t>(std::max(*bytes, Workspace::kAlignment)),
                                        way->module->pool(), stream);
@@ -262,9 +261,9 @@ Checked CudaExecutable::run_in_workspace(std::span<uint64_t> slots, const Launch
   return done ? freed : done;
 }
 
-Expected<std::vector<VersionInfo>> CudaExecutable::info() const {
+Expected<std::vector<VersionInfo>> GpuExecutable::info() const {
   auto rows = version_rows(driver_, device_, artifact(), versions_, routes_.first());
-  const CudaExecutable* other = fallback_ready_.load(std::memory_order_acquire);
+  const GpuExecutable* other = fallback_ready_.load(std::memory_order_acquire);
   if (!rows || !other) return rows;
   auto more = other->info();
   if (!more) return more.error();
@@ -279,33 +278,23 @@ Expected<std::vector<VersionInfo>> CudaExecutable::info() const {
 
 }  // namespace
 
-Expected<std::unique_ptr<Executable>> load_on_cuda(const Driver& driver,
-                                                   std::shared_ptr<const driver::Artifact> artifact,
-                                                   int ordinal) {
+Expected<std::unique_ptr<Executable>> load_on_gpu(const Driver& driver,
+                                                  std::shared_ptr<const driver::Artifact> artifact,
+                                                  int ordinal) {
   if (artifact->code.empty())
     return Error(DiagCode::target_unsupported, "", "the artifact has a schedule and no code",
                  "compile without the option 'plan_only'");
-  for (const thread::ThreadProgram& kernel : artifact->kernels)
-    if (!kernel.tensor_maps.empty() && !driver.api().tensor_map)
-      return Error(DiagCode::driver_absent, kernel.name,
-                   "code for " + artifact->target.name +
-                       " needs the driver's function cuTensorMapEncodeTiled; this one supports CUDA " +
-                       driver.version_text() + " and lacks it",
-                   "update NVIDIA's driver, or compile for 'sm_90'");
+  if (Checked ok = driver.takes(*artifact); !ok) return ok.error();
+  const Names& names = driver.names();
+  const Device& device = driver.devices()[static_cast<size_t>(ordinal)];
   for (const ir::Buffer& b : artifact->program->buffers)
-    if (b.workspace && !WorkspacePools::known_to(driver))
+    if (b.workspace && !WorkspacePools::known_to(driver, device))
       return Error(DiagCode::driver_absent, b.name,
-                   "workspaces need the driver's function cuMemAllocFromPoolAsync; this one supports CUDA " +
+                   std::string("workspaces need the ") + names.library + "'s function " +
+                       names.pool_function + "; this one supports " + names.interface + " " +
                        driver.version_text() + " and lacks it",
-                   "update NVIDIA's driver, or have '" + b.name + "' passed as a tensor");
-  return std::unique_ptr<Executable>(new CudaExecutable(driver, std::move(artifact), ordinal));
+                   std::string("update ") + names.driver + ", or have '" + b.name + "' passed as a tensor");
+  return std::unique_ptr<Executable>(new GpuExecutable(driver, std::move(artifact), ordinal));
 }
 
-Expected<std::unique_ptr<Executable>> load_on_cuda(std::shared_ptr<const driver::Artifact> artifact,
-                                                   int ordinal) {
-  auto driver = machine_driver();
-  if (!driver) return driver.error();
-  return load_on_cuda(**driver, std::move(artifact), ordinal);
-}
-
-}  // namespace tilegen::runtime::cuda
+}  // namespace tilegen::runtime::gpu

@@ -1,14 +1,15 @@
-#include "runtime/cuda/version_rows.h"
+#include "runtime/gpu/version_rows.h"
 
 #include <algorithm>
 #include <optional>
 
-namespace tilegen::runtime::cuda {
+namespace tilegen::runtime::gpu {
 namespace {
 
 // From the device's limits alone: registers are not known before the code is loaded.
 int estimated_blocks(const Device& device, const thread::ThreadProgram& program) {
-  const int64_t threads = std::max<int64_t>(32, (program.threads + 31) / 32 * 32);
+  const int64_t warps = std::max<int64_t>(1, (program.threads + device.warp - 1) / device.warp);
+  const int64_t threads = warps * device.warp;
   const int64_t shared = program.arena_bytes + device.reserved_shared;
   int64_t blocks =
       std::min<int64_t>(device.blocks_per_multiprocessor, device.threads_per_multiprocessor / threads);
@@ -22,10 +23,10 @@ Checked measure(const Driver& driver, const LoadedModule& module, const LoadedFu
   row.local_bytes = f.local_bytes;
   row.static_shared_bytes = f.static_shared;
   row.max_threads = f.max_threads;
-  const CuResult result = driver.api().occupancy(&row.blocks_per_multiprocessor, f.function,
-                                                 static_cast<int>(row.program->threads),
-                                                 static_cast<size_t>(row.program->arena_bytes));
-  if (result == kCuSuccess) return Unit{};
+  const Result result = driver.api().occupancy(&row.blocks_per_multiprocessor, f.function,
+                                               static_cast<int>(row.program->threads),
+                                               static_cast<size_t>(row.dynamic_shared_bytes));
+  if (result == kSuccess) return Unit{};
   return call_failed(driver, &module.state(), result,
                      "asking for the occupancy of '" + row.program->name + "'", row.program->name);
 }
@@ -36,17 +37,19 @@ Expected<std::vector<VersionInfo>> version_rows(const Driver& driver, const Devi
                                                 const driver::Artifact& artifact,
                                                 const std::vector<std::vector<KernelVersion>>& versions,
                                                 const LoadedModule* module) {
-  if (module && !driver.contexts().alive(module->state())) module = nullptr;  // the tables are left
+  if (module && !driver.alive(module->state())) module = nullptr;  // the tables are left
   std::optional<ContextScope> scope;
   if (module) {
-    scope.emplace(driver, module->state().context);
-    if (scope->result() != kCuSuccess)
+    scope.emplace(driver, module->state());
+    if (scope->result() != kSuccess)
       return call_failed(driver, &module->state(), scope->result(), "switching to " + device.text());
   }
   std::vector<VersionInfo> rows;
   for (size_t k = 0; k < versions.size(); ++k)
     for (size_t v = 0; v < versions[k].size(); ++v) {
       VersionInfo row = version_row(versions[k][v], k, v);
+      if (!driver.names().dynamic_shared)
+        std::swap(row.dynamic_shared_bytes, row.static_shared_bytes);
       row.blocks_per_multiprocessor = estimated_blocks(device, *row.program);
       if (module)
         if (Checked ok = measure(driver, *module, module->functions()[artifact.versions[k].first + v], row);
@@ -57,4 +60,4 @@ Expected<std::vector<VersionInfo>> version_rows(const Driver& driver, const Devi
   return rows;
 }
 
-}  // namespace tilegen::runtime::cuda
+}  // namespace tilegen::runtime::gpu
