@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-from chart import attention, host_time, loops, machines, products, rows, states
+from chart import attention, host_time, loops, machines, products, rows, states, workloads
 from chart.svg import drawn
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
@@ -26,6 +26,7 @@ FAMILIES = (
     loops.overlap,
     loops.tiles,
     states.states,
+    workloads.workloads,
     attention.attention,
     attention.attention_heads,
     attention.attention_forms,
@@ -38,7 +39,7 @@ FAMILIES = (
     rows.host_rows,
     attention.flash_attention_3,
 )
-RESULTS = ("h200", "few_blocks", "default_stages", "loop_forms", "overlap", "tiles", "mamba", "gemm_host", "rows_host", "limits", "unsampled")
+RESULTS = ("h200", "few_blocks", "default_stages", "loop_forms", "overlap", "tiles", "mamba", "workloads", "gemm_host", "rows_host", "limits", "unsampled")
 BLOCK = re.compile(r"^<!-- (\w+): written by bench/charts\.py -->\n(.*?)^<!-- /\1 -->\n", re.M | re.S)
 
 

@@ -37,6 +37,7 @@ class Case:
     bound = 2e-3
     results = ("out",)
     sizes = ""
+    workload = ""  # what it is a case of
 
     def part(self, name, tensor):
         return tensor
@@ -166,7 +167,7 @@ def measure(name, case, rounds):
     for failure in failures:
         print(failure, flush=True)
     rates = {who: case.rate(t * 1e-3)[0] for who, t in ms.items()}
-    return {"name": name, "unit": case.rate(1)[1], "ms": ms, "rates": rates, "errors": errors, "ratio": ratio, "failures": failures,
+    return {"name": name, "workload": case.workload, "unit": case.rate(1)[1], "ms": ms, "rates": rates, "errors": errors, "ratio": ratio, "failures": failures,
             "samples": {who: [round(t, 6) for t in found] for who, found in times.items()}}
 
 

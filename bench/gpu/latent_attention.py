@@ -15,8 +15,8 @@ from tilegen import bf16, f16
 LATENT, TURNED, PAGE = 512, 64, 64
 WIDTH = LATENT + TURNED
 TYPES = {"f16": (f16, torch.float16), "bf16": (bf16, torch.bfloat16)}
-# Tile of heads and keys, threads, stages.
-TILES = [((64, 64), 256, 2), ((64, 32), 256, 3), ((64, 32), 256, 4), ((64, 48), 256, 2)]
+# Tile of heads and keys, threads, stages, tiles that the latent columns are in.
+TILES = [((64, 64), 256, 2, 1), ((64, 64), 256, 2, 2), ((64, 64), 256, 2, 4), ((64, 32), 256, 4, 1)]
 
 
 class Latent(contest.Case):
@@ -55,9 +55,10 @@ class Latent(contest.Case):
     def ours(self):
         more = ("table", "lengths") if self.paged else ()
         arguments = lambda t: (self.scale, t["q"], t["kv"], *(t[x] for x in more), t["out"])
-        return {f"ours {tile[0]}x{tile[1]} {threads} {stages}":
-                (split_programs.latent_attention(self.dtype, tile, threads, stages, LATENT, TURNED, PAGE if self.paged else 0), arguments)
-                for tile, threads, stages in TILES if not self.paged or PAGE % tile[1] == 0}
+        page = PAGE if self.paged else 0
+        return {f"ours {tile[0]}x{tile[1]} {threads} {stages} / {pieces}":
+                (split_programs.latent_attention(self.dtype, tile, threads, stages, LATENT, TURNED, page, pieces), arguments)
+                for tile, threads, stages, pieces in TILES if page % tile[1] == 0}
 
     def peers(self, t):
         if self.paged:

@@ -161,23 +161,24 @@ def add(tile=4096, threads=256):
     return b.finish()
 
 
-def weigh_scores(b, scores, weights, out, top, before, part, total, weigh, log2_scale=0):
+def weigh_scores(b, scores, weights, out, top, before, sums, total, weigh, log2_scale=0):
     """The weights of a block's scores beside the largest of each row so far; what was summed up before is scaled to it. All
-    weights are 2^log2_scale times those of softmax."""
-    (tq, tk), dim = scores.shape, out.shape[1]
+    weights are 2^log2_scale times those of softmax. `out`: a fragment, or several of some columns each."""
+    tq, tk = scores.shape
     b.copy(top, before)
     b.reduce("max", scores, top, axis=1, accumulate=True)
     with b.parallel(tq, tk) as (i, j):
-        above = weigh(scores(i, j)) - weigh(top(i))
-        b.store(scores, i, j, b.exp2(above + float(log2_scale) if log2_scale else above))
+        least = weigh(top(i)) - float(log2_scale) if log2_scale else weigh(top(i))
+        b.store(scores, i, j, b.exp2(weigh(scores(i, j)) - least))
     with b.parallel(tq) as i:
         b.store(before, i, b.exp2(weigh(before(i) - top(i))))
-    b.reduce("sum", scores, part, axis=1)
+    b.reduce("sum", scores, sums, axis=1)
     with b.parallel(tq) as i:
-        b.store(total, i, total(i) * before(i) + part(i))
+        b.store(total, i, total(i) * before(i) + sums(i))
     b.copy(scores, weights)
-    with b.parallel(tq, dim) as (i, j):
-        b.store(out, i, j, out(i, j) * before(i))
+    for part in out if isinstance(out, list) else [out]:
+        with b.parallel(tq, part.shape[1]) as (i, j):
+            b.store(part, i, j, part(i, j) * before(i))
 
 
 def attention(dtype, dim, tile, threads, stages, causal=False, group=1, window=None, cap=False, packed=False,

@@ -144,17 +144,20 @@ def attention_split(dtype, dim, tile, threads, stages, causal=False, group=1, wi
     return b.finish()
 
 
-def latent_attention(dtype, tile, threads, stages, latent=512, turned=64, page=0):
+def latent_attention(dtype, tile, threads, stages, latent=512, turned=64, page=0, pieces=1):
     """Attention of one query a sequence over heads that share latent keys (MLA, decoding): O = softmax(Q KV^T * scale) times
     the first `latent` columns of KV. `scale` is given times log2(e) and is positive.
 
     Q [batch, heads, latent + turned], KV [batch, keys, latent + turned], O [batch, heads, latent]
     page    KV lies in pages of so many keys, a multiple of the tile's: [pages, page, latent + turned]; the dimensions `pages`
             and `most` take the place of `keys`, and after KV stand table, i32 [batch, most], and lengths, i32 [batch]
+    pieces  tiles that the first `latent` columns are in: each comes and is given back by itself
     """
     th, tk = tile
     if page % tk:
         raise ValueError(f"pages of {page} keys are no whole number of tiles of {tk}")
+    wide = latent // pieces
+    named = lambda name, i: name if pieces == 1 else f"{name}{i}"
     b = tg.Builder("latent_attention")
     batch, heads, width = b.dim("batch", 1), b.dim("heads", 1), latent + turned
     pages, most = (b.dim("pages"), b.dim("most")) if page else (None, None)
@@ -167,10 +170,12 @@ def latent_attention(dtype, tile, threads, stages, latent=512, turned=64, page=0
         lengths = b.tensor("lengths", i32, [batch], read_only=True)
     O = b.tensor("O", dtype, [batch, heads, latent])
     with b.kernel("latent_attention", [batch, ceil_div(heads, th)], threads=threads, names=["bb", "bh"]) as (bb, bh):
-        Qs, Qt = b.shared("Qs", dtype, [th, latent]), b.shared("Qt", dtype, [th, turned])
-        Ks, Kt = b.shared("Ks", dtype, [tk, latent]), b.shared("Kt", dtype, [tk, turned])
+        Qs = [b.shared(named("Qs", i), dtype, [th, wide]) for i in range(pieces)]
+        Ks = [b.shared(named("Ks", i), dtype, [tk, wide]) for i in range(pieces)]
+        Qt, Kt = b.shared("Qt", dtype, [th, turned]), b.shared("Kt", dtype, [tk, turned])
         weights = b.shared("weights", dtype, [th, tk])  # the warpgroups share the columns of the result
-        scores, out = b.fragment("scores", f32, [th, tk]), b.fragment("out", f32, [th, latent])
+        scores = b.fragment("scores", f32, [th, tk])
+        out = [b.fragment(named("out", i), f32, [th, wide]) for i in range(pieces)]
         top, before = b.fragment("top", f32, [th]), b.fragment("before", f32, [th])
         piece, total = b.fragment("piece", f32, [th]), b.fragment("total", f32, [th])
         keys = b.cast(lengths(bb), i64) if page else keys
@@ -180,23 +185,29 @@ def latent_attention(dtype, tile, threads, stages, latent=512, turned=64, page=0
                 return KV[bb:1, block * tk : tk, first:columns]
             return KV[b.cast(table(bb, block * tk // page), i64) : 1, block * tk % page : tk, first:columns]
 
-        b.copy(Q[bb:1, bh * th : th, 0:latent], Qs)
+        for i, tile in enumerate(Qs):
+            b.copy(Q[bb:1, bh * th : th, i * wide : wide], tile)
         b.copy(Q[bb:1, bh * th : th, latent:turned], Qt)
-        b.fill(out, 0.0)
+        for part in out:
+            b.fill(part, 0.0)
         b.fill(total, 0.0)
         b.fill(top, -1e30)  # below every score, and finite: -inf less -inf is no number
         with b.pipelined(0, ceil_div(keys, tk), stages=stages, name="kb") as kb:
-            b.copy(box(kb, 0, latent), Ks)
+            for i, tile in enumerate(Ks):
+                b.copy(box(kb, i * wide, wide), tile)
             b.copy(box(kb, latent, turned), Kt)
-            b.gemm(Qs, Ks, scores, transpose_b=True, clear=True)
+            for i in range(pieces):
+                b.gemm(Qs[i], Ks[i], scores, transpose_b=True, clear=i == 0)
             b.gemm(Qt, Kt, scores, transpose_b=True)
             with b.parallel(th, tk) as (i, j):
                 b.store(scores, i, j, b.select(kb * tk + j < keys, scores(i, j), float("-inf")))
             weigh_scores(b, scores, weights, out, top, before, piece, total, lambda x: x * scale)
-            b.gemm(weights, Ks, out)
+            for i in range(pieces):
+                b.gemm(weights, Ks[i], out[i])
         with b.parallel(th) as i:
             b.store(total, i, b.select(total(i) > 0.0, 1.0 / total(i), 0.0))
-        with b.parallel(th, latent) as (i, j):
-            b.store(out, i, j, out(i, j) * total(i))
-        b.copy(out, O[bb:1, bh * th : th, 0:latent])
+        for p, part in enumerate(out):
+            with b.parallel(th, wide) as (i, j):
+                b.store(part, i, j, part(i, j) * total(i))
+            b.copy(part, O[bb:1, bh * th : th, p * wide : wide])
     return b.finish()

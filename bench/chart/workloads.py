@@ -1,0 +1,45 @@
+"""The paper's further workloads beside the best of PyTorch's operators and of kernels in Triton."""
+
+from chart.family import Family, Table, bars, figures
+from chart.svg import Chart, Group, Panel
+
+TITLES = {
+    "attention_backward": "attention, backward",
+    "narrow_attention": "attention of 8-bit floats",
+    "block_scaled_gemm": "products of 8-bit floats with scales of blocks",
+    "latent_attention": "attention over latent keys",
+    "paged_decode": "few queries, keys in pages",
+    "int4_gemm": "products with 4-bit weights",
+    "grouped_gemm": "grouped products",
+    "conv2d": "convolution, 2-D",
+    "linear_attention": "retention",
+}
+
+
+def best(row, ours):
+    """(name, milliseconds) of the fastest of ours, or of the peers."""
+    found = {who: ms for who, ms in row["ms"].items() if who.startswith("ours") == ours}
+    return min(found.items(), key=lambda pair: pair[1]) if found else (None, None)
+
+
+def workloads(results):
+    panels, tables = [], []
+    head = ["case", "ours", "tile, threads, stages", "best peer", "its rate", "ours to it"]
+    for workload, title in TITLES.items():
+        groups, lines = [], []
+        for row in results["workloads"]["rows"]:
+            if row["workload"] != workload:
+                continue
+            (who, ms), (peer, peer_ms) = best(row, True), best(row, False)
+            rate = lambda name: row["rates"][name] if name else None
+            ratio = peer_ms / ms if peer_ms and ms else None
+            groups.append(Group(row["name"], bars("of the best peer", {"ours": ratio}, 2)))
+            cells = [*figures(rate(who)), " ".join(who.split()[1:]) if who else "", peer or "", *figures(rate(peer)), *figures(ratio, digits=2)]
+            lines.append([row["name"], *cells])
+            unit = row["unit"]
+        if not lines:
+            continue
+        panels.append(Panel(title, "of the best peer", groups, 1, "the best peer"))
+        tables.append(Table([f"{title}, {unit}", *head[1:]], lines))
+    alt = "Further workloads on an H200, as fractions of the best peer's speed"
+    return Family("workloads", Chart("workloads", "Further workloads on an H200", alt, panels), tables)
