@@ -1,7 +1,6 @@
 """The paper's further workloads beside the best of PyTorch's operators and of kernels in Triton."""
 
-from chart.family import Family, Table, bars, figures
-from chart.svg import Chart, Group, Panel
+from chart.family import Family, Table, figures
 
 TITLES = {
     "attention_backward": "attention, backward",
@@ -23,23 +22,20 @@ def best(row, ours):
 
 
 def workloads(results):
-    panels, tables = [], []
+    tables = []
     head = ["case", "ours", "tile, threads, stages", "best peer", "its rate", "ours to it"]
     for workload, title in TITLES.items():
-        groups, lines = [], []
+        lines = []
         for row in results["workloads"]["rows"]:
             if row["workload"] != workload:
                 continue
             (who, ms), (peer, peer_ms) = best(row, True), best(row, False)
             rate = lambda name: row["rates"][name] if name else None
             ratio = peer_ms / ms if peer_ms and ms else None
-            groups.append(Group(row["name"], bars("of the best peer", {"ours": ratio}, 2)))
             cells = [*figures(rate(who)), " ".join(who.split()[1:]) if who else "", peer or "", *figures(rate(peer)), *figures(ratio, digits=2)]
             lines.append([row["name"], *cells])
             unit = row["unit"]
         if not lines:
             continue
-        panels.append(Panel(title, "of the best peer", groups, 1, "the best peer"))
         tables.append(Table([f"{title}, {unit}", *head[1:]], lines))
-    alt = "Further workloads on an H200, as fractions of the best peer's speed"
-    return Family("workloads", Chart("workloads", "Further workloads on an H200", alt, panels), tables)
+    return Family("workloads", None, tables)

@@ -23,8 +23,8 @@ FUNCTIONS = {
     "tanh": (2.0, torch.tanh, (1, -1), [(1e-38, 100.0)]),
     "erf": (1.5, torch.erf, (1, -1), [(1e-37, 100.0)]),
     "sigmoid": (4.0, torch.sigmoid, (1, -1), [(1e-38, 87.0)]),
-    "sin": (1.0, torch.sin, (1, -1), [(1e-37, LARGE)]),
-    "cos": (1.0, torch.cos, (1, -1), [(1e-38, LARGE)]),
+    "sin": (1.25, torch.sin, (1, -1), [(1e-37, LARGE)]),
+    "cos": (1.25, torch.cos, (1, -1), [(1e-38, LARGE)]),
     "tan": (2.5, torch.tan, (1, -1), [(1e-37, LARGE)]),
     "asin": (1.5, torch.asin, (1, -1), [(1e-37, 1.0)]),
     "acos": (1.5, torch.acos, (1, -1), [(1e-38, 1.0)]),
@@ -33,7 +33,7 @@ FUNCTIONS = {
     "expm1": (1.5, torch.expm1, (1, -1), [(1e-37, 88.0)]),
     "log1p": (1.5, torch.log1p, (1,), [(1e-37, LARGE)]),
     "cbrt": (1.0, lambda x: x.sign() * torch.pow(x.abs(), 1.0 / 3), (1, -1), [(1e-38, LARGE)]),
-    "erfc": (4.5, torch.special.erfc, (1, -1), [(1e-38, 9.0)]),
+    "erfc": (5.0, torch.special.erfc, (1, -1), [(1e-38, 9.0)]),
 }
 # What they make of zeros, infinities and NaN.
 SPECIAL = [0.0, -0.0, float("inf"), -float("inf"), float("nan")]

@@ -1,5 +1,6 @@
 #include "codegen/llvm/math_parts.h"
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 #include <llvm/IR/IntrinsicsX86.h>
@@ -63,7 +64,12 @@ Value* Parts::rounded_product(Value* a, Value* b) {
   if (features_.nvptx && !type_->isVectorTy())
     return b_.CreateIntrinsic(is_double() ? llvm::Intrinsic::nvvm_mul_rn_d : llvm::Intrinsic::nvvm_mul_rn_f,
                               {}, {a, b});
-  return b_.CreateArithmeticFence(b_.CreateFMul(a, b), type_);
+  Value* p = b_.CreateFMul(a, b);
+  // LLVM 19's AMDGPU back end has no code for the fence of a value that is the same for a wave.
+  if (features_.amdgpu && !type_->isVectorTy())
+    return b_.CreateCall(
+        llvm::InlineAsm::get(llvm::FunctionType::get(type_, {type_}, false), "", "=v,0", false), {p});
+  return b_.CreateArithmeticFence(p, type_);
 }
 
 Pair Parts::product(Value* a, Value* b) {

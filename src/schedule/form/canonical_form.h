@@ -16,9 +16,8 @@
 //
 // requires: a checked program. ensures: the same meaning: iterations of a parallel loop are
 // independent, and an element is rounded to its type before it is stored. Statements keep their paths; a loop
-// made of a part of another has the path of its first statement ("k/i/store#1"), one that reads ahead for another
-// that of the other ("k/i.j/preload#0"). The hash is the program's as
-// written.
+// made of a part of another has the path of its first statement ("k/i/store#1"), one that reads ahead for
+// another stands below that one's ("k/i.j/preload#0"). The hash is the program's as written.
 // why here: before all planning; nothing after sees the program as written.
 // refuses: hosts, where a tile is in memory, a loop is one pass over it, and lower/fuse_loops.h joins passes.
 #pragma once

@@ -148,7 +148,8 @@ class Preloader {
   // Memory is read, nothing in registers, and the column is of no account.
   bool may_preload(ExprId e, VarId column) const {
     const ir::DType type = p_.exprs.type(e);
-    if (ir::is_bool(type) || ir::is_storage_only(type) || arith::depends_on(p_.exprs, e, column)) return false;
+    if (ir::is_bool(type) || ir::is_storage_only(type) || arith::depends_on(p_.exprs, e, column))
+      return false;
     bool any = false;
     const bool other = analysis::any_load(p_.exprs, e, [&](ExprId, const ExprNode& n) {
       any = true;
@@ -179,7 +180,8 @@ class Preloader {
       read.insert(n.object);
       return false;
     });
-    const bool aliased = std::any_of(read.begin(), read.end(), [&](BufferId b) { return is_written_tensor(b); });
+    const bool aliased =
+        std::any_of(read.begin(), read.end(), [&](BufferId b) { return is_written_tensor(b); });
     size_t place = 0;
     const auto note = [&](StmtId s, size_t after) {
       for_each_written(s, [&](BufferId b) {
@@ -218,7 +220,8 @@ class Preloader {
     }
     // The last place first: those before keep theirs.
     std::reverse(loops.begin(), loops.end());
-    std::stable_sort(loops.begin(), loops.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::stable_sort(loops.begin(), loops.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
     return loops;
   }
 

@@ -1,5 +1,5 @@
-// What lanes of a warp give each other. Shuffles in a row of elements smaller than a word, from one lane, share
-// a word.
+// What lanes of a warp give each other. Shuffles in a row of elements smaller than a word, from one lane,
+// share a word.
 #include "analysis/loads.h"
 #include "codegen/llvm/gpu/gpu_emitter.h"
 
