@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "analysis/loads.h"
+#include "schedule/form/buffer_memory.h"
 
 namespace tilegen::schedule {
 
@@ -142,17 +143,6 @@ class Forwarder {
   const ir::Loop& loop(StmtId s) const { return *p_.as<ir::Loop>(s); }
   const ir::Store& store(StmtId s) const { return *p_.as<ir::Store>(s); }
 
-  bool in_memory(BufferId b) const {
-    const ir::MemScope scope = p_.buffer(b).scope;
-    return scope == ir::MemScope::global || scope == ir::MemScope::shared;
-  }
-  // Tensors that the program writes may share memory.
-  bool may_alias(BufferId a, BufferId b) const {
-    const auto written = [&](BufferId t) {
-      return p_.buffer(t).scope == ir::MemScope::global && !p_.buffer(t).read_only;
-    };
-    return a == b || (written(a) && written(b));
-  }
   std::set<BufferId> reads(ExprId e) const {
     std::set<BufferId> read;
     analysis::any_load(p_.exprs, e, [&](ExprId, const ExprNode& n) {
@@ -164,7 +154,8 @@ class Forwarder {
   bool writes_any(StmtId stmt, const std::set<BufferId>& buffers) const {
     bool any = false;
     const auto note = [&](BufferId to) {
-      any = any || std::any_of(buffers.begin(), buffers.end(), [&](BufferId b) { return may_alias(b, to); });
+      any = any ||
+            std::any_of(buffers.begin(), buffers.end(), [&](BufferId b) { return may_alias(p_, b, to); });
     };
     const ir::Block one = {stmt};
     ir::for_each_statement(p_, one, [&](StmtId s, int) {
@@ -264,7 +255,8 @@ class Forwarder {
   // Nothing between the two writes what the writer reads; memory is loaded past element-wise work alone.
   bool stays_the_same(StmtId writer, StmtId reader, const std::set<BufferId>& read) const {
     const Place &from = places_.at(writer), &to = places_.at(reader);
-    const bool from_memory = std::any_of(read.begin(), read.end(), [&](BufferId b) { return in_memory(b); });
+    const bool from_memory =
+        std::any_of(read.begin(), read.end(), [&](BufferId b) { return in_memory(p_, b); });
     const auto harmless = [&](StmtId s) {
       const auto* elements = p_.as<ir::Loop>(s);
       const bool element_wise = p_.as<ir::Store>(s) || (elements && elements->kind == ir::LoopKind::parallel);
@@ -294,7 +286,7 @@ class Forwarder {
       const auto at = p_.exprs.indices(e);
       const std::set<Indices> same = {Indices(at.begin(), at.end())};
       return std::any_of(written.begin(), written.end(),
-                         [&](const auto& w) { return may_alias(w.first, n.object) && w.second != same; });
+                         [&](const auto& w) { return may_alias(p_, w.first, n.object) && w.second != same; });
     });
   }
 

@@ -6,6 +6,7 @@
 
 #include "analysis/loads.h"
 #include "arith/prove.h"
+#include "schedule/form/buffer_memory.h"
 
 namespace tilegen::schedule {
 
@@ -114,30 +115,17 @@ class StoreGrouper {
     return use_of(ir::Block{s}, [](ExprId e) { return e; });
   }
 
-  bool in_memory(BufferId b) const {
-    const ir::MemScope scope = p_.buffer(b).scope;
-    return scope == ir::MemScope::global || scope == ir::MemScope::shared;
-  }
-
-  // Tensors that the program writes may share memory.
-  bool may_alias(BufferId a, BufferId b) const {
-    const auto written = [&](BufferId t) {
-      return p_.buffer(t).scope == ir::MemScope::global && !p_.buffer(t).read_only;
-    };
-    return a == b || (written(a) && written(b));
-  }
-
   // They load the same element of memory, or one stores where the other loads or stores.
   bool share_memory(const ElementUse& a, const ElementUse& b) const {
     for (const auto& [buffer, loaded] : a.loaded) {
-      const auto it = in_memory(buffer) ? b.loaded.find(buffer) : b.loaded.end();
+      const auto it = in_memory(p_, buffer) ? b.loaded.find(buffer) : b.loaded.end();
       if (it != b.loaded.end() &&
           std::any_of(loaded.begin(), loaded.end(), [&](const auto& at) { return it->second.count(at) > 0; }))
         return true;
     }
     const auto meet = [&](const ElementUse& x, const ElementUse& y) {
       return std::any_of(x.stored.begin(), x.stored.end(), [&](const auto& s) {
-        return in_memory(s.first) && (y.loaded.count(s.first) > 0 || y.stored.count(s.first) > 0);
+        return in_memory(p_, s.first) && (y.loaded.count(s.first) > 0 || y.stored.count(s.first) > 0);
       });
     };
     return meet(a, b) || meet(b, a);
@@ -149,7 +137,7 @@ class StoreGrouper {
     for (const auto& [buffer, stored] : a.stored)
       for (const Elements* other : {&b.loaded, &b.stored})
         for (const auto& [touched, at] : *other)
-          if (may_alias(buffer, touched) &&
+          if (may_alias(p_, buffer, touched) &&
               (stored.size() != 1 || at != stored || !tells_points_apart(loop, *stored.begin())))
             return false;
     return true;
@@ -188,7 +176,7 @@ class StoreGrouper {
     const ElementUse x = use_of(a->body, same), y = use_of(b->body, same);
     const auto common = [&](const Elements& l, const Elements& r) {
       return std::any_of(l.begin(), l.end(),
-                         [&](const auto& u) { return in_memory(u.first) && r.count(u.first); });
+                         [&](const auto& u) { return in_memory(p_, u.first) && r.count(u.first); });
     };
     if (!common(x.loaded, y.loaded) && !common(x.stored, y.loaded) && !common(x.loaded, y.stored) &&
         !common(x.stored, y.stored))

@@ -7,6 +7,7 @@
 #include "analysis/loads.h"
 #include "arith/prove.h"
 #include "ops/op.h"
+#include "schedule/form/buffer_memory.h"
 
 namespace tilegen::schedule {
 
@@ -137,14 +138,6 @@ class Preloader {
     return found;
   }
 
-  bool in_memory(BufferId b) const {
-    const ir::MemScope scope = p_.buffer(b).scope;
-    return scope == ir::MemScope::global || scope == ir::MemScope::shared;
-  }
-  bool is_written_tensor(BufferId b) const {
-    return p_.buffer(b).scope == ir::MemScope::global && !p_.buffer(b).read_only;
-  }
-
   // Memory is read, nothing in registers, and the column is of no account.
   bool may_preload(ExprId e, VarId column) const {
     const ir::DType type = p_.exprs.type(e);
@@ -153,7 +146,7 @@ class Preloader {
     bool any = false;
     const bool other = analysis::any_load(p_.exprs, e, [&](ExprId, const ExprNode& n) {
       any = true;
-      return !in_memory(n.object);
+      return !in_memory(p_, n.object);
     });
     return any && !other;
   }
@@ -180,12 +173,11 @@ class Preloader {
       read.insert(n.object);
       return false;
     });
-    const bool aliased =
-        std::any_of(read.begin(), read.end(), [&](BufferId b) { return is_written_tensor(b); });
     size_t place = 0;
     const auto note = [&](StmtId s, size_t after) {
       for_each_written(s, [&](BufferId b) {
-        if (read.count(b) > 0 || (aliased && is_written_tensor(b))) place = after;
+        if (std::any_of(read.begin(), read.end(), [&](BufferId r) { return may_alias(p_, r, b); }))
+          place = after;
       });
     };
     for (size_t i = 0; i <= reader; ++i) note(block[i], i + 1);
