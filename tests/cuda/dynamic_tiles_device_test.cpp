@@ -64,7 +64,8 @@ class DynamicTiles : public testing::Test {
     load(target);
     ASSERT_EQ(call("cuDevicePrimaryCtxRetain", &context_of_device_, 0), 0);
     ASSERT_EQ(call("cuCtxSetCurrent", context_of_device_), 0);
-    ASSERT_EQ(tl_kernel_prepare(kernel_.get(), nullptr), TL_OK);
+    tl_error* error = nullptr;
+    ASSERT_EQ(tl_kernel_prepare(kernel_.get(), &error), TL_OK) << tl_error_message(error);
     for (void*& s : streams_) ASSERT_EQ(call("cuStreamCreate", &s, 1u), 0);
     // Residues of 3: what a row and a column add up to depends on their numbers' remainders alone.
     for (void** memory : {&a_, &b_, &c_[0], &c_[1], &t_})

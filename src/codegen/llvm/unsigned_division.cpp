@@ -35,6 +35,30 @@ Value* quotient_by_constant(llvm::IRBuilder<>& b, Value* a, const APInt& d) {
   return b.CreateTrunc(b.CreateLShr(q, l - 1), a->getType());
 }
 
+// r, an estimate of 2^64 / d, never is above it: conversion, reciprocal and product are off by less than
+// 2^-21 of it together. A step takes r + r * (2^64 - r * d) / 2^64, whose error is the square of r's. The
+// quotient then is short by two at most.
+Value* unsigned_quotient(llvm::IRBuilderBase& b, Value* n, Value* d, const Reciprocal& reciprocal) {
+  constexpr float kBelowPower = 0x1p64f - 0x1p44f;
+  llvm::Type *wide = b.getInt64Ty(), *twice = b.getIntNTy(2 * kWide);
+  const auto high_product = [&](Value* x, Value* y) {
+    Value* product = b.CreateMul(b.CreateZExt(x, twice), b.CreateZExt(y, twice));
+    return b.CreateTrunc(b.CreateLShr(product, kWide), wide);
+  };
+  Value* estimate = b.CreateFMul(reciprocal(b, b.CreateUIToFP(d, b.getFloatTy())),
+                                 llvm::ConstantFP::get(b.getFloatTy(), kBelowPower));
+  Value* r = b.CreateFPToUI(estimate, wide);
+  for (int step = 0; step < 2; ++step) r = b.CreateAdd(r, high_product(r, b.CreateMul(r, b.CreateNeg(d))));
+  Value* q = high_product(n, r);
+  Value* rest = b.CreateSub(n, b.CreateMul(q, d));
+  for (int step = 0; step < 2; ++step) {
+    Value* more = b.CreateICmpUGE(rest, d);
+    q = b.CreateAdd(q, b.CreateZExt(more, wide));
+    if (step == 0) rest = b.CreateSelect(more, b.CreateSub(rest, d), rest);
+  }
+  return q;
+}
+
 // An instruction that is none ties its result to its operand.
 Value* opaque(llvm::IRBuilder<>& b, Value* v) {
   llvm::Type* type = v->getType();

@@ -1,6 +1,7 @@
 #include "schedule/grid/occupancy_plan.h"
 
 #include <algorithm>
+#include <set>
 
 #include "analysis/exchange.h"
 #include "support/checked.h"
@@ -11,9 +12,10 @@ using analysis::ValueId;
 
 namespace {
 
-// Addresses, conditions and what an expression is computed through; what any kernel may have; and the values
-// with which a thread has enough to do at once without more warps beside it.
+// Addresses of a few tensors, conditions and what an expression is computed through; what any kernel may have;
+// and the values with which a thread has enough to do at once without more warps beside it.
 constexpr int64_t kOtherRegisters = 24, kMinRegisters = 64, kManyValues = 40;
+constexpr int64_t kFewTensors = 6, kAddressRegisters = 2;
 
 int64_t words(int64_t elements, ir::DType type) { return ceil_div(elements * ir::dtype_bytes(type), 4); }
 
@@ -42,6 +44,19 @@ int64_t value_words(const ir::Program& p, const analysis::KernelOps& ops, const 
   return sum;
 }
 
+// Registers besides those of values: an expression over 8-byte elements takes twice as many, and each tensor
+// beyond the few an address.
+int64_t other_words(const ir::Program& p, const analysis::KernelOps& ops) {
+  std::set<ir::BufferId> tensors;
+  for (const analysis::KernelOp& op : ops.ops)
+    for (const analysis::OpAccess& access : op.accesses)
+      if (!access.value.valid()) tensors.insert(access.buffer);
+  const bool wide = std::any_of(tensors.begin(), tensors.end(),
+                                [&](ir::BufferId b) { return ir::dtype_bytes(p.buffer(b).type) > 4; });
+  return kOtherRegisters * (wide ? 2 : 1) +
+         kAddressRegisters * std::max<int64_t>(static_cast<int64_t>(tensors.size()) - kFewTensors, 0);
+}
+
 }  // namespace
 
 void plan_min_blocks(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
@@ -54,7 +69,7 @@ void plan_min_blocks(const ir::Program& p, const analysis::KernelOps& ops, const
   const int64_t threads = *s.threads, values = value_words(p, ops, t, s);
   s.launch->min_blocks = 1;
   if (!multiplies && values <= kManyValues) {
-    const int64_t registers = std::max(values + kOtherRegisters, kMinRegisters);
+    const int64_t registers = std::max(values + other_words(p, ops), kMinRegisters);
     const int64_t blocks = std::min(t.registers_per_multiprocessor / (threads * registers),
                                     t.threads_per_multiprocessor / threads);
     s.launch->min_blocks = std::max<int64_t>(blocks, 1);

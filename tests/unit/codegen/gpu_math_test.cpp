@@ -62,6 +62,18 @@ TEST(GpuMath, OperatorsOfAllIntegers) {
   ASSEMBLES_OR_SKIP(all);
 }
 
+// ptxas makes calls of divisions of these widths, and their functions may lose a caller's register.
+TEST(GpuMath, DivisionsWithoutCallsOfPtxas) {
+  for (DType t : {DType::i8, DType::u8, DType::i64})
+    for (ExprOp op : {ExprOp::floordiv, ExprOp::floormod}) {
+      const std::string ptx = compile_gpu(function(op, t)).ptx;
+      EXPECT_TRUE(ptx.find("div.") != std::string::npos || ptx.find("rem.") != std::string::npos) << ptx;
+      for (const char* called :
+           {"div.s16", "div.u16", "rem.s16", "rem.u16", "div.s64", "div.u64", "rem.s64", "rem.u64"})
+        EXPECT_LACKS(ptx, called);
+    }
+}
+
 TEST(GpuMath, Casts) {
   std::vector<thread::ThreadProgram> all;
   for (DType from : kAll)

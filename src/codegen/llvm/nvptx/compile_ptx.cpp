@@ -7,6 +7,7 @@
 #include "codegen/llvm/gpu/gpu_compile.h"
 #include "codegen/llvm/llvm_setup.h"
 #include "codegen/llvm/machine_code.h"
+#include "codegen/llvm/nvptx/expand_division.h"
 #include "codegen/llvm/nvptx/ptx_emitter.h"
 #include "codegen/llvm/optimise.h"
 
@@ -42,7 +43,7 @@ std::optional<Error> generate(GpuCompile& c, Kernels kernels, const target::Targ
                               PtxResult& result) {
   const auto as_it_is = [](llvm::Module&) {};
   if (auto error = make_module<PtxEmitter>(c, kernels, target, features, options, kNvidiaGrid, result,
-                                           as_it_is, as_it_is))
+                                           as_it_is, expand_divisions))
     return error;
   Clock clock;
   if (auto error = write_code(c, kernels, options, c.assembly, llvm::CodeGenFileType::AssemblyFile,
