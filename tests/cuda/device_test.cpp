@@ -2,6 +2,7 @@
 // where there is no CUDA device.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -182,8 +183,13 @@ TEST_F(Device, AContextOfTheCallerIsUsed) {
   kernel_.reset();  // a context is gone, its module with it
 }
 
-using BrokenDevice = Device;  // in a process of its own
-TEST_F(BrokenDevice, AWildPointerIsReportedOnceWithTheKernel) {
+// A context that a kernel broke serves nobody after it: this process is another.
+class DeviceDeathTest : public Device {
+ protected:
+  void break_context();
+};
+
+void DeviceDeathTest::break_context() {
   ASSERT_EQ(launch(x_, y_, nullptr), TL_OK);
   ASSERT_EQ(launch(reinterpret_cast<void*>(uintptr_t{1} << 45), y_, nullptr), TL_OK);
   tl_error* error = nullptr;
@@ -196,6 +202,16 @@ TEST_F(BrokenDevice, AWildPointerIsReportedOnceWithTheKernel) {
   EXPECT_NE(std::string(tl_error_message(error)).find("is broken since"), std::string::npos)
       << tl_error_message(error);
   tl_error_release(error);
+}
+
+TEST_F(DeviceDeathTest, AWildPointerIsReportedOnceWithTheKernel) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        break_context();
+        std::exit(HasFailure() ? 1 : 0);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
