@@ -4,7 +4,9 @@
 // for z in 0..3 { copy acc -> C[by * 64 :+ 64, 0 :+ 64] }        refused: z moves nothing
 //
 // Of one dimension, digits by ascending coefficient: each has to reach beyond the region and all that smaller
-// digits add. The dimension then settles its variables; another one may use them as it likes.
+// digits add. The dimension then settles its variables; another one may use them as it likes. Two stores whose
+// places differ by numbers are one store moved by a variable of two values, which has to be settled as well:
+// copy a -> C[k * 128 :+ 64], copy b -> C[k * 128 + 64 :+ 64].
 #include "analysis/store_order.h"
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 #include "arith/prove.h"
 #include "check/expr_walk.h"
 #include "check/index_form.h"
+#include "ir/op_kinds.h"
 
 namespace tilegen::analysis {
 
@@ -48,27 +51,33 @@ bool exclusive(const ir::Program& p, const ir::Kernel& kernel, ir::StmtId a, ir:
   return found;
 }
 
+constexpr uint64_t kMaxNumber = uint64_t{1} << 31;  // nothing below overflows
+
+uint64_t magnitude(int64_t v) { return v < 0 ? 0 - static_cast<uint64_t>(v) : static_cast<uint64_t>(v); }
+
 class Places {
  public:
-  Places(const ir::Program& p, std::vector<const ir::Loop*> loops)
-      : p_(p), forms_(p), loops_(std::move(loops)) {
+  // Of two stores that are `apart`, or of one.
+  Places(const ir::Program& p, std::vector<const ir::Loop*> loops, bool apart)
+      : p_(p), forms_(p), loops_(std::move(loops)), apart_(apart) {
     for (const ir::Loop* l : loops_)
       if (trips(*l) != 1) open_.insert(l->vars[0]);
   }
 
-  // The variables that the dimension's offset tells are settled. False when it tells none.
-  bool settle(ExprId offset, int64_t extent) {
+  // The variables that the dimension's offset tells are settled. False when it tells none. `apart`: what the
+  // other store's offset is beyond it.
+  bool settle(ExprId offset, int64_t extent, int64_t apart) {
     struct Digit {
       uint64_t coefficient = 0;
-      const ir::Loop* loop = nullptr;
+      const ir::Loop* loop = nullptr;  // none: which of two stores
     };
-    constexpr uint64_t kMax = uint64_t{1} << 31;  // nothing below overflows
+    constexpr uint64_t kMax = kMaxNumber;
     std::vector<Digit> digits;
+    if (apart_ && apart != 0) digits.push_back({magnitude(apart), nullptr});
     for (const arith::Term& t : forms_.linear(offset).terms) {
       const ir::ExprNode& n = p_.exprs[t.atom];
       if (!varies(t.atom)) continue;
-      const uint64_t coefficient =
-          t.coeff < 0 ? 0 - static_cast<uint64_t>(t.coeff) : static_cast<uint64_t>(t.coeff);
+      const uint64_t coefficient = magnitude(t.coeff);
       if (n.op != ir::ExprOp::var || coefficient > kMax) return false;
       digits.push_back({coefficient, *std::find_if(loops_.begin(), loops_.end(),
                                                    [&](auto* l) { return l->vars[0] == n.var(); })});
@@ -78,18 +87,22 @@ class Places {
     for (size_t i = 0; i < digits.size(); ++i) {
       if (digits[i].coefficient <= reach) return false;
       if (i + 1 == digits.size()) break;
-      const int64_t n = trips(*digits[i].loop);
-      if (n < 0 || static_cast<uint64_t>(n) > kMax ||
-          (digits[i].loop->begin && varies(digits[i].loop->begin)))
+      const ir::Loop* loop = digits[i].loop;
+      const int64_t n = loop ? trips(*loop) : 2;
+      if (n < 0 || static_cast<uint64_t>(n) > kMax || (loop && loop->begin && varies(loop->begin)))
         return false;
       reach += digits[i].coefficient * static_cast<uint64_t>(std::max<int64_t>(n, 1) - 1);
       if (reach > kMax) return false;
     }
-    for (const Digit& d : digits) open_.erase(d.loop->vars[0]);
+    for (const Digit& d : digits)
+      if (d.loop)
+        open_.erase(d.loop->vars[0]);
+      else
+        apart_ = false;
     return !digits.empty();
   }
 
-  bool settled() const { return open_.empty(); }
+  bool settled() const { return open_.empty() && !apart_; }
   const std::string& open_name() const { return p_.var(*open_.begin()).name; }
 
  private:
@@ -106,17 +119,48 @@ class Places {
   check::IndexForms forms_;
   const std::vector<const ir::Loop*> loops_;
   std::set<VarId> open_;
+  bool apart_;  // not settled yet
 };
 
-std::string stores_again(const ir::Program& p, std::vector<const ir::Loop*> loops, const ir::Region& to) {
-  Places places(p, std::move(loops));
+// No place is stored to twice; `apart`, of each dimension, moves the region of another store.
+void settle_all(Places& places, const std::vector<ExprId>& offsets, const std::vector<int64_t>& extents,
+                const std::vector<int64_t>& apart) {
   for (bool progress = true; progress && !places.settled();) {
     progress = false;
-    for (size_t d = 0; d < to.offsets.size(); ++d) progress |= places.settle(to.offsets[d], to.extents[d]);
+    for (size_t d = 0; d < offsets.size(); ++d) progress |= places.settle(offsets[d], extents[d], apart[d]);
   }
+}
+
+// The regions of two copies to one tensor, in the same loops, that never have an element in common.
+bool disjoint(const ir::Program& p, const std::vector<const ir::Loop*>& loops, const ir::Region& a,
+              const ir::Region& b) {
+  check::IndexForms forms(p);
+  std::vector<int64_t> extents, apart;
+  for (size_t d = 0; d < a.offsets.size(); ++d) {
+    const arith::Sum at = forms.linear(a.offsets[d]), other = forms.linear(b.offsets[d]);
+    if (at.terms != other.terms || magnitude(at.constant) > kMaxNumber ||
+        magnitude(other.constant) > kMaxNumber)
+      return false;
+    apart.push_back(other.constant - at.constant);
+    extents.push_back(std::max(a.extents[d], b.extents[d]));
+  }
+  Places places(p, loops, true);
+  settle_all(places, a.offsets, extents, apart);
+  return places.settled();
+}
+
+std::string stores_again(const ir::Program& p, std::vector<const ir::Loop*> loops, const ir::Region& to) {
+  Places places(p, std::move(loops), false);
+  settle_all(places, to.offsets, to.extents, std::vector<int64_t>(to.offsets.size()));
   if (places.settled()) return "";
   return "iterations of '" + places.open_name() + "' may store to one place of tensor '" +
          p.buffer(to.buffer).name + "'";
+}
+
+// The tensor's region that a copy stores to.
+const ir::Region* copied_to(const ir::Program& p, ir::StmtId s) {
+  const auto* op = p.as<ir::TileOp>(s);
+  return op && op->kind == ir::OpKind::copy ? &op->operands[1] : nullptr;
 }
 
 // Conditions, bounds of loops and places that the tensor tells.
@@ -144,6 +188,10 @@ std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const 
     for (const OpAccess& a : ops.ops[i].accesses) {
       if (i == op || a.buffer != to.buffer) continue;
       if (loops.empty() && exclusive(p, kernel, ops.ops[i].stmt, store.stmt)) continue;
+      const ir::Region* other = copied_to(p, ops.ops[i].stmt);
+      if (other && !a.read && loops_around(p, kernel, ops.ops[i].stmt) == loops &&
+          disjoint(p, loops, to, *other))
+        continue;
       if (a.write || i > op || !loops.empty())
         return ops.ops[i].path + " accesses tensor '" + p.buffer(to.buffer).name + "' too";
     }

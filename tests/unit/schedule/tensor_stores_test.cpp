@@ -187,5 +187,34 @@ TEST(TensorStores, OfALoopDoNotMeet) {
   EXPECT_EQ(note(two, "by * 128", "(z * 3 + y) * 128", "gemm/z/y/copy#0"), met);
 }
 
+// Two stores of a block to one tensor, in the same loops: parts that never meet.
+TEST(TensorStores, OfTwoCopiesDoNotMeet) {
+  const std::string text = gemm_text(128, 128, 64, 3, 256),
+                    store = "copy acc -> C[by * 128 :+ 128, bx * 128 :+ 128]\n";
+  const auto note = [&](const std::string& loop, const std::string& first, const std::string& second) {
+    std::string changed = text;
+    changed.replace(changed.find(store), store.size(),
+                    loop + "copy acc -> C[" + first + " :+ 128]\ncopy acc -> C[" + second + " :+ 128]\n" +
+                        (loop.empty() ? "" : "}\n"));
+    auto p = program_from(changed);
+    return p ? note_of(planned(*p).kernels[0], loop.empty() ? "gemm/copy#0" : "gemm/z/copy#0") : "no program";
+  };
+  const std::string z = "serial z in 0 .. 3 {\n", rows = "by * 128 :+ 128, ";
+  EXPECT_EQ(note("", rows + "bx * 256", rows + "bx * 256 + 128"), "");
+  EXPECT_EQ(note("", rows + "bx * 256 + 128", rows + "bx * 256"), "");
+  EXPECT_EQ(note("", "by * 256 :+ 128, bx * 128", "by * 256 + 128 :+ 128, bx * 128"), "");
+  EXPECT_EQ(note(z, rows + "z * 256", rows + "z * 256 + 128"), "");
+  EXPECT_EQ(note(z, rows + "z * 128", rows + "z * 128 + 384"), "");  // parts side by side, of three each
+  EXPECT_EQ(note(z, "by * 128 :+ 128, z * 128", "by * 128 + 4096 :+ 128, z * 128"), "");
+  const auto met = [](const std::string& op) {
+    return "no tensor copies: " + op + "copy#1 accesses tensor 'C' too";
+  };
+  EXPECT_EQ(note("", rows + "bx * 256", rows + "bx * 256 + 64"), met("gemm/"));
+  EXPECT_EQ(note("", rows + "bx * 128", rows + "bx * 128"), met("gemm/"));
+  EXPECT_EQ(note("", rows + "bx * 128", rows + "by * 128"), met("gemm/"));
+  EXPECT_EQ(note(z, rows + "z * 128", rows + "z * 128 + 128"), met("gemm/z/"));  // the next iteration's
+  EXPECT_EQ(note(z, rows + "z * 128", rows + "z * 128 + 256"), met("gemm/z/"));
+}
+
 }  // namespace
 }  // namespace tilegen::schedule
