@@ -4,9 +4,9 @@
 // for z in 0..3 { copy acc -> C[by * 64 :+ 64, 0 :+ 64] }        refused: z moves nothing
 //
 // Of one dimension, digits by ascending coefficient: each has to reach beyond the region and all that smaller
-// digits add. The dimension then settles its variables; another one may use them as it likes. Two stores whose
-// places differ by numbers are one store moved by a variable of two values, which has to be settled as well:
-// copy a -> C[k * 128 :+ 64], copy b -> C[k * 128 + 64 :+ 64].
+// digits add. The dimension then settles its variables; another one may use them as it likes. Two stores
+// whose places differ by numbers are one store moved by a variable of two values, which has to be settled as
+// well: copy a -> C[k * 128 :+ 64], copy b -> C[k * 128 + 64 :+ 64].
 #include "analysis/store_order.h"
 
 #include <algorithm>

@@ -12,8 +12,8 @@ using analysis::ValueId;
 
 namespace {
 
-// Addresses of a few tensors, conditions and what an expression is computed through; what any kernel may have;
-// and the values with which a thread has enough to do at once without more warps beside it.
+// Addresses of a few tensors, conditions and what an expression is computed through; what any kernel may
+// have; and the values with which a thread has enough to do at once without more warps beside it.
 constexpr int64_t kOtherRegisters = 24, kMinRegisters = 64, kManyValues = 40;
 constexpr int64_t kFewTensors = 6, kAddressRegisters = 2;
 
