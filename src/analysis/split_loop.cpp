@@ -4,7 +4,9 @@
 
 #include "analysis/block_tree.h"
 #include "analysis/linear_sums.h"
+#include "analysis/loads.h"
 #include "analysis/uniformity.h"
+#include "support/checked.h"
 
 namespace tilegen::analysis {
 
@@ -43,7 +45,7 @@ class Finder {
       if (std::string why = carried(v, sum); !why.empty()) return why;
       if (sum) sums.push_back(v);
     }
-    return sums.empty() ? "it leaves no sums of products" : "";
+    return sums.empty() ? "it leaves no sums" : "";
   }
 
   // What runs as often as there are blocks, or beside them, must not show.
@@ -65,9 +67,35 @@ class Finder {
     return "";
   }
 
+  // A parallel loop that does nothing to the value but acc[i, j] = acc[i, j] + x, or less x.
+  bool only_adds(const KernelOp& op, ValueId v) const {
+    const auto* loop = p_.as<ir::Loop>(op.stmt);
+    if (!loop || loop->kind != ir::LoopKind::parallel) return false;
+    const ir::BufferId buffer = ops_.values[v].buffer;
+    return std::all_of(loop->body.begin(), loop->body.end(), [&](ir::StmtId s) {
+      const auto* store = p_.as<ir::Store>(s);
+      return store &&
+             !std::any_of(store->indices.begin(), store->indices.end(),
+                          [&](ir::ExprId e) { return reads_any(p_.exprs, e, {buffer}); }) &&
+             (store->buffer == buffer ? is_sum_with_old(*store)
+                                      : !reads_any(p_.exprs, store->value, {buffer}));
+    });
+  }
+  bool is_sum_with_old(const ir::Store& s) const {
+    const ir::ExprNode& n = p_.exprs[s.value];
+    const auto is_old = [&](ir::ExprId e) {
+      const ir::ExprNode& x = p_.exprs[e];
+      return x.op == ir::ExprOp::load && x.object == s.buffer &&
+             std::ranges::equal(p_.exprs.indices(e), s.indices);
+    };
+    const auto own = [&](ir::ExprId e) { return !reads_any(p_.exprs, e, {s.buffer}); };
+    return (n.op == ir::ExprOp::add && ((is_old(n.a) && own(n.b)) || (is_old(n.b) && own(n.a)))) ||
+           (n.op == ir::ExprOp::sub && is_old(n.a) && own(n.b));
+  }
+
   // Empty: an iteration sees nothing of the value that another one left, or the value is a sum.
   std::string carried(ValueId v, bool& sum) const {
-    bool written = false, used_outside = false, only_products = true;
+    bool written = false, used_outside = false, only_sums = true;
     for (const KernelOp& op : ops_.ops)
       for (const OpAccess& a : op.accesses) {
         if (a.value != v) continue;
@@ -76,15 +104,15 @@ class Finder {
           continue;
         }
         written = written || a.write;
-        only_products = only_products && op.form == OpForm::contraction && a.read && a.write;
+        only_sums = only_sums && (op.form == OpForm::contraction ? a.read && a.write : only_adds(op, v));
       }
     for (const auto& [where, read] : ops_.scalar_reads)
-      if (read == v) inside(where.first) ? void(only_products = false) : void(used_outside = true);
+      if (read == v) inside(where.first) ? void(only_sums = false) : void(used_outside = true);
     if (!written) return "";
     if (!used_outside && !ops_.exposed.count(v)) return "";
     const std::string name = "'" + buffer_name(v) + "'";
-    if (!only_products || !used_outside)
-      return "its iterations hand " + name + " to each other, other than as a sum of products";
+    if (!only_sums || !used_outside)
+      return "its iterations hand " + name + " to each other, other than as a sum";
     if (ops_.values[v].scope != ir::MemScope::fragment) return name + " is no fragment";
     if (ir::dtype_bytes(p_.buffer(ops_.values[v].buffer).type) != kSumBytes)
       return name + " has elements of other than " + std::to_string(kSumBytes) + " bytes";
@@ -112,5 +140,20 @@ int64_t parts_at_once(int64_t registers, int64_t others) {
   while (others % at_once != 0) --at_once;
   return at_once;
 }
+
+namespace {
+
+constexpr int64_t kFewBlocks = 3;
+
+}  // namespace
+
+int64_t share_of_sums(int64_t registers, int64_t blocks) {
+  if (blocks <= kFewBlocks) return 0;
+  int64_t share = ceil_div(registers, blocks);
+  while (registers % share != 0) ++share;
+  return share;
+}
+
+int64_t meetings_for_sums(int64_t blocks) { return blocks <= kFewBlocks ? 1 : 2; }
 
 }  // namespace tilegen::analysis

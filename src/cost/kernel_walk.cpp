@@ -92,12 +92,17 @@ Span KernelWalk::block(double weight) {
   double bytes = 0;
   for (const plan::MemoryPlan& m : k_.schedule.memory)
     if (m.storage == plan::Storage::parts) bytes += static_cast<double>(m.bytes);
-  const double others = first ? static_cast<double>(parts - 1) : 0;
   const auto registers = static_cast<int64_t>(bytes) / (4 * k_.threads());
-  const double waits =
-      first ? others / static_cast<double>(analysis::parts_at_once(registers, parts - 1)) : 0;
-  span.serial += k_.t.cluster_cycles + waits * kOtherBlock + others * bytes / kOtherBytes;
-  span.threads += others * bytes / kOtherBytes;
+  double read = 0, waits = 0;  // bytes of other blocks, and times that they are waited for
+  if (analysis::share_of_sums(registers, parts) > 0) {
+    read = first ? 2 * bytes : bytes;
+    waits = first ? 3 : 2;  // one of them is for all to meet again
+  } else if (first) {
+    read = static_cast<double>(parts - 1) * bytes;
+    waits = static_cast<double>((parts - 1) / analysis::parts_at_once(registers, parts - 1));
+  }
+  span.serial += k_.t.cluster_cycles + waits * kOtherBlock + read / kOtherBytes;
+  span.threads += read / kOtherBytes;
   return span;
 }
 

@@ -272,6 +272,8 @@ void Expander::roles() {
   const bool ordered = std::any_of(schedule_.loops.begin(), schedule_.loops.end(),
                                    [](const plan::LoopPlan& l) { return l.ping_pong.value_or(false); });
   const bool clustered = schedule_.cluster && schedule_.cluster->blocks > 1;
+  const int64_t meetings =
+      kernel_.split ? analysis::meetings_for_sums(clustered ? schedule_.cluster->blocks : 1) : 0;
   int64_t first = 0;
   for (const plan::RolePlan& plan : *schedule_.roles) {
     const bool computes = first == 0;
@@ -283,7 +285,8 @@ void Expander::roles() {
     role.body.insert(role.body.end(), work.begin(), work.end());
     if (computes && ordered) emit(role.body, Order{Order::Step::end});
     if (computes && !bulk_stores_.empty()) emit(role.body, AwaitStores{});
-    if (!computes && kernel_.split) emit(role.body, ClusterBarrier{});  // where the others reduce parts
+    for (int64_t i = 0; i < meetings; ++i)  // where the others reduce parts
+      if (!computes) emit(role.body, ClusterBarrier{});
     if (clustered) emit(role.body, ClusterBarrier{});
     first += role.threads;
     out_.roles.push_back(std::move(role));

@@ -1,7 +1,11 @@
-// Sums of which the blocks of a cluster have a part each: every block but the first leaves its registers in
-// its own shared memory, as they are, thread by thread; when all have met, the first block's threads add to
-// theirs what the same thread of each of the others has, block by block. So the order of a sum depends on
-// nothing but the number of parts. The blocks meet again before they end, so that what is read is there.
+// Sums of which the blocks of a cluster have a part each. Blocks leave their registers in their own shared
+// memory, as they are, thread by thread. When all have met,
+//   few blocks: the first block's threads add to theirs what the same thread of each of the others has;
+//   more: each block sums an equal share of a thread's registers over all blocks and leaves the result; when
+//     all have met again, the first block's threads take the shares. What one block reads of the others does
+//     not grow with their number then.
+// Either way block by block, so the order of a sum depends on nothing but the number of parts. The blocks
+// meet again before they end, so that what is read is there.
 #include <numeric>
 
 #include "analysis/split_loop.h"
@@ -21,7 +25,155 @@ struct PartOfSum {
   MemoryId registers, place;
   ir::DType type;
   int64_t count = 0;  // registers of a thread
+  int64_t share = 0;  // of them, that a block sums; 0: the first sums all
   int64_t width = 1;  // of an access
+};
+
+class PartsReduction {
+ public:
+  PartsReduction(LoweringContext& k, const expand::ReduceParts& s, const plan::MemoryPlan& memory)
+      : k_(k),
+        e_(k.out.exprs),
+        origin_(k.in.paths[s.loop.value]),
+        thread_(e_.var(k.out.thread_var)),
+        rank_(cluster_rank(k)),
+        blocks_(k.cluster_blocks()) {
+    int64_t offset = memory.offset;
+    for (ValueId v : s.sums) {
+      parts_.push_back(part_of(v, offset));
+      registers_ += parts_.back().count;
+      shared_ = shared_ || parts_.back().share > 0;
+    }
+  }
+
+  // What stands before the work on the sums, within the first block and before it.
+  void run(thread::Block& out, thread::Block& first) {
+    thread::Block leave;
+    for (const PartOfSum& p : parts_) this->leave(p, p.registers, number(0), p.count, leave);
+    if (shared_)
+      out.insert(out.end(), leave.begin(), leave.end());
+    else
+      add(thread::Branch{e_.lt(number(0), rank_), std::move(leave), {}}, out);
+    add(thread::ClusterBarrier{}, out);
+    if (!shared_) return add_others(first);
+    for (const PartOfSum& p : parts_) sum_share(p, out);
+    add(thread::ClusterBarrier{}, out);
+    for (const PartOfSum& p : parts_)
+      for (int64_t b = 0; b < p.count / p.share; ++b)
+        load(p, p.registers, number(b * p.share), number(b * p.share), p.share, number(b), first);
+  }
+
+ private:
+  template <class Node>
+  void add(Node node, thread::Block& to) {
+    to.push_back(k_.out.add(std::move(node), origin_));
+  }
+  ExprId number(int64_t n) { return e_.const_int(n); }
+  ExprId element(MemoryId m, ir::DType type, ExprId at) { return e_.load(m, type, std::vector<ExprId>{at}); }
+
+  PartOfSum part_of(ValueId v, int64_t& offset) {
+    const analysis::Value& value = k_.in.ops.values[v];
+    PartOfSum part;
+    part.registers = k_.names.values[v];
+    part.type = k_.in.program.buffer(value.buffer).type;
+    part.count = k_.in.schedule.values[v.index()].fragment->registers();
+    part.share = analysis::share_of_sums(part.count, blocks_);
+    part.width = std::gcd(part.share > 0 ? part.share : part.count, kWidest);
+    thread::Memory place;
+    place.name = value.name + ".parts";
+    place.space = thread::Space::shared;
+    place.type = part.type;
+    place.elements = part.count * k_.out.threads;
+    place.alignment = k_.in.target.tensor_tile_alignment;
+    place.arena_offset = offset;
+    offset += place.elements * ir::dtype_bytes(part.type);
+    part.place = k_.out.add_memory(std::move(place));
+    return part;
+  }
+
+  // `body` for each access to a thread's registers from `first` on: the number of its first among them, and
+  // where that lies in the block's memory.
+  template <class Body>
+  void for_each_access(const PartOfSum& p, ExprId first, int64_t count, const Body& body) {
+    for (int64_t from = 0; from < count; from += p.width) {
+      const ExprId access = e_.floordiv(e_.add(first, number(from)), number(p.width));
+      body(number(from),
+           k_.simplified(e_.mul(e_.add(e_.mul(access, number(k_.out.threads)), thread_), number(p.width))));
+    }
+  }
+
+  // `count` registers of `from` go to the block's memory, as those of a thread's sums from `first` on.
+  void leave(const PartOfSum& p, MemoryId from, ExprId first, int64_t count, thread::Block& to) {
+    for_each_access(p, first, count, [&](ExprId reg, ExprId at) {
+      const VarId lane = k_.out.add_var("lane", ir::VarKind::loop);
+      const ExprId value = element(from, p.type, e_.add(reg, e_.var(lane)));
+      thread::Block store = {k_.out.add(
+          thread::Store{p.place, e_.add(at, e_.var(lane)), value, ExprId(), false, ExprId()}, origin_)};
+      add(thread::Loop{lane, number(p.width), thread::LoopForm::vectorized, std::move(store)}, to);
+    });
+  }
+
+  // The other way, from another block's memory to `to` from register `begin` on.
+  void load(const PartOfSum& p, MemoryId to, ExprId begin, ExprId first, int64_t count, ExprId block,
+            thread::Block& out) {
+    for_each_access(p, first, count, [&](ExprId reg, ExprId at) {
+      add(thread::ClusterLoad{to, k_.simplified(e_.add(begin, reg)), p.place, at, static_cast<int>(p.width),
+                              block},
+          out);
+    });
+  }
+
+  // total[r] = term[from + r], or added to it.
+  void accumulate(const PartOfSum& p, MemoryId total, MemoryId term, int64_t from, int64_t count, bool first,
+                  thread::Block& out) {
+    const VarId r = k_.out.add_var("r", ir::VarKind::loop);
+    thread::Loop sum{r, number(count), thread::LoopForm::unrolled, {}};
+    ExprId value = element(term, p.type, e_.add(e_.var(r), number(from)));
+    if (!first) value = e_.add(element(total, p.type, e_.var(r)), value);
+    add(thread::Store{total, e_.var(r), value, ExprId(), false, ExprId()}, sum.body);
+    add(std::move(sum), out);
+  }
+
+  void add_others(thread::Block& out) {
+    const int64_t at_once = analysis::parts_at_once(registers_, blocks_ - 1);
+    const VarId group = k_.out.add_var("blocks", ir::VarKind::loop);
+    thread::Loop others{group, number((blocks_ - 1) / at_once), thread::LoopForm::serial, {}};
+    for (const PartOfSum& p : parts_) {
+      const MemoryId theirs = add_registers(k_, "theirs", p.type, at_once * p.count);
+      for (int64_t b = 0; b < at_once; ++b)
+        load(p, theirs, number(b * p.count), number(0), p.count,
+             e_.add(e_.mul(e_.var(group), number(at_once)), number(b + 1)), others.body);
+      for (int64_t b = 0; b < at_once; ++b)
+        accumulate(p, p.registers, theirs, b * p.count, p.count, false, others.body);
+    }
+    add(std::move(others), out);
+  }
+
+  // The block's share of a sum, of all blocks; those beyond the last share have none.
+  void sum_share(const PartOfSum& p, thread::Block& out) {
+    const ExprId first = e_.mul(rank_, number(p.share));
+    const int64_t at_once = analysis::parts_at_once(p.share, blocks_);
+    const MemoryId theirs = add_registers(k_, "theirs", p.type, at_once * p.share);
+    const MemoryId total = add_registers(k_, "total", p.type, p.share);
+    thread::Block body;
+    for (int64_t from = 0; from < blocks_; from += at_once) {
+      for (int64_t b = 0; b < at_once; ++b)
+        load(p, theirs, number(b * p.share), first, p.share, number(from + b), body);
+      for (int64_t b = 0; b < at_once; ++b)
+        accumulate(p, total, theirs, b * p.share, p.share, from + b == 0, body);
+    }
+    leave(p, total, first, p.share, body);
+    add(thread::Branch{e_.lt(rank_, number(p.count / p.share)), std::move(body), {}}, out);
+  }
+
+  LoweringContext& k_;
+  ir::ExprPool& e_;
+  const std::string& origin_;
+  const ExprId thread_, rank_;
+  const int64_t blocks_;
+  std::vector<PartOfSum> parts_;
+  int64_t registers_ = 0;
+  bool shared_ = false;  // all of `parts_` are: their shares depend on the number of blocks alone
 };
 
 }  // namespace
@@ -34,80 +186,11 @@ void ScheduledLowering::lower(const expand::ReduceParts& s, thread::Block& out) 
                    "the parts of the sums of '" + origin + "' have no place in shared memory",
                    "plan the program for this target");
   k_.out.arena_bytes = std::max(k_.out.arena_bytes, memory->offset + memory->bytes);
-  const auto add = [&](auto node, thread::Block& to) { to.push_back(k_.out.add(std::move(node), origin)); };
-  const auto number = [&](int64_t n) { return e_.const_int(n); };
-  const auto load = [&](MemoryId m, ir::DType type, ExprId at) {
-    return e_.load(m, type, std::vector<ExprId>{at});
-  };
-  const int64_t threads = k_.out.threads;
-  std::vector<PartOfSum> parts;
-  int64_t offset = memory->offset;
-  for (ValueId v : s.sums) {
-    const analysis::Value& value = k_.in.ops.values[v];
-    PartOfSum part;
-    part.registers = k_.names.values[v];
-    part.type = k_.in.program.buffer(value.buffer).type;
-    part.count = k_.in.schedule.values[v.index()].fragment->registers();
-    part.width = std::gcd(part.count, kWidest);
-    thread::Memory place;
-    place.name = value.name + ".parts";
-    place.space = thread::Space::shared;
-    place.type = part.type;
-    place.elements = part.count * threads;
-    place.alignment = k_.in.target.tensor_tile_alignment;
-    place.arena_offset = offset;
-    offset += place.elements * ir::dtype_bytes(part.type);
-    part.place = k_.out.add_memory(std::move(place));
-    parts.push_back(part);
-  }
-  const ExprId thread = e_.var(k_.out.thread_var), rank = cluster_rank(k_);
-  // `body` for each access of a thread: its first register, and where that lies in the block's memory.
-  const auto for_each_access = [&](const PartOfSum& p, thread::Block& to, const auto& body) {
-    const VarId group = k_.out.add_var("group", ir::VarKind::loop);
-    thread::Loop walk{group, number(p.count / p.width), thread::LoopForm::unrolled, {}};
-    const ExprId first = e_.mul(e_.var(group), number(p.width));
-    body(first, e_.mul(e_.add(e_.mul(e_.var(group), number(threads)), thread), number(p.width)), walk.body);
-    add(std::move(walk), to);
-  };
-
-  thread::Block leave;
-  for (const PartOfSum& p : parts)
-    for_each_access(p, leave, [&](ExprId first, ExprId at, thread::Block& to) {
-      const VarId lane = k_.out.add_var("lane", ir::VarKind::loop);
-      const ExprId value = load(p.registers, p.type, e_.add(first, e_.var(lane)));
-      thread::Block store = {k_.out.add(
-          thread::Store{p.place, e_.add(at, e_.var(lane)), value, ExprId(), false, ExprId()}, origin)};
-      add(thread::Loop{lane, number(p.width), thread::LoopForm::vectorized, std::move(store)}, to);
-    });
-  add(thread::Branch{e_.lt(number(0), rank), std::move(leave), {}}, out);
-  emit(thread::ClusterBarrier{}, out);
-
-  int64_t registers = 0;
-  for (const PartOfSum& p : parts) registers += p.count;
-  const int64_t at_once = analysis::parts_at_once(registers, k_.cluster_blocks() - 1);
-  const VarId group = k_.out.add_var("blocks", ir::VarKind::loop);
-  thread::Loop others{group, number((k_.cluster_blocks() - 1) / at_once), thread::LoopForm::serial, {}};
-  for (const PartOfSum& p : parts) {
-    const MemoryId theirs = add_registers(k_, "theirs", p.type, at_once * p.count);
-    for (int64_t b = 0; b < at_once; ++b)
-      for_each_access(p, others.body, [&](ExprId first, ExprId at, thread::Block& to) {
-        const ExprId block = e_.add(e_.mul(e_.var(group), number(at_once)), number(b + 1));
-        add(thread::ClusterLoad{theirs, e_.add(first, number(b * p.count)), p.place, at,
-                                static_cast<int>(p.width), block},
-            to);
-      });
-    for (int64_t b = 0; b < at_once; ++b) {
-      const VarId r = k_.out.add_var("r", ir::VarKind::loop);
-      thread::Loop sum{r, number(p.count), thread::LoopForm::unrolled, {}};
-      const ExprId its = load(theirs, p.type, e_.add(e_.var(r), number(b * p.count)));
-      const ExprId both = e_.add(load(p.registers, p.type, e_.var(r)), its);
-      add(thread::Store{p.registers, e_.var(r), both, ExprId(), false, ExprId()}, sum.body);
-      add(std::move(sum), others.body);
-    }
-  }
-  thread::Block first = {k_.out.add(std::move(others), origin)};
+  thread::Block first;
+  PartsReduction(k_, s, *memory).run(out, first);
   lower(s.body, first);
-  add(thread::Branch{e_.le(rank, number(0)), std::move(first), {}}, out);
+  out.push_back(
+      k_.out.add(thread::Branch{e_.le(cluster_rank(k_), e_.const_int(0)), std::move(first), {}}, origin));
 }
 
 }  // namespace tilegen::lower

@@ -76,6 +76,21 @@ TEST(SplitLoop, OneWhoseIterationsReadWhatStoodBefore) {
             "k:c");
 }
 
+// As products with scales of blocks do.
+TEST(SplitLoop, OneThatAddsElementByElement) {
+  const auto adding = [](const std::string& value) {
+    return with_loop(
+        "  fill c, 0.0f32\n",
+        "    gemm a, s -> d {clear}\n    parallel i, j in 64, 64 {\n      c[i, j] = " + value + "\n    }\n",
+        "  copy c -> C\n");
+  };
+  for (const char* sum : {"c[i, j] + d[i, j] * 0.5f32", "d[i, j] + c[i, j]", "c[i, j] - d[i, j]"})
+    EXPECT_EQ(adding(sum), "k:c") << sum;
+  for (const char* other : {"d[i, j] - c[i, j]", "c[i, j] + c[i, j]", "c[i, j] + d[i, j] * c[i, j]",
+                            "max(c[i, j], d[i, j])", "c[i, j] * d[i, j]"})
+    EXPECT_EQ(adding(other), "its iterations hand 'c' to each other, other than as a sum") << other;
+}
+
 TEST(SplitLoop, NotOneThatBeginsWithMoreThanZero) {
   EXPECT_EQ(shared(std::string("  fill c, 1.0f32\n") + kLoop + "  copy c -> C\n"),
             "'c' is not 0 when it begins");
@@ -89,11 +104,11 @@ TEST(SplitLoop, NotOneThatScalesItsSums) {
           "  fill c, 0.0f32\n",
           "    parallel i, j in 64, 64 {\n      c[i, j] = c[i, j] * 0.5f32\n    }\n    gemm a, s -> c\n",
           "  copy c -> C\n"),
-      "its iterations hand 'c' to each other, other than as a sum of products");
+      "its iterations hand 'c' to each other, other than as a sum");
 }
 
 TEST(SplitLoop, NotOneWhoseIterationsFollowEachOther) {
-  const std::string handed = "its iterations hand 'h' to each other, other than as a sum of products";
+  const std::string handed = "its iterations hand 'h' to each other, other than as a sum";
   EXPECT_EQ(
       with_loop(
           "  fill c, 0.0f32\n  fill h, 1.0f16\n",
@@ -103,7 +118,7 @@ TEST(SplitLoop, NotOneWhoseIterationsFollowEachOther) {
   // The last iteration's.
   EXPECT_EQ(with_loop("  fill c, 0.0f32\n  fill t, 0.0f32\n",
                       "    gemm a, s -> c\n    reduce c -> t {kind=max, axis=1}\n", "  copy c -> C\n"),
-            "its iterations hand 'c' to each other, other than as a sum of products");
+            "its iterations hand 'c' to each other, other than as a sum");
 }
 
 TEST(SplitLoop, NotOneThatWritesTensors) {
