@@ -85,6 +85,9 @@ ConsumerUnit unit_of(const Expander& x, StmtId id) {
     for (const auto& [where, value] : x.ops().scalar_reads)
       if (where.first == s && concerns(value)) u.reads.insert(value);
   });
+  if (u.product)
+    for (ValueId v : operands(u))
+      if (x.in_registers(v)) u.registers.insert(v);
   return u;
 }
 

@@ -15,6 +15,7 @@ struct ConsumerUnit {
   bool waits = false;               // ... that has waited for its instructions
   bool holds_products = false;      // a branch or loop with products of its own, which it awaits
   std::set<ValueId> reads, writes;  // values in registers, and tiles that threads write for products
+  std::set<ValueId> registers;      // of a product: operands in registers
   std::set<ValueId> slotted;        // such tiles that it writes, with slots that iterations use in turn
   std::vector<int> first, last;     // pipelines whose use begins and ends with it
 };
@@ -25,9 +26,10 @@ bool overwrites(const ConsumerUnit& product);
 std::set<ValueId> operands(const ConsumerUnit& product);
 bool meet(const std::set<ValueId>& a, const std::set<ValueId>& b);
 
-// The unit must not run beside the product: they share sums, or the unit changes its operand. Products that
-// add to the same sums do; one that overwrites them leaves the registers of the earlier one to others, while
-// it may still write them. `same` tells of a value whether both mean the same slot of it.
+// The unit must not run beside the product: they share sums, or the unit changes its operand, or touches one
+// that is in registers. Products that add to the same sums do; one that overwrites them leaves the registers
+// of the earlier one to others, while it may still write them. `same` tells of a value whether both mean the
+// same slot of it.
 template <class Same>
 bool disturbs(const ConsumerUnit& u, const ConsumerUnit& product, Same&& same) {
   const auto shared = [&](const std::set<ValueId>& a, const std::set<ValueId>& b) {
@@ -36,7 +38,7 @@ bool disturbs(const ConsumerUnit& u, const ConsumerUnit& product, Same&& same) {
   if (u.product && !overwrites(u) && u.writes == product.writes && shared(u.writes, product.writes))
     return shared(u.writes, operands(product));
   return shared(u.writes, product.reads) || shared(u.reads, product.writes) ||
-         shared(u.writes, product.writes);
+         shared(u.writes, product.writes) || (!u.product && shared(u.reads, product.registers));
 }
 
 // A statement by itself: what it is and touches.

@@ -221,8 +221,11 @@ bool KernelPlanner::registers_fit(const std::map<ValueId, int64_t>& slots, int64
 Checked KernelPlanner::order_products(const PingPongFacts& facts) {
   if (in_order()) return Unit{};
   const ir::KernelPaths paths(p_, index_);
-  OverlapFacts overlap{
-      facts, {}, [&](const auto& slots) { return registers_fit(slots, facts.threads); }, {}, {}};
+  OverlapFacts overlap{facts, {}, 0, [&](const auto& slots) { return registers_fit(slots, facts.threads); },
+                       {},    {}};
+  // Of values alone: orders of gradients whose addresses exceed it as well are not spilled.
+  overlap.missing_words =
+      fragment_words(p_, ops_, layouts_.values) - target::most_consumer_registers(target_, facts.threads);
   const IdVector<ValueId, int64_t> bytes = value_bytes(p_, ops_, layouts_.values, target_);
   for (const plan::PipelinePlan& c : copy_pipelines_) {
     std::set<ValueId>& values = overlap.handed_over.emplace_back();
@@ -242,7 +245,8 @@ Checked KernelPlanner::order_products(const PingPongFacts& facts) {
           return std::find(op.through_memory.begin(), op.through_memory.end(), value.value) !=
                  op.through_memory.end();
         });
-    if (!value.memory && value.fragment && !converted) overlap.registers.insert(v);
+    if (!value.memory && value.fragment && !converted)
+      overlap.registers[v] = fragment_words(p_, ops_.values[v], value);
     const plan::ValuePlan* given = given_ ? plan::find_value(*given_, value.value) : nullptr;
     if (given && !value.memory && given->slots > 1) pipelines_.slots[v] = given->slots;
   }

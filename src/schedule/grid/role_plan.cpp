@@ -152,17 +152,22 @@ bool reads_elements(const ir::Program& p, const analysis::KernelOp& op) {
 
 }  // namespace
 
-int64_t registers_needed(const ir::Program& p, const analysis::KernelOps& ops, analysis::ValuePlans values) {
-  int64_t needed = kOtherRegisters;
-  if (std::any_of(ops.ops.begin(), ops.ops.end(),
-                  [&](const analysis::KernelOp& op) { return reads_elements(p, op); }))
-    needed += kLoadsInFlight;
+int64_t fragment_words(const ir::Program& p, const analysis::Value& value, const plan::ValuePlan& plan) {
+  return ceil_div(plan.fragment->registers() * ir::dtype_bytes(p.buffer(value.buffer).type), int64_t{4});
+}
+
+int64_t fragment_words(const ir::Program& p, const analysis::KernelOps& ops, analysis::ValuePlans values) {
+  int64_t sum = 0;
   for (ValueId v : values.ids())
     if (values[v].fragment)
-      needed += ceil_div(values[v].fragment->registers() * std::max<int64_t>(1, values[v].slots) *
-                             ir::dtype_bytes(p.buffer(ops.values[v].buffer).type),
-                         int64_t{4});
-  return needed;
+      sum += std::max<int64_t>(1, values[v].slots) * fragment_words(p, ops.values[v], values[v]);
+  return sum;
+}
+
+int64_t registers_needed(const ir::Program& p, const analysis::KernelOps& ops, analysis::ValuePlans values) {
+  const bool loads = std::any_of(ops.ops.begin(), ops.ops.end(),
+                                 [&](const analysis::KernelOp& op) { return reads_elements(p, op); });
+  return kOtherRegisters + (loads ? kLoadsInFlight : 0) + fragment_words(p, ops, values);
 }
 
 Expected<std::vector<plan::RolePlan>> plan_roles(const ir::Kernel& kernel, const target::Target& t,

@@ -14,6 +14,12 @@
 
 namespace tilegen::schedule {
 
+// 32-bit registers in which a thread holds one slot of a fragment.
+int64_t fragment_words(const ir::Program& p, const analysis::Value& value, const plan::ValuePlan& plan);
+
+// Of all fragments at once.
+int64_t fragment_words(const ir::Program& p, const analysis::KernelOps& ops, analysis::ValuePlans values);
+
 // 32-bit registers a computing thread needs for the fragments it holds and what goes with them.
 int64_t registers_needed(const ir::Program& p, const analysis::KernelOps& ops, analysis::ValuePlans values);
 

@@ -6,7 +6,8 @@
 // ensures: dependences hold: with stage s and place k of an operation, one that depends on another of d
 //   iterations before is issued later: s' + d > s, or s' + d = s and k' > k. Writing a value with n slots
 //   again counts n - 1 iterations later. A producer's tiles have slots for all iterations under way. Of the
-//   legal orders that were looked at, and that do not wait for tiles longer than the program's, the one of
+//   legal orders that were looked at, that do not wait for tiles longer than the program's and under which no
+//   more values are live at once than threads have registers for, or than under the program's, the one of
 //   the fewest cycles an iteration; of equals that of the fewest slots and stages.
 // why here: engines and layouts say what runs where and for how long; slots follow from the order.
 // refuses: nothing; the order of the program is always there.
@@ -40,12 +41,20 @@ struct LoopTiles {
   double load_cycles = 0;  // that the copy engine needs for their bytes
 };
 
+// A value in registers from the first operation that uses it to the last, of one iteration.
+struct LoopValue {
+  std::vector<size_t> users;
+  int64_t words = 0;  // of a thread, 4 bytes each
+};
+
 struct LoopGraph {
   std::vector<LoopOp> ops;  // in program order
   std::vector<LoopEdge> edges;
   std::vector<LoopTiles> tiles;
   double load_latency = 0;  // cycles from the last byte's request until it can be used
   int64_t places = 0;       // that may have several slots
+  std::vector<LoopValue> values;
+  int64_t missing_words = 0;  // of a thread, if all values of the kernel were live at once; 0: none
   double busy_matrix = 0;   // cycles of an iteration that the matrix units have work, of all groups of warps
   double busy_threads = 0;  // and the threads' lanes
 };
@@ -77,6 +86,9 @@ double cycles_alone(const LoopGraph& g, const LoopOrder& o);
 double cycles_produced(const LoopGraph& g, const LoopOrder& o);
 // Of all groups: no less than matrix units and lanes are busy.
 double cycles_of(const LoopGraph& g, const LoopOrder& o);
+
+// Words of the values that are live at once, at most.
+int64_t live_words(const LoopGraph& g, const LoopOrder& o);
 
 // Whether threads have the registers for all values at once, of the places that many slots.
 using SlotsFit = std::function<bool(const std::vector<int64_t>& slots)>;

@@ -49,6 +49,7 @@ class Overlap {
     }
     find_places(dependences, unit_of, facts);
     add_edges(dependences, unit_of, facts);
+    keep_operands(facts);
     order_nested_tiles(p, loop, facts);
     for (const std::set<ValueId>& values : facts.handed_over) {
       LoopTiles tiles;
@@ -76,7 +77,7 @@ class Overlap {
   // Values in registers that live within one iteration: a product and the threads share them.
   void find_places(const analysis::DependenceGraph& dependences, const UnitOf& unit_of,
                    const OverlapFacts& facts) {
-    for (ValueId v : facts.registers) {
+    for (const auto& [v, words] : facts.registers) {
       bool product = false, threads = false, here = true;
       for (const KernelOp& op : ops_.ops) {
         if (std::none_of(op.accesses.begin(), op.accesses.end(), [&](const auto& a) { return a.value == v; }))
@@ -87,10 +88,12 @@ class Overlap {
         (graph_.ops[unit->second].product ? product : threads) = true;
       }
       for (const auto& [where, value] : ops_.scalar_reads) here = here && value != v;
+      if (here && ops_.exposed.count(v) == 0) graph_.values.push_back({users_of({v}), words});
       for (const analysis::Dependence& d : dependences.edges())
         here = here && !(d.kind == analysis::DependenceKind::flow && d.distance > 0 && d.place.value == v);
       if (product && threads && here) places_.push_back(v);
     }
+    graph_.missing_words = facts.missing_words;
     graph_.places = static_cast<int64_t>(places_.size());
   }
 
@@ -115,6 +118,26 @@ class Overlap {
       };
       e.queued = value.valid() && writes(ops_.ops[d.from]) && writes(ops_.ops[d.to]);
       graph_.edges.push_back(e);
+    }
+  }
+
+  // Threads do not read an operand in registers while a product is at it (PTX ISA, wgmma.mma_async: registers
+  // in flight are not accessed), though neither writes it.
+  void keep_operands(const OverlapFacts& facts) {
+    for (const auto& [v, words] : facts.registers) {
+      std::vector<size_t> products, readers;
+      for (size_t u = 0; u < units_.size(); ++u) {
+        bool read = false, written = false;
+        for (const KernelOp* op : units_[u])
+          for (const analysis::OpAccess& a : op->accesses) {
+            read = read || (a.value == v && a.read);
+            written = written || (a.value == v && a.write);
+          }
+        if (read && !written) (graph_.ops[u].product ? products : readers).push_back(u);
+      }
+      for (size_t product : products)
+        for (size_t reader : readers)
+          graph_.edges.push_back({std::min(product, reader), std::max(product, reader), 0, false});
     }
   }
 
@@ -227,7 +250,9 @@ std::string order_refusal(const KernelOps& ops, const Overlap& overlap, const pl
 // What keeps products from running beside the threads' work; empty where they do, or nothing is to gain.
 std::string serial_note(const LoopGraph& g, const LoopOrder& o) {
   if (o.most_lag() > 0) return "";
-  const LoopOrder any = modulo_schedule(g, [](const auto&) { return true; });
+  LoopGraph roomy = g;
+  roomy.missing_words = 0;
+  const LoopOrder any = modulo_schedule(roomy, [](const auto&) { return true; });
   if (any.most_lag() > 0)
     return "products do not run beside the threads' work: the values of both would take more registers than "
            "a "
@@ -269,15 +294,17 @@ Checked order_loop(const ir::Program& p, const KernelOps& ops, analysis::LoopDep
   const LoopOrder o =
       modulo_schedule(overlap.graph(), [&](const auto& counts) { return facts.fit(by_value(counts)); });
   note = serial_note(overlap.graph(), o);
-  if (o.most_lag() == 0) return Unit{};
+  if (o.order == program_order(overlap.graph()).order && o.most_lag() == 0) return Unit{};
   std::set<std::string> ordered;
   for (const auto& unit : overlap.units())
     for (const KernelOp* op : unit) ordered.insert(op->path);
   std::erase_if(plan.stages, [&](const auto& s) { return ordered.count(s.first) > 0; });
   for (size_t u : o.order)
     for (const KernelOp* op : overlap.units()[u]) plan.stages.push_back({op->path, newest + o.lag[u]});
-  plan.reason +=
-      "; products that wait for others lag an iteration behind, so that both run beside the threads' work";
+  plan.reason += o.most_lag() > 0
+                     ? "; products that wait for others lag an iteration behind, so that both run beside the "
+                       "threads' work"
+                     : "; products are issued as soon as their operands are there";
   for (const auto& [value, count] : by_value(o.slots)) slots[value] = count;
   return Unit{};
 }

@@ -29,8 +29,10 @@ namespace tilegen::schedule {
 
 struct OverlapFacts {
   const PingPongFacts& ping_pong;
-  // Values in registers, and whether threads have enough of them where these have so many slots.
-  std::set<analysis::ValueId> registers;
+  // Words of values in registers, those that a thread would not have for all at once, and whether it has
+  // enough where values have so many slots.
+  std::map<analysis::ValueId, int64_t> registers;
+  int64_t missing_words = 0;
   std::function<bool(const std::map<analysis::ValueId, int64_t>& slots)> fit;
   std::vector<std::set<analysis::ValueId>> handed_over;  // tiles of the producer, those that come together
   std::map<analysis::ValueId, int64_t> tile_bytes;       // of one slot of them
