@@ -51,7 +51,7 @@ std::optional<EpilogueTile> epilogue_tile(const ir::Program& p, const KernelOp& 
     return std::nullopt;
   };
   const auto* copy = p.as<ir::TileOp>(op.stmt);
-  if (!copy || !ops::is_copy(*copy)) return refuse("it is no copy");
+  if (!copy || !ops::is_transfer(*copy)) return refuse("it is no copy");
   const ir::Buffer &from = p.buffer(copy->operands[0].buffer), &to = p.buffer(copy->operands[1].buffer);
   if (from.scope != ir::MemScope::fragment || to.scope != ir::MemScope::global)
     return refuse("it is no copy from a fragment to a tensor");

@@ -1,7 +1,8 @@
 // A fragment of matrix accumulators on its way to a tensor by the copy engine: every warpgroup writes the
 // rows it holds to a staged tile of its own, one pass of columns after the other, and stores them box by box.
 //
-// requires: a copy from a fragment, laid out by wgmma, to a tensor whose last dimension is dense.
+// requires: a copy or atomic operation from a fragment, laid out by wgmma, to a tensor whose last dimension
+//   is dense.
 // ensures: warpgroup w's part begins at byte w * part_bytes; a pass is boxes of `rows` x `inner` elements of
 // the tensor's type, one after the other, each with the engine's swizzle.
 // refuses (a reason): other layouts, 8-byte elements, tensors whose strides cannot be multiples of 16 bytes.

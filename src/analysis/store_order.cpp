@@ -16,6 +16,7 @@
 #include "check/expr_walk.h"
 #include "check/index_form.h"
 #include "ir/op_kinds.h"
+#include "ops/op.h"
 
 namespace tilegen::analysis {
 
@@ -157,6 +158,11 @@ std::string stores_again(const ir::Program& p, std::vector<const ir::Loop*> loop
          p.buffer(to.buffer).name + "'";
 }
 
+bool is_atomic(const ir::Program& p, ir::StmtId s) {
+  const auto* op = p.as<ir::TileOp>(s);
+  return op && ops::layout_rule(*op).atomic;
+}
+
 // The tensor's region that a copy stores to.
 const ir::Region* copied_to(const ir::Program& p, ir::StmtId s) {
   const auto* op = p.as<ir::TileOp>(s);
@@ -187,6 +193,7 @@ std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const 
   for (OpId i : ops.ops.ids())
     for (const OpAccess& a : ops.ops[i].accesses) {
       if (i == op || a.buffer != to.buffer) continue;
+      if (is_atomic(p, store.stmt) && is_atomic(p, ops.ops[i].stmt)) continue;
       if (loops.empty() && exclusive(p, kernel, ops.ops[i].stmt, store.stmt)) continue;
       const ir::Region* other = copied_to(p, ops.ops[i].stmt);
       if (other && !a.read && loops_around(p, kernel, ops.ops[i].stmt) == loops &&
@@ -196,7 +203,7 @@ std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const 
         return ops.ops[i].path + " accesses tensor '" + p.buffer(to.buffer).name + "' too";
     }
   if (std::string why = scalar_refusal(p, kernel, to.buffer); !why.empty()) return why;
-  return stores_again(p, loops, to);
+  return is_atomic(p, store.stmt) ? "" : stores_again(p, loops, to);
 }
 
 }  // namespace tilegen::analysis

@@ -2,8 +2,10 @@
 // among each other, and not with accesses of threads that come later. Reads before them are done when
 // the computing threads meet (lower/gpu_store_stage.cpp).
 //
-// requires: a checked program; a copy to a tensor whose place is told by variables, sizes and tensors that
-//   are only read.
+// Atomic operations need no order among each other.
+//
+// requires: a checked program; a copy to a tensor, or an atomic operation, whose place is told by variables,
+//   sizes and tensors that are only read.
 // ensures: an empty answer is a proof that executions of the copy by one block have no element in common, and
 // that what else the kernel does to the tensor is read before the copy. refuses (a reason): the rest.
 #pragma once

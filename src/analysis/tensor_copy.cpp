@@ -188,6 +188,18 @@ std::string place_refusal(const ir::Program& p, const ir::Region& region, const 
   return "";
 }
 
+// What the engine combines with elements of a tensor (PTX ISA, cp.reduce.async.bulk.tensor). Its minimum and
+// maximum of floats say nothing of NaN; on 8-byte integers it was an illegal instruction on an H200.
+std::string reduction_refusal(const ir::Program& p, const ir::TileOp& op) {
+  const auto kind = ops::layout_rule(op).atomic;
+  if (!kind) return "";
+  const ir::DType type = p.buffer(op.operands[1].buffer).type;
+  const bool sums = *kind == ir::AtomicKind::add && ir::is_float(type) && ir::dtype_bytes(type) <= 4;
+  const bool takes = sums || type == ir::DType::i32;
+  return takes ? ""
+               : "the engine has no " + std::string(ir::atomic_text(*kind)) + " of " + ir::dtype_name(type);
+}
+
 }  // namespace
 
 bool has_multiple(int64_t lower, int64_t upper, int64_t divisor, int64_t d) {
@@ -201,7 +213,8 @@ std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::T
     if (reason) *reason = std::move(why);
     return std::nullopt;
   };
-  if (!ops::is_copy(copy)) return refuse("it is no copy");
+  if (!ops::is_transfer(copy)) return refuse("it is no copy");
+  if (std::string why = reduction_refusal(p, copy); !why.empty()) return refuse(std::move(why));
   auto scope = [&](size_t i) { return p.buffer(copy.operands[i].buffer).scope; };
   if ((scope(0) == ir::MemScope::global) == (scope(1) == ir::MemScope::global))
     return refuse("it is no copy between a tensor and a tile");

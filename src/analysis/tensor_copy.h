@@ -1,7 +1,7 @@
-// What the copy engine (TMA) demands of a copy between a tensor and an on-chip tile, as far as the program
-// tells.
+// What the copy engine (TMA) demands of a copy between a tensor and an on-chip tile, or of a tile that is
+// combined with a tensor (atomic), as far as the program tells.
 //
-// requires: a checked copy.
+// requires: a checked copy or atomic operation.
 // ensures: the copy moves boxes of at most two dimensions, one of them the tensor's dense one; strides of the
 // tensor are multiples of 16 bytes, or become so when dims are multiples of a constant (guards of the kernel,
 // with the tensor's address); the place is the same for all threads and told by what every thread can read, a

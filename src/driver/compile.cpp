@@ -43,7 +43,7 @@ AssumptionLevel level_below(AssumptionLevel level, const ir::Program& program,
   const std::vector<std::string> paths = ir::statement_paths(program);
   for (size_t s = 0; s < paths.size(); ++s)
     if (const auto* copy = program.as<ir::TileOp>(ir::StmtId(s));
-        copy && ops::is_copy(*copy) && copies.count(paths[s]))
+        copy && ops::is_transfer(*copy) && copies.count(paths[s]))
       stores |= program.buffer(copy->operands[1].buffer).scope == ir::MemScope::global;
   if (stores && level < AssumptionLevel::tensor_loads) return AssumptionLevel::tensor_loads;
   if (level < AssumptionLevel::tensor_loads_alone) return AssumptionLevel::tensor_loads_alone;

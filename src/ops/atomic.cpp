@@ -60,7 +60,7 @@ std::vector<OperandAccess> accesses(const ir::TileOp&) {
 
 // ---- layout rule ----
 
-LayoutRule rule(const ir::TileOp&) { return {.form = OpForm::element}; }
+LayoutRule rule(const ir::TileOp& op) { return {.form = OpForm::element, .atomic = kind_of(op)}; }
 
 // ---- lowering ----
 

@@ -39,6 +39,8 @@ struct LayoutRule {
   // Element form: what a point of dst gets. source: src's element, cast; scalar: the op's value.
   enum class Result : uint8_t { computed, source, scalar } result = Result::computed;
   std::optional<Reduction> reduction = std::nullopt;  // reduction form
+  // Element form: dst, a tensor, becomes this of its old value and of src's element, which are of one type.
+  std::optional<ir::AtomicKind> atomic = std::nullopt;
   // Element form: points are no longer independent, those along the axis follow each other.
   std::optional<Scan> scan = std::nullopt;
 };

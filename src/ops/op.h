@@ -40,6 +40,8 @@ const TileOpDef& op_def(ir::OpKind kind);
 inline LayoutRule layout_rule(const ir::TileOp& op) { return op_def(op.kind).layout_rule(op); }
 // dst = src, element by element, but for the type: what engines that move data can do.
 inline bool is_copy(const ir::TileOp& op) { return layout_rule(op).result == LayoutRule::Result::source; }
+// The same, or elements of a tensor are combined with src's.
+inline bool is_transfer(const ir::TileOp& op) { return is_copy(op) || layout_rule(op).atomic; }
 // Every element of dst gets the op's value.
 inline bool is_fill(const ir::TileOp& op) { return layout_rule(op).result == LayoutRule::Result::scalar; }
 

@@ -41,7 +41,8 @@ bool KernelPlanner::computed_by_threads(OpId copy) const {
 void KernelPlanner::find_stores() {
   for (OpId i : ops_.ops.ids()) {
     const auto* copy = p_.as<ir::TileOp>(ops_.ops[i].stmt);
-    if (!copy || !ops::is_copy(*copy) || p_.buffer(copy->operands[1].buffer).scope != ir::MemScope::global ||
+    if (!copy || !ops::is_transfer(*copy) ||
+        p_.buffer(copy->operands[1].buffer).scope != ir::MemScope::global ||
         !ops_.ops[i].accesses[0].value.valid())
       continue;
     const plan::OpPlan* g = given_op(i);

@@ -323,7 +323,9 @@ class ProgramCompiler {
     close(step);
   }
   void compile(const thread::TensorStore& s) {
-    close(tensor_copy(StepKind::tensor_store, s.map, s.coordinates, s.src, s.src_index));
+    Step& step = tensor_copy(StepKind::tensor_store, s.map, s.coordinates, s.src, s.src_index);
+    out_.accesses[step.access2].atomic = s.reduction;
+    close(step);
   }
   void compile(const thread::BulkCommit&) { add(StepKind::bulk_commit); }
   void compile(const thread::BulkWait&) { add(StepKind::bulk_wait); }

@@ -190,7 +190,6 @@ void load(ClusterRun& run, Warp& w, const Instr& n) {
             [&](int l) { to[l] = decode_one(m.type, run.pointer(m, a.at[static_cast<size_t>(l)])); });
 }
 
-// Blocks run side by side: one operation at a time.
 void combine_one(ir::DType type, ir::ExprOp op, Cell value, std::byte* at) {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);

@@ -289,6 +289,7 @@ struct TensorStore {
   std::vector<ir::ExprId> coordinates;
   MemoryId src;
   ir::ExprId src_index;
+  std::optional<ir::AtomicKind> reduction = std::nullopt;  // of the old elements and the tile's, in the L2
 };
 // Closes the group of this thread's TensorStores since the last commit.
 struct BulkCommit {};

@@ -306,7 +306,9 @@ class Printer {
   }
 
   void print(const TensorStore& store, int indent, const std::string& origin) {
-    line(indent, "tensor_store " + box(store.map, store.coordinates) + " = " + at(store.src, store.src_index),
+    const std::string word = store.reduction ? std::string(ir::atomic_text(*store.reduction)) + " of " : "";
+    line(indent,
+         "tensor_store " + box(store.map, store.coordinates) + " = " + word + at(store.src, store.src_index),
          origin);
   }
 

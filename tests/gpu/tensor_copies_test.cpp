@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engine_program.h"
+#include "sim/memory_access.h"
 
 namespace tilegen::gpu {
 namespace {
@@ -169,8 +170,8 @@ void load_boxes(const Box& b) {
 }
 
 // The tile filled by threads, one box after the other out of it.
-// Rows end at a multiple of 16 bytes.
-void store_boxes(Box b) {
+// Rows end at a multiple of 16 bytes. `kind`: elements of the tensor are combined with the box's.
+void store_boxes(Box b, std::optional<ir::AtomicKind> kind = std::nullopt) {
   b.extents[0] = (b.extents[0] * b.bytes() + 15) / 16 * 16 / b.bytes();
   SCOPED_TRACE(b.name());
   const auto at = places(b, false);
@@ -188,7 +189,7 @@ void store_boxes(Box b) {
     g.proxy_fence();
     g.barrier();
     g.first_thread([&] {
-      g.add(thread::TensorStore{map, coordinates(g, where, r, b.rank()), tile, g.i(0).id}, "store");
+      g.add(thread::TensorStore{map, coordinates(g, where, r, b.rank()), tile, g.i(0).id, kind}, "store");
       g.add(thread::BulkCommit{}, "store");
       g.add(thread::BulkWait{0, false}, "store");
     });
@@ -196,13 +197,18 @@ void store_boxes(Box b) {
   });
   const int64_t box_bytes = b.box_elements() * b.bytes();
   Tensors start = {coordinates_of(at), numbers(b.type, rounds * b.box_elements(), 12),
-                   same_bytes(b.tensor_elements() * b.bytes(), std::byte{0x11})};
+                   kind ? numbers(b.type, b.tensor_elements(), 13)
+                        : same_bytes(b.tensor_elements() * b.bytes(), std::byte{0x11})};
   Tensors expected = start;
   for (int64_t r = 0; r < rounds; ++r)
     b.for_each(at[static_cast<size_t>(r)], [&](int64_t from, int64_t to) {
-      if (to >= 0)
-        std::memcpy(expected[2].data() + to, start[1].data() + r * box_bytes + from,
-                    static_cast<size_t>(b.bytes()));
+      const std::byte* element = start[1].data() + r * box_bytes + from;
+      if (to < 0) return;
+      if (kind)
+        sim::combine_one(b.type, ir::atomic_operation(*kind), sim::decode_one(b.type, element),
+                         expected[2].data() + to);
+      else
+        std::memcpy(expected[2].data() + to, element, static_cast<size_t>(b.bytes()));
     });
   EngineRun(g, b.rank() == 2).expect_exactly(start, expected);
 }
@@ -240,6 +246,34 @@ TEST(TensorCopies, StoresOfEveryRankSwizzleAndElement) {
         if (enough_failures()) return;
       }
 }
+
+// Of one kind and type, those that planning has the engine do (analysis/tensor_copy.h).
+class TensorReductions : public ::testing::TestWithParam<std::tuple<ir::AtomicKind, DType>> {};
+
+TEST_P(TensorReductions, CombineElements) {
+  const auto [kind, type] = GetParam();
+  for (size_t rank : {1, 2, 3})
+    for (int swizzle : {0, 32, 128})
+      if (!enough_failures()) store_boxes(box_of(rank, type, swizzle), kind);
+}
+
+std::string reduction_name(const ::testing::TestParamInfo<TensorReductions::ParamType>& info) {
+  const auto [kind, type] = info.param;
+  return std::string(ir::atomic_text(kind)) + "_" + ir::dtype_name(type);
+}
+
+using ir::AtomicKind;
+INSTANTIATE_TEST_SUITE_P(Sums, TensorReductions,
+                         ::testing::Combine(::testing::Values(AtomicKind::add),
+                                            ::testing::Values(DType::f16, DType::bf16, DType::f32,
+                                                              DType::i32)),
+                         reduction_name);
+INSTANTIATE_TEST_SUITE_P(Others, TensorReductions,
+                         ::testing::Combine(::testing::Values(AtomicKind::min, AtomicKind::max,
+                                                              AtomicKind::bit_and, AtomicKind::bit_or,
+                                                              AtomicKind::bit_xor),
+                                            ::testing::Values(DType::i32)),
+                         reduction_name);
 
 TEST(TensorCopies, EveryTypeKeepsItsBits) {
   for (DType type : {DType::bf16, DType::i8, DType::i32, DType::i64, DType::e4m3, DType::e5m2}) {

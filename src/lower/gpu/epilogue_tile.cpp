@@ -105,6 +105,7 @@ class StagedStore {
       s.map = map_;
       s.coordinates = coordinates(column + box * stage_.inner);
       s.src = memory_;
+      s.reduction = ops::layout_rule(tile_op_).atomic;
       s.src_index =
           k_.simplified(e_.add(e_.mul(group_, part_elements_), number(box * stage_.rows * stage_.inner)));
       store.push_back(k_.out.add(std::move(s), op_.path));
@@ -162,28 +163,40 @@ class StagedStore {
     }
   }
 
-  // Two neighbours at a time, as a lane holds them.
+  // Two neighbours at a time, as a lane holds them. Of 4-byte elements 16 lanes have two units of 16 bytes in
+  // each of four rows, and the swizzle puts those of rows 2r and 2r + 1 into the same banks: odd rows store
+  // the columns half a row of the box away first.
   void write_elements(int64_t row, int64_t column) {
-    const ExprId quarter = e_.floormod(lane_, number(4));
+    const int64_t apart =
+        bytes_ == 4 && stage_.swizzle == std::ranges::max(layout::kBoxSwizzles) ? stage_.inner / 2 : 0;
     for (int64_t c = 0; c < pass_columns_; c += 8)
-      for (int64_t half = 0; half < 2; ++half) {
-        const ExprId own_row =
-            k_.simplified(e_.add(e_.add(e_.mul(warp_, 16), e_.floordiv(lane_, number(4))), row + 8 * half));
-        const int64_t box = c / stage_.inner, within = c % stage_.inner;
-        // Element 2 * quarter of the 8 columns: its unit and its place in it.
-        const ExprId element = k_.simplified(e_.add(e_.mul(quarter, 2), within));
-        const ExprId first = e_.add(place(box, own_row, k_.simplified(e_.floordiv(element, number(unit_)))),
-                                    k_.simplified(e_.floormod(element, number(unit_))));
-        const VarId lane = k_.out.add_var("lane", ir::VarKind::loop);
-        k_.walk.fixed_vars.insert(lane);
-        const ir::DType type = k_.out.memory(from_.memory).type;
-        const ExprId reg = e_.add(e_.add(held_register(row, column + c), 2 * half), e_.var(lane));
-        const ExprId value = e_.cast(type_, e_.load(from_.memory, type, std::vector<ExprId>{reg}));
-        thread::Loop pair{lane, number(2), thread::LoopForm::vectorized, {}};
-        pair.body = {k_.out.add(
-            thread::Store{memory_, e_.add(first, e_.var(lane)), value, ExprId(), false, ExprId()}, op_.path)};
-        emit(std::move(pair));
-      }
+      for (int64_t half = 0; half < 2; ++half) write_pair(row, column, c, 8 * half, apart);
+  }
+
+  void write_pair(int64_t row, int64_t column, int64_t c, int64_t more_rows, int64_t apart) {
+    const ExprId quarter = e_.floormod(lane_, number(4)), lane_row = e_.floordiv(lane_, number(4));
+    const ExprId own_row = k_.simplified(e_.add(e_.add(e_.mul(warp_, 16), lane_row), row + more_rows));
+    const int64_t box = c / stage_.inner, within = c % stage_.inner;
+    const int64_t other = apart == 0 ? 0 : within < apart ? apart : -apart;  // columns, for odd rows
+    const ExprId odd = e_.floormod(lane_row, number(2));
+    // Element 2 * quarter of the 8 columns: its unit and its place in it.
+    const ExprId element =
+        k_.simplified(e_.add(e_.add(e_.mul(quarter, 2), within), e_.mul(odd, number(other))));
+    const ExprId first = e_.add(place(box, own_row, k_.simplified(e_.floordiv(element, number(unit_)))),
+                                k_.simplified(e_.floormod(element, number(unit_))));
+    const VarId lane = k_.out.add_var("lane", ir::VarKind::loop);
+    k_.walk.fixed_vars.insert(lane);
+    const ir::DType type = k_.out.memory(from_.memory).type;
+    const auto held = [&](int64_t at) {
+      const ExprId reg = e_.add(e_.add(held_register(row, at), more_rows / 4), e_.var(lane));
+      return e_.cast(type_, e_.load(from_.memory, type, std::vector<ExprId>{reg}));
+    };
+    ExprId value = held(column + c);
+    if (other != 0) value = e_.select(e_.lt(number(0), odd), held(column + c + other), value);
+    thread::Loop pair{lane, number(2), thread::LoopForm::vectorized, {}};
+    pair.body = {k_.out.add(
+        thread::Store{memory_, e_.add(first, e_.var(lane)), value, ExprId(), false, ExprId()}, op_.path)};
+    emit(std::move(pair));
   }
 
   LoweringContext& k_;

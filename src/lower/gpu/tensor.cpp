@@ -10,6 +10,7 @@
 #include "lower/gpu/grid.h"
 #include "lower/gpu/warpgroups.h"
 #include "lower/lowering_context.h"
+#include "ops/op.h"
 #include "support/diag_codes.h"
 #include "thread/tensor_coordinates.h"
 
@@ -193,6 +194,7 @@ void store_tile(LoweringContext& k, const analysis::KernelOp& op, thread::Block&
                                           e.const_int(column * tile.inner));
       store.src = memory;
       store.src_index = in_slot(k, value, e.const_int(row * tile.row_stride + column * tile.column_stride));
+      store.reduction = ops::layout_rule(*k.in.program.as<ir::TileOp>(op.stmt)).atomic;
       stores.push_back(k.out.add(std::move(store), op.path));
     }
   stores.push_back(k.out.add(thread::BulkCommit{}, op.path));

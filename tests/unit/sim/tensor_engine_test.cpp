@@ -124,6 +124,22 @@ TEST(SimTensorEngine, MovesBoxesAndClips) {
     });
 }
 
+// Sums of 16-bit floats: 1.0 and what there is.
+TEST(SimTensorEngine, CombinesElementsOfATensor) {
+  for_each_schedule([&](const SimOptions& options) {
+    BoxProgram g({40, 20}, {32, 8}, 64, {8, 14});
+    std::get<thread::TensorStore>(g.p.stmts[g.store.value].node).reduction = ir::AtomicKind::add;
+    BoxData data({40, 20}, g.elements);
+    for (size_t i = 0; i < data.in.size(); ++i) data.in[i] = 0x3c00, data.out[i] = i % 2 ? 0x4000 : 0x3c00;
+    EXPECT_EQ(texts(run90(g, data.arguments(), options)), "");
+    for (size_t i = 0; i < data.out.size(); ++i) {
+      const bool stored = i / 40 >= 14 && i / 40 < 20 && i % 40 >= 8;
+      const int sum = (i % 2 ? 2 : 1) + (stored ? 1 : 0);
+      EXPECT_EQ(data.out[i], sum == 1 ? 0x3c00 : sum == 2 ? 0x4000 : 0x4200) << i;
+    }
+  });
+}
+
 FindingKind only_kind(const SimResult& r) {
   EXPECT_EQ(r.findings.size(), 1u) << texts(r);
   return r.findings.empty() ? FindingKind::too_long : r.findings[0].kind;

@@ -37,15 +37,22 @@ void PtxEmitter::emit_node(const TensorLoad& load) {
               constraints + ",~{memory}", operands);
 }
 
+static std::string reduction_text(ir::AtomicKind kind) {
+  return std::string(ir::atomic_text(kind).substr(std::string_view("atomic_").size()));
+}
+
 void PtxEmitter::emit_node(const TensorStore& store) {
   Values operands = address(b_, place(store.src, store.src_index));
   operands.push_back(maps_[static_cast<size_t>(store.map)]);
   std::string constraints = "r,n,l";
   const std::string at = coordinates(store.coordinates, constraints, operands);
-  ptx_.effect(b_.getVoidTy(),
-              "cp.async.bulk.tensor." + std::to_string(store.coordinates.size()) +
-                  "d.global.shared::cta.bulk_group [$2, " + at + "], [$0+$1];",
-              constraints + ",~{memory}", operands);
+  const std::string form = std::to_string(store.coordinates.size()) + "d.global.shared::cta.";
+  ptx_.effect(
+      b_.getVoidTy(),
+      (store.reduction ? "cp.reduce.async.bulk.tensor." + form + reduction_text(*store.reduction) + ".tile."
+                       : "cp.async.bulk.tensor." + form) +
+          "bulk_group [$2, " + at + "], [$0+$1];",
+      constraints + ",~{memory}", operands);
 }
 
 void PtxEmitter::emit_node(const BulkCommit&) { ptx_.effect("cp.async.bulk.commit_group;"); }
