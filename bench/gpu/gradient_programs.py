@@ -184,15 +184,107 @@ def _of_queries(b, t, delta, dtype, dim, tiles, threads, stages, causal, group):
         t.store(dq, t.dQ, bb, bh, first_query, at, queries)
 
 
+def _summed_up(b, t, dtype, dim, tiles, threads, stages, causal, group, tile=64):
+    """dK, dV and dQ with each weight and slope computed once: tiles of keys go over the queries, and add what they have of dQ
+    to sums in memory. Three kernels: what a row of queries needs, and zeros; the tiles of keys; the sums scaled."""
+    tq, tk = tiles
+    rows = b.workspace("rows", f32, [*t.row_shape[:-1], 2, t.row_shape[-1]])  # L in bits, and the sum of O * G
+    sums = b.workspace("sums", f32, [*t.row_shape, dim])  # of dQ
+
+    def of_rows(name, body):
+        grid = [*t.row_shape[:-1], ceil_div(t.row_shape[-1], tile)]
+        with b.kernel(name, grid, threads=128, names=["bb", "bh", "bq"][-len(grid):]) as (*batch, bh, bq):
+            body(tuple(slice(bb, 1) for bb in batch), bh, bq * tile)
+
+    def prepare(batch, bh, at):
+        o, g = b.fragment("o", f32, [tile, dim]), b.fragment("g", f32, [tile, dim])
+        d, l = b.fragment("d", f32, [tile]), b.fragment("l", f32, [tile])
+        boxed = lambda x: t.box(x, batch[0].start if batch else None, bh, at, tile)
+        b.copy(boxed(t.O), o)
+        b.copy(boxed(t.G), g)
+        with b.parallel(tile, dim) as (i, j):
+            b.store(o, i, j, o(i, j) * g(i, j))
+        b.reduce("sum", o, d, axis=1)
+        b.copy(t.L[(*batch, slice(bh, 1), slice(at, tile))], l)
+        with b.parallel(tile) as i:
+            b.store(l, i, l(i) * math.log2(math.e))
+        b.copy(l, rows[(*batch, slice(bh, 1), slice(0, 1), slice(at, tile))])
+        b.copy(d, rows[(*batch, slice(bh, 1), slice(1, 1), slice(at, tile))])
+        b.fill(g, 0.0)
+        b.copy(g, sums[(*batch, slice(bh, 1), slice(at, tile), slice(0, dim))])
+
+    def finish(batch, bh, at):
+        d = b.fragment("d", f32, [tile, dim])
+        b.copy(sums[(*batch, slice(bh, 1), slice(at, tile), slice(0, dim))], d)
+        with b.parallel(tile, dim) as (i, j):
+            b.store(d, i, j, d(i, j) * (t.scale * math.log(2)))
+        b.copy(d, t.box(t.dQ, batch[0].start if batch else None, bh, at, tile))
+
+    of_rows("prepare", prepare)
+    with b.kernel("of_keys", [t.batch, t.heads, ceil_div(t.keys, tk)], threads=threads, names=["bb", "bh", "bk"]) as (bb, bh, bk):
+        Ks, Vs = b.shared("Ks", dtype, [tk, dim]), b.shared("Vs", dtype, [tk, dim])
+        Qs, Gs, of_row = b.shared("Qs", dtype, [tq, dim]), b.shared("Gs", dtype, [tq, dim]), b.shared("of_row", f32, [2, tq])
+        scores, slopes = b.fragment("scores", f32, [tk, tq]), b.fragment("slopes", f32, [tk, tq])
+        weights, steps = b.fragment("weights", dtype, [tk, tq]), b.fragment("steps", dtype, [tk, tq])
+        shared_steps = b.shared("shared_steps", dtype, [tk, tq])
+        dk, dv, dq = b.fragment("dk", f32, [tk, dim]), b.fragment("dv", f32, [tk, dim]), b.fragment("dq", f32, [tq, dim])
+        first_query, queries, first_key, keys = t.sequence(bb)
+        at = bk * tk  # the first key of the tile
+        first, end = 0, ceil_div(queries, tq)
+        if causal:
+            first = b.max(at + queries - keys, b.expr(0)) // tq
+        if t.packed:
+            end = b.select(at < keys, end, 0)
+        blocks = b.max(end - first, b.expr(0))
+        b.copy(t.box(t.K, bb, bh, first_key + at, tk), Ks)
+        b.copy(t.box(t.V, bb, bh, first_key + at, tk), Vs)
+        b.fill(dk, 0.0)
+        b.fill(dv, 0.0)
+        with b.pipelined(0, blocks * group, stages=stages, name="step") as step:
+            head = bh if group == 1 else bh * group + step // blocks
+            place = (first + (step if group == 1 else step % blocks)) * tq
+            batch = () if t.packed else (slice(bb, 1),)
+            b.copy(t.box(t.Q, bb, head, first_query + place, tq), Qs)
+            b.copy(rows[(*batch, slice(head, 1), slice(0, 2), slice(first_query + place, tq))], of_row)
+            b.copy(t.box(t.G, bb, head, first_query + place, tq), Gs)
+            b.gemm(Ks, Qs, scores, transpose_b=True, clear=True)
+            with b.parallel(tk, tq) as (i, j):
+                # A key after the end meets zeros, or when packed another sequence's key.
+                seen = (at + i <= place + j + keys - queries) if causal else (at + i < keys)
+                if t.packed:
+                    seen = seen & (at + i < keys) & (place + j < queries)
+                b.store(scores, i, j, b.select(seen, b.exp2(scores(i, j) * t.scale - of_row(0, j)), 0.0))
+            b.copy(scores, weights)
+            b.gemm(weights, Gs, dv)
+            b.gemm(Vs, Gs, slopes, transpose_b=True, clear=True)
+            with b.parallel(tk, tq) as (i, j):
+                b.store(slopes, i, j, scores(i, j) * (slopes(i, j) - of_row(1, j)))
+            b.copy(slopes, steps)
+            b.copy(steps, shared_steps)
+            b.gemm(steps, Qs, dk)
+            b.gemm(shared_steps, Ks, dq, transpose_a=True, clear=True)
+            b.atomic("add", dq, sums[(*batch, slice(head, 1), slice(first_query + place, tq), slice(0, dim))])
+        with b.parallel(tk, dim) as (i, j):
+            b.store(dk, i, j, dk(i, j) * (t.scale * math.log(2)))
+        t.store(dk, t.dK, bb, bh, first_key, at, keys)
+        t.store(dv, t.dV, bb, bh, first_key, at, keys)
+    of_rows("finish", finish)
+
+
 def attention_backward(dtype, dim, of_keys, of_queries, causal=False, group=1, packed=False):
     """The gradients dQ, dK and dV of `programs.attention`, from its operands and results O and L (`row_sums`) and the
     gradient G of O. Parameters and options are those of `attention`; when packed, `keys` is at least the longest sequence of
     keys. Three kernels: the sums of O * G; dK and dV; dQ.
 
-    of_keys, of_queries    ((queries, keys) of a tile, threads, stages) of the kernels of dK and dV, and of dQ
+    of_keys, of_queries    ((queries, keys) of a tile, threads, stages) of the kernels of dK and dV, and of dQ. Without
+                           `of_queries` the kernel of keys adds up dQ too, by atomic operations: five products for seven,
+                           in an order that launches do not repeat
     """
     b = tg.Builder("attention_backward")
     t = _Heads(b, dtype, dim, group, packed)
+    if of_queries is None:
+        _summed_up(b, t, dtype, dim, *of_keys, causal, group)
+        return b.finish()
     delta = b.workspace("delta", f32, t.row_shape)
     _deltas(b, t, delta, dim)
     _of_keys(b, t, delta, dtype, dim, *of_keys, causal, group)

@@ -1,4 +1,5 @@
 """attention_backward of bench/gpu against the definition of its gradients.   gradient_programs_test.py SOURCE"""
+import itertools
 import math
 import pathlib
 import random
@@ -85,10 +86,11 @@ class AttentionBackward(unittest.TestCase):
         for name in ("dK", "dV"):
             expected[name] = laid(summed(lambda r, name=name: r.found[name]))
             sizes[name] = laid(summed(lambda r, name=name: r.sizes[name]))
-        program = gradient_programs.attention_backward(getattr(tg, {"float16": "f16", "bfloat16": "bf16"}[dtype]), DIM,
-                                                       (tiles, 128, 2), (tiles, 128, 2), causal, group, packed)
-        for executor in executors:
-            with self.subTest(executor=executor):
+        made = lambda of_queries: gradient_programs.attention_backward(
+            getattr(tg, {"float16": "f16", "bfloat16": "bf16"}[dtype]), DIM, (tiles, 128, 2), of_queries, causal, group, packed)
+        programs = {"a kernel of queries": made((tiles, 128, 2)), "summed up": made(None)}
+        for (form, program), executor in itertools.product(programs.items(), executors):
+            with self.subTest(executor=executor, form=form):
                 for x in (dq, dk, dv):
                     x.set([math.nan] * x.count)
                 ends = [Numbers("int32", batch + 1).set([sum(n[i] for n in lengths[:s]) for s in range(batch + 1)])

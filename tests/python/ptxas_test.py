@@ -17,6 +17,8 @@ TARGETS = ("sm_80", "sm_90", "sm_90a")
 KNOWN_SPILLS = {
     # The thread that claims tiles also looks its launch's record up, and has a producer's few registers.
     ("attention_f16_128_causal", "sm_90a"): 4,
+    # Sums of three results beside two products of a tile of 128 queries.
+    ("summed_64", "sm_90a"): 28,
     # Two fragments of an operand are held beside the sums.
     ("regressions_operand_filled_by_two_copies", "sm_80"): 56,
     ("regressions_operand_filled_by_two_copies", "sm_90"): 76,
@@ -79,8 +81,9 @@ def workloads(cases, problems):
     import scan_programs
     import split_programs
     mamba = scan_programs.mamba({"bm": 128, "bk": 128, "threads": 256, "stages": 2}, {"bk": 64, "threads": 128, "stages": 3})
-    backward = lambda dim, keys: gradient_programs.attention_backward(tg.f16, dim, (keys, 256, 2), ((128, 128), 256, 2))
+    backward = lambda dim, keys, of_queries=((128, 128), 256, 2): gradient_programs.attention_backward(tg.f16, dim, (keys, 256, 2), of_queries)
     found = {"backward_64": backward(64, (128, 128)), "backward_128": backward(128, (64, 128)),
+             "summed_64": backward(64, (128, 128), None), "summed_128": backward(128, (64, 128), None),
              "paged": split_programs.attention_split(tg.f16, 128, (64, 64), 128, 4, group=4, page=64),
              "latent": split_programs.latent_attention(tg.f16, (64, 64), 256, 2),
              "grouped": product_programs.grouped_gemm(tg.bf16, tg.bf16, (128, 256, 64), 256, 4),
