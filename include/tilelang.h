@@ -707,13 +707,15 @@ TL_API tl_scope tl_begin_kernel(tl_builder* builder, const char* name, uint32_t 
                                 int64_t threads, const char* const* names, tl_expr* out_blocks);
 
 /** Opens `for var in begin .. end` (end exclusive). `num_stages`: pipelined loops, 0 = the planner decides;
- *  0 for the other kinds. Unrolled and vectorized loops need a constant trip count. `name` may be NULL.
+ *  0 for the other kinds. Unrolled and vectorized loops need a constant trip count. Inside parallel loops,
+ *  serial and unrolled loops of constant bounds may stand; they are written out. `name` may be NULL.
  *  (Paper: T.serial, T.unroll, T.vectorized, T.Pipelined.) */
 TL_API tl_scope tl_begin_loop(tl_builder* builder, tl_loop_kind kind, tl_expr begin, tl_expr end,
                               int64_t num_stages, const char* name, tl_expr* out_var);
 
 /** Opens a loop nest of `rank` constant extents whose iterations are independent; the planner maps them to
- *  threads. Only stores, ifs and loads may stand inside. `names` may be NULL. (Paper: T.Parallel.) */
+ *  threads. Only stores, ifs, named values, and serial and unrolled loops may stand inside. `names` may be
+ *  NULL. (Paper: T.Parallel.) */
 TL_API tl_scope tl_begin_parallel(tl_builder* builder, uint32_t rank, const int64_t* extents,
                                   const char* const* names, tl_expr* out_vars);
 
@@ -776,6 +778,17 @@ TL_API void tl_store_atomic(tl_builder* builder, tl_buffer buffer, uint32_t rank
  *  write outside a tensor is dropped. */
 TL_API void tl_store(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices,
                      tl_expr value);
+
+/** A name for what the value of an expression is at this place: later stores do not change it. An expression
+ *  without a name is evaluated where it is used. Until the innermost open scope ends. `name` may be NULL. */
+TL_API tl_expr tl_let(tl_builder* builder, const char* name, tl_expr value);
+
+/** The same inside a parallel loop, for a name that tl_assign gives other values. Each iteration has its
+ *  own. */
+TL_API tl_expr tl_var(tl_builder* builder, const char* name, tl_expr value);
+
+/** From here on `var`, which tl_var returned, is `value`, of its type. */
+TL_API void tl_assign(tl_builder* builder, tl_expr var, tl_expr value);
 
 /* --------------------------------------------------------------------------------- layouts -- */
 

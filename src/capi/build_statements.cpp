@@ -71,6 +71,15 @@ bool known_atomic(const BuilderCall& c, tl_atomic_kind kind) {
   return false;
 }
 
+tl_expr name_value(tl_builder* builder, const char* call, const char* name, tl_expr value, bool assignable) {
+  return on_builder(builder, call, tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
+    const auto what = c.expr("value", value);
+    if (c.failed()) return {0};
+    const ir::VarId var = c->let(name ? name : "", what, assignable);
+    return var ? c.give_var(var) : tl_expr{0};
+  });
+}
+
 }  // namespace
 
 extern "C" {
@@ -270,6 +279,21 @@ void tl_store(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_exp
     const auto at = c.exprs("indices", rank, indices);
     const auto what = c.expr("value", value);
     if (!c.failed()) c->store(to, at, what);
+  });
+}
+
+tl_expr tl_let(tl_builder* builder, const char* name, tl_expr value) {
+  return name_value(builder, "tl_let", name, value, false);
+}
+
+tl_expr tl_var(tl_builder* builder, const char* name, tl_expr value) {
+  return name_value(builder, "tl_var", name, value, true);
+}
+
+void tl_assign(tl_builder* builder, tl_expr var, tl_expr value) {
+  on_builder(builder, "tl_assign", [&](const BuilderCall& c) {
+    const auto to = c.expr("var", var), what = c.expr("value", value);
+    if (!c.failed()) c->assign(to, what);
   });
 }
 

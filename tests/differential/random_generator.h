@@ -106,6 +106,7 @@ class Generator {
   void chain();
   void parallel();
   void parallel_store(Tile* target, Tensor* output);
+  std::string named_value(const std::string& value, DType t);
   void uniform_store();
   void branch(int depth);
   void loop(int depth);

@@ -351,6 +351,17 @@ class Builder:
         lib.tl_store_atomic(self.handle, buffer.raw, len(raw), (h.tl_expr * len(raw))(*raw),
                             self.expr(value, buffer.dtype).raw, _ATOMIC[kind])
 
+    def let(self, value, name=None):
+        """What the value of an expression is at this place, whatever is stored later."""
+        return Expr(self, lib.tl_let(self.handle, name.encode() if name else None, self.expr(value).raw))
+
+    def var(self, value, name=None, dtype=None):
+        """The same inside a parallel loop, for a value that assign() changes."""
+        return Expr(self, lib.tl_var(self.handle, name.encode() if name else None, self.expr(value, dtype).raw))
+
+    def assign(self, var, value):
+        lib.tl_assign(self.handle, var.raw, self.expr(value, var.dtype).raw)
+
     def store(self, buffer, *indices_and_value):
         *indices, value = indices_and_value
         raw = [self.expr(i, i64).raw for i in indices]
