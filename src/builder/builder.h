@@ -80,6 +80,8 @@ class Builder {
                                    std::span<const int64_t> extents);
   void tile_op(ir::OpKind kind, std::span<const ir::Region> operands, std::span<const int64_t> attrs,
                ir::ExprId value);
+  void arg_reduce(const ir::Region& src, const ir::Region& value, const ir::Region& index, bool largest,
+                  int64_t axis);
   void store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value);
   void atomic_store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value,
                     ir::AtomicKind kind);

@@ -1,4 +1,7 @@
 // Builder calls: scopes and statements.
+#include <algorithm>
+#include <iterator>
+
 #include "capi/handles.h"
 #include "ir/op_kinds.h"
 #include "support/diag_codes.h"
@@ -40,7 +43,10 @@ std::optional<ir::MemScope> mem_scope(tl_mem_scope scope) {
 static_assert(TL_REDUCE_SUM - 1 == static_cast<int>(ir::ReduceKind::sum) &&
               TL_REDUCE_MAX - 1 == static_cast<int>(ir::ReduceKind::max) &&
               TL_REDUCE_MIN - 1 == static_cast<int>(ir::ReduceKind::min) &&
-              TL_REDUCE_ABSMAX - 1 == static_cast<int>(ir::ReduceKind::absmax));
+              TL_REDUCE_ABSMAX - 1 == static_cast<int>(ir::ReduceKind::absmax) &&
+              TL_REDUCE_PRODUCT - 1 == static_cast<int>(ir::ReduceKind::product) &&
+              TL_REDUCE_XOR - 1 == static_cast<int>(ir::ReduceKind::bit_xor) &&
+              TL_REDUCE_ABSSUM - 1 == static_cast<int>(ir::ReduceKind::abssum));
 static_assert(TL_POLICY_SQUARE - 1 == static_cast<int>(ir::WarpPolicy::square) &&
               TL_POLICY_FULL_ROW - 1 == static_cast<int>(ir::WarpPolicy::full_row) &&
               TL_POLICY_FULL_COL - 1 == static_cast<int>(ir::WarpPolicy::full_col));
@@ -230,7 +236,7 @@ void tl_reduce(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind
   on_builder(builder, "tl_reduce", [&](const BuilderCall& c) {
     const ir::Region operands[] = {c.region("src", src), c.region("dst", dst)};
     if (!c.known_flags(flags, TL_REDUCE_ACCUMULATE)) return;
-    if (kind < TL_REDUCE_SUM || kind > TL_REDUCE_ABSMAX)
+    if (kind < TL_REDUCE_SUM || kind > TL_REDUCE_ABSSUM)
       return c.fail(DiagCode::bad_enum, "there is no reduction " + std::to_string(kind),
                     "use a tl_reduce_kind");
     int64_t attrs[ir::reduce_attr::count] = {};
@@ -238,6 +244,38 @@ void tl_reduce(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind
     attrs[ir::reduce_attr::axis] = axis;
     attrs[ir::reduce_attr::accumulate] = (flags & TL_REDUCE_ACCUMULATE) != 0;
     c->tile_op(ir::OpKind::reduce, operands, attrs, {});
+  });
+}
+
+void tl_arg_reduce(tl_builder* builder, tl_region src, tl_region value, tl_region index, tl_reduce_kind kind,
+                   uint32_t axis) {
+  on_builder(builder, "tl_arg_reduce", [&](const BuilderCall& c) {
+    const ir::Region from = c.region("src", src), what = c.region("value", value),
+                     at = c.region("index", index);
+    if (kind != TL_REDUCE_MAX && kind != TL_REDUCE_MIN)
+      return c.fail(DiagCode::bad_enum, "there is no place of reduction " + std::to_string(kind),
+                    "use TL_REDUCE_MAX or TL_REDUCE_MIN");
+    if (!c.failed()) c->arg_reduce(from, what, at, kind == TL_REDUCE_MAX, axis);
+  });
+}
+
+void tl_scan(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind kind, uint32_t axis,
+             uint32_t flags) {
+  on_builder(builder, "tl_scan", [&](const BuilderCall& c) {
+    const ir::Region operands[] = {c.region("src", src), c.region("dst", dst)};
+    if (!c.known_flags(flags, TL_SCAN_REVERSE | TL_SCAN_EXCLUSIVE)) return;
+    static constexpr tl_reduce_kind kKinds[] = {TL_REDUCE_SUM, TL_REDUCE_MAX, TL_REDUCE_MIN,
+                                                TL_REDUCE_PRODUCT};
+    const auto* known = std::find(std::begin(kKinds), std::end(kKinds), kind);
+    if (known == std::end(kKinds))
+      return c.fail(DiagCode::bad_enum, "there is no scan of kind " + std::to_string(kind),
+                    "use TL_REDUCE_SUM, TL_REDUCE_MAX, TL_REDUCE_MIN or TL_REDUCE_PRODUCT");
+    int64_t attrs[ir::scan_attr::count] = {};
+    attrs[ir::scan_attr::kind] = known - std::begin(kKinds);
+    attrs[ir::scan_attr::axis] = axis;
+    attrs[ir::scan_attr::reverse] = (flags & TL_SCAN_REVERSE) != 0;
+    attrs[ir::scan_attr::exclusive] = (flags & TL_SCAN_EXCLUSIVE) != 0;
+    c->tile_op(ir::OpKind::scan, operands, attrs, {});
   });
 }
 

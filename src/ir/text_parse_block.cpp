@@ -176,6 +176,8 @@ bool Parser::parse_statement() {
   if (std::optional<AtomicKind> kind = atomic_from_text(token_.text)) return parse_atomic_store(*kind);
   Token name = token_;
   advance();
+  if ((name.is("argmax") || name.is("argmin")) && token_.kind == TokenKind::name)
+    return parse_arg_reduction(name);
   if ((name.is("let") || name.is("var")) && token_.kind == TokenKind::name) return parse_let(name.is("var"));
   if (const Symbol* symbol = find(name.text);
       symbol != nullptr && symbol->kind == SymbolKind::variable && !token_.is("["))
@@ -184,7 +186,8 @@ bool Parser::parse_statement() {
   NearestName nearest(name.text);
   for (const OpRow& row : op_rows()) nearest.offer(row.text);
   for (LoopKind kind : kSingleVarLoops) nearest.offer(loop_kind_name(kind));
-  for (std::string_view word : {"parallel", "if", "alloc", "let", "var"}) nearest.offer(word);
+  for (std::string_view word : {"parallel", "if", "alloc", "let", "var", "argmax", "argmin"})
+    nearest.offer(word);
   for (int kind = 0; kind < kAtomicKinds; ++kind) nearest.offer(atomic_text(static_cast<AtomicKind>(kind)));
   error(DiagCode::unknown_name, name, "expected a statement, found the unknown operation " + describe(name),
         nearest.hint("a statement starts with an op, a loop, 'if', or the buffer it stores to"));

@@ -108,6 +108,8 @@ class Parser {
   bool parse_region(Region& region, std::string_view what);
   bool parse_ranges(Region& region);
   void whole_buffer(Region& region, const Token& at);
+  bool parse_arg_reduction(const Token& word);
+  bool parse_axis(int64_t& axis);
   bool parse_attributes(const OpRow& row, TileOp& op);
   bool parse_attribute_value(const AttrRow& row, const Token& name, int64_t& value);
   void unknown_attribute(const OpRow& row, const Token& name);

@@ -103,6 +103,7 @@ class Generator {
   // The type that elements are combined in.
   DType combined_type(DType from);
   void cumsum();
+  void scan(const Tile& from, const std::string& region, size_t axis);
   void chain();
   void parallel();
   void parallel_store(Tile* target, Tensor* output);

@@ -30,6 +30,11 @@ _ATOMIC = {"add": h.TL_ATOMIC_ADD, "min": h.TL_ATOMIC_MIN, "max": h.TL_ATOMIC_MA
            "or": h.TL_ATOMIC_OR, "xor": h.TL_ATOMIC_XOR}
 
 
+_REDUCE = {"sum": h.TL_REDUCE_SUM, "max": h.TL_REDUCE_MAX, "min": h.TL_REDUCE_MIN, "absmax": h.TL_REDUCE_ABSMAX,
+           "product": h.TL_REDUCE_PRODUCT, "and": h.TL_REDUCE_AND, "or": h.TL_REDUCE_OR, "xor": h.TL_REDUCE_XOR,
+           "abssum": h.TL_REDUCE_ABSSUM}
+
+
 class Expr:
     """A scalar of the program: a constant, a dimension, a loop variable, or what is computed from them. Every operator,
     == and != too, gives an Expr; as keys of a dict, or in a set, expressions are told apart by identity."""
@@ -331,9 +336,8 @@ class Builder:
         lib.tl_gemm(self.handle, self._region(a), self._region(b), self._region(c), flags, policy)
 
     def reduce(self, kind, src, dst, axis, accumulate=False):
-        """kind: "sum", "max", "min" or "absmax"."""
-        kinds = {"sum": h.TL_REDUCE_SUM, "max": h.TL_REDUCE_MAX, "min": h.TL_REDUCE_MIN, "absmax": h.TL_REDUCE_ABSMAX}
-        lib.tl_reduce(self.handle, self._region(src), self._region(dst), kinds[kind], axis,
+        """kind: "sum", "max", "min", "absmax", "product", "and", "or", "xor" or "abssum"."""
+        lib.tl_reduce(self.handle, self._region(src), self._region(dst), _REDUCE[kind], axis,
                       h.TL_REDUCE_ACCUMULATE if accumulate else 0)
 
     def cumsum(self, src, dst, axis, reverse=False):
