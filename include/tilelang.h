@@ -235,7 +235,17 @@ enum {
 };
 
 typedef uint32_t tl_reduce_kind;
-enum { TL_REDUCE_SUM = 1, TL_REDUCE_MAX = 2, TL_REDUCE_MIN = 3, TL_REDUCE_ABSMAX = 4 };
+enum {
+  TL_REDUCE_SUM = 1,
+  TL_REDUCE_MAX = 2,
+  TL_REDUCE_MIN = 3,
+  TL_REDUCE_ABSMAX = 4, /* the largest absolute value */
+  TL_REDUCE_PRODUCT = 5,
+  TL_REDUCE_AND = 6, /* integers and bools, as are those below */
+  TL_REDUCE_OR = 7,
+  TL_REDUCE_XOR = 8,
+  TL_REDUCE_ABSSUM = 9 /* the sum of absolute values */
+};
 
 /* How the warps of a block share the output tile of a gemm. 0 is the same as TL_POLICY_SQUARE. */
 typedef uint32_t tl_warp_policy;
@@ -258,7 +268,9 @@ enum {
   TL_GEMM_PROMOTE = 16,     /* tl_gemm of 8-bit floats: matrix instructions, which keep fewer bits of a sum
                               than TL_F32, sum at most 128 products; these sums are added in TL_F32 */
   TL_REDUCE_ACCUMULATE = 1, /* tl_reduce: the old destination is one more term */
-  TL_CUMSUM_REVERSE = 1     /* tl_cumsum: sums begin at the end of the axis */
+  TL_CUMSUM_REVERSE = 1,    /* tl_cumsum: sums begin at the end of the axis */
+  TL_SCAN_REVERSE = 1,      /* tl_scan: it begins at the end of the axis */
+  TL_SCAN_EXCLUSIVE = 2     /* tl_scan: without the element itself; the first is what nothing comes to */
 };
 
 typedef uint32_t tl_severity;
@@ -707,13 +719,15 @@ TL_API tl_scope tl_begin_kernel(tl_builder* builder, const char* name, uint32_t 
                                 int64_t threads, const char* const* names, tl_expr* out_blocks);
 
 /** Opens `for var in begin .. end` (end exclusive). `num_stages`: pipelined loops, 0 = the planner decides;
- *  0 for the other kinds. Unrolled and vectorized loops need a constant trip count. `name` may be NULL.
+ *  0 for the other kinds. Unrolled and vectorized loops need a constant trip count. Inside parallel loops,
+ *  serial and unrolled loops of constant bounds may stand; they are written out. `name` may be NULL.
  *  (Paper: T.serial, T.unroll, T.vectorized, T.Pipelined.) */
 TL_API tl_scope tl_begin_loop(tl_builder* builder, tl_loop_kind kind, tl_expr begin, tl_expr end,
                               int64_t num_stages, const char* name, tl_expr* out_var);
 
 /** Opens a loop nest of `rank` constant extents whose iterations are independent; the planner maps them to
- *  threads. Only stores, ifs and loads may stand inside. `names` may be NULL. (Paper: T.Parallel.) */
+ *  threads. Only stores, ifs, named values, and serial and unrolled loops may stand inside. `names` may be
+ *  NULL. (Paper: T.Parallel.) */
 TL_API tl_scope tl_begin_parallel(tl_builder* builder, uint32_t rank, const int64_t* extents,
                                   const char* const* names, tl_expr* out_vars);
 
@@ -762,6 +776,19 @@ TL_API void tl_reduce(tl_builder* builder, tl_region src, tl_region dst, tl_redu
  *  and may be the same region. `flags`: TL_CUMSUM_REVERSE or 0. (TileLang: T.cumsum.) */
 TL_API void tl_cumsum(tl_builder* builder, tl_region src, tl_region dst, uint32_t axis, uint32_t flags);
 
+/** dst = the sum, product, largest or smallest (`kind`) of the elements of src along `axis` up to each one,
+ *  or from each one on; without the element itself with TL_SCAN_EXCLUSIVE: 0, 1, -inf or +inf (of integers
+ *  the least or greatest) where there is no other. dst has src's shape and may be src. `flags`: TL_SCAN_* or
+ *  0. */
+TL_API void tl_scan(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind kind, uint32_t axis,
+                    uint32_t flags);
+
+/** value = the largest (TL_REDUCE_MAX) or smallest (TL_REDUCE_MIN) element of src along `axis`, index (of
+ *  TL_I32 or TL_I64) = where the first of these stands, from 0; the axis's extent where no element is a
+ *  number. Both have src's shape without the axis, or with extent 1 there. */
+TL_API void tl_arg_reduce(tl_builder* builder, tl_region src, tl_region value, tl_region index,
+                          tl_reduce_kind kind, uint32_t axis);
+
 /** dst = kind of the old dst and src, element by element, on a tensor: blocks and threads that do so to one
  *  element at once are done one after the other, in any order, and nothing else is ordered by it. Both have
  *  one type, of at least 16 bits; what lies outside the tensor is dropped. (TileLang: T.atomic_add,
@@ -776,6 +803,17 @@ TL_API void tl_store_atomic(tl_builder* builder, tl_buffer buffer, uint32_t rank
  *  write outside a tensor is dropped. */
 TL_API void tl_store(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices,
                      tl_expr value);
+
+/** A name for what the value of an expression is at this place: later stores do not change it. An expression
+ *  without a name is evaluated where it is used. Until the innermost open scope ends. `name` may be NULL. */
+TL_API tl_expr tl_let(tl_builder* builder, const char* name, tl_expr value);
+
+/** The same inside a parallel loop, for a name that tl_assign gives other values. Each iteration has its
+ *  own. */
+TL_API tl_expr tl_var(tl_builder* builder, const char* name, tl_expr value);
+
+/** From here on `var`, which tl_var returned, is `value`, of its type. */
+TL_API void tl_assign(tl_builder* builder, tl_expr var, tl_expr value);
 
 /* --------------------------------------------------------------------------------- layouts -- */
 

@@ -136,10 +136,10 @@ void IterationValues::tile_op(const ir::TileOp& op, Tiles& tiles) {
   if (is_whole(to) && op.kind == ir::OpKind::reduce && op.flag(ir::reduce_attr::accumulate)) {
     const ExprId old = element(tiles, to.buffer, any_indices(to.buffer));
     const auto kind = static_cast<ir::ReduceKind>(op.attrs[ir::reduce_attr::kind]);
-    const ExprOp joined = kind == ir::ReduceKind::sum   ? ExprOp::add
-                          : kind == ir::ReduceKind::min ? ExprOp::min
-                                                        : ExprOp::max;
-    value = binary(joined, old, value);
+    if (kind == ir::ReduceKind::sum) value = binary(ExprOp::add, old, value);
+    if (kind == ir::ReduceKind::min) value = binary(ExprOp::min, old, value);
+    if (kind == ir::ReduceKind::max || kind == ir::ReduceKind::absmax)
+      value = binary(ExprOp::max, old, value);
   }
   set(to.buffer, value, tiles);
 }

@@ -75,12 +75,13 @@ ir::VarId Builder::add_var(std::string_view call, std::string_view name, ir::Var
   return ir::VarId(program_.vars.size() - 1);
 }
 
-ir::VarId Builder::add_inner_var(std::string_view call, std::string_view name, ir::VarKind kind) {
-  if (!name.empty()) return add_var(call, name, kind, ir::DType::i64);
+ir::VarId Builder::add_inner_var(std::string_view call, std::string_view name, ir::VarKind kind,
+                                 ir::DType type) {
+  if (!name.empty()) return add_var(call, name, kind, type);
   std::string made_up;
   do made_up = "v" + std::to_string(made_up_names_++);
   while (visible_.contains(made_up));
-  return add_var(call, made_up, kind, ir::DType::i64);
+  return add_var(call, made_up, kind, type);
 }
 
 Expected<std::shared_ptr<const ir::Program>> Builder::finish(ProgramCheck check,
@@ -101,12 +102,13 @@ Expected<std::shared_ptr<const ir::Program>> Builder::finish(ProgramCheck check,
            "open one with tl_begin_kernel");
   }
   spent_ = true;
+  if (!failed()) resolve_names(kCall);
   // Shared expressions are written out as trees: a small program may have an enormous text.
   if (!failed() && ir::written_nodes(program_) > static_cast<uint64_t>(limits_.expr_nodes))
     fail(DiagCode::limit_nodes, kCall,
          "the text of program '" + program_.name + "' would write more than " +
              std::to_string(limits_.expr_nodes) + " expression nodes",
-         "keep intermediate values in a local buffer instead of one large expression");
+         "name intermediate values with tl_let, which keeps large ones in memory");
   if (!failed())
     for (Diagnostic& d : check(program_, limits_, cancellation))
       if (d.severity == Severity::error) diagnostics_.push_back(std::move(d));

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/draft.h"
 #include "ir/program.h"
 #include "support/cancellation.h"
 #include "support/limits.h"
@@ -79,9 +80,16 @@ class Builder {
                                    std::span<const int64_t> extents);
   void tile_op(ir::OpKind kind, std::span<const ir::Region> operands, std::span<const int64_t> attrs,
                ir::ExprId value);
+  void arg_reduce(const ir::Region& src, const ir::Region& value, const ir::Region& index, bool largest,
+                  int64_t axis);
   void store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value);
   void atomic_store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value,
                     ir::AtomicKind kind);
+
+  // A name for what an expression's value is here; with `assignable`, inside parallel loops, one that
+  // assign() gives other values.
+  ir::VarId let(std::string_view name, ir::ExprId value, bool assignable);
+  void assign(ir::ExprId var, ir::ExprId value);
 
   // Hands the program over once `check` (check::check_program, a later stage of the road) finds no error. The
   // builder is spent.
@@ -128,7 +136,8 @@ class Builder {
   bool room_for_scope(std::string_view call);
 
   ir::VarId add_var(std::string_view call, std::string_view name, ir::VarKind kind, ir::DType type);
-  ir::VarId add_inner_var(std::string_view call, std::string_view name, ir::VarKind kind);
+  ir::VarId add_inner_var(std::string_view call, std::string_view name, ir::VarKind kind,
+                          ir::DType type = ir::DType::i64);
   ir::StmtId add_statement(std::string_view call,
                            std::variant<ir::Loop, ir::Branch, ir::Store, ir::TileOp> node);
   void add_store(std::string_view call, ir::BufferId buffer, std::span<const ir::ExprId> indices,
@@ -137,10 +146,12 @@ class Builder {
   void close_frame();
   int current_kernel() const { return static_cast<int>(program_.kernels.size()) - 1; }
   bool in_parallel() const;
+  void resolve_names(std::string_view call);
   std::string buffer_text(ir::BufferId id) const;
 
   Limits limits_;
   ir::Program program_;
+  ir::Draft draft_;
   std::vector<Diagnostic> diagnostics_;
   SourceLocation location_;
   std::vector<Frame> frames_;

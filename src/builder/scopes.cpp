@@ -29,7 +29,8 @@ bool Builder::in_parallel() const {
 
 bool Builder::outside_parallel(std::string_view call) {
   if (!in_parallel()) return true;
-  fail(DiagCode::misplaced_statement, call, "inside a parallel loop only tl_store and tl_begin_if may stand",
+  fail(DiagCode::misplaced_statement, call,
+       "inside a parallel loop only stores, ifs, named values, and serial and unrolled loops may stand",
        "end the parallel loop first, or turn the loops around");
   return false;
 }
@@ -134,7 +135,10 @@ uint64_t Builder::begin_kernel(std::string_view name, std::span<const ir::ExprId
 uint64_t Builder::begin_loop(ir::LoopKind kind, ir::ExprId begin, ir::ExprId end, int64_t num_stages,
                              std::string_view var_name, ir::VarId* out_var) {
   constexpr std::string_view kCall = "tl_begin_loop";
-  if (!ready(kCall) || !inside_kernel(kCall) || !outside_parallel(kCall) || !room_for_scope(kCall)) return 0;
+  const bool written_out = kind == ir::LoopKind::serial || kind == ir::LoopKind::unroll;
+  if (!ready(kCall) || !inside_kernel(kCall) || (!written_out && !outside_parallel(kCall)) ||
+      !room_for_scope(kCall))
+    return 0;
   if (kind > ir::LoopKind::pipelined || kind == ir::LoopKind::parallel) {
     fail(DiagCode::bad_enum, kCall, "there is no such kind of loop",
          "use a tl_loop_kind, or tl_begin_parallel");
@@ -158,7 +162,8 @@ uint64_t Builder::begin_loop(ir::LoopKind kind, ir::ExprId begin, ir::ExprId end
   int64_t extent = 0;
   const bool constant = program_.exprs.is_const_int(loop.extents[0], &extent);
   const bool replicated = kind == ir::LoopKind::unroll || kind == ir::LoopKind::vectorized;
-  if ((replicated && !constant) || (constant && extent < 0)) {
+  draft_.loops_in_parallel |= in_parallel();
+  if ((replicated && !constant && !in_parallel()) || (constant && extent < 0)) {
     fail(DiagCode::bad_shape, kCall,
          constant ? "the loop would run " + std::to_string(extent) + " times"
                   : "the trip count of a loop of kind " + std::string(ir::loop_kind_name(kind)) +

@@ -1,4 +1,7 @@
 // Builder calls: scopes and statements.
+#include <algorithm>
+#include <iterator>
+
 #include "capi/handles.h"
 #include "ir/op_kinds.h"
 #include "support/diag_codes.h"
@@ -40,7 +43,10 @@ std::optional<ir::MemScope> mem_scope(tl_mem_scope scope) {
 static_assert(TL_REDUCE_SUM - 1 == static_cast<int>(ir::ReduceKind::sum) &&
               TL_REDUCE_MAX - 1 == static_cast<int>(ir::ReduceKind::max) &&
               TL_REDUCE_MIN - 1 == static_cast<int>(ir::ReduceKind::min) &&
-              TL_REDUCE_ABSMAX - 1 == static_cast<int>(ir::ReduceKind::absmax));
+              TL_REDUCE_ABSMAX - 1 == static_cast<int>(ir::ReduceKind::absmax) &&
+              TL_REDUCE_PRODUCT - 1 == static_cast<int>(ir::ReduceKind::product) &&
+              TL_REDUCE_XOR - 1 == static_cast<int>(ir::ReduceKind::bit_xor) &&
+              TL_REDUCE_ABSSUM - 1 == static_cast<int>(ir::ReduceKind::abssum));
 static_assert(TL_POLICY_SQUARE - 1 == static_cast<int>(ir::WarpPolicy::square) &&
               TL_POLICY_FULL_ROW - 1 == static_cast<int>(ir::WarpPolicy::full_row) &&
               TL_POLICY_FULL_COL - 1 == static_cast<int>(ir::WarpPolicy::full_col));
@@ -69,6 +75,15 @@ bool known_atomic(const BuilderCall& c, tl_atomic_kind kind) {
   if (kind >= TL_ATOMIC_ADD && kind <= TL_ATOMIC_XOR) return true;
   c.fail(DiagCode::bad_enum, "there is no atomic operation " + std::to_string(kind), "use a tl_atomic_kind");
   return false;
+}
+
+tl_expr name_value(tl_builder* builder, const char* call, const char* name, tl_expr value, bool assignable) {
+  return on_builder(builder, call, tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
+    const auto what = c.expr("value", value);
+    if (c.failed()) return {0};
+    const ir::VarId var = c->let(name ? name : "", what, assignable);
+    return var ? c.give_var(var) : tl_expr{0};
+  });
 }
 
 }  // namespace
@@ -221,7 +236,7 @@ void tl_reduce(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind
   on_builder(builder, "tl_reduce", [&](const BuilderCall& c) {
     const ir::Region operands[] = {c.region("src", src), c.region("dst", dst)};
     if (!c.known_flags(flags, TL_REDUCE_ACCUMULATE)) return;
-    if (kind < TL_REDUCE_SUM || kind > TL_REDUCE_ABSMAX)
+    if (kind < TL_REDUCE_SUM || kind > TL_REDUCE_ABSSUM)
       return c.fail(DiagCode::bad_enum, "there is no reduction " + std::to_string(kind),
                     "use a tl_reduce_kind");
     int64_t attrs[ir::reduce_attr::count] = {};
@@ -229,6 +244,38 @@ void tl_reduce(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind
     attrs[ir::reduce_attr::axis] = axis;
     attrs[ir::reduce_attr::accumulate] = (flags & TL_REDUCE_ACCUMULATE) != 0;
     c->tile_op(ir::OpKind::reduce, operands, attrs, {});
+  });
+}
+
+void tl_arg_reduce(tl_builder* builder, tl_region src, tl_region value, tl_region index, tl_reduce_kind kind,
+                   uint32_t axis) {
+  on_builder(builder, "tl_arg_reduce", [&](const BuilderCall& c) {
+    const ir::Region from = c.region("src", src), what = c.region("value", value),
+                     at = c.region("index", index);
+    if (kind != TL_REDUCE_MAX && kind != TL_REDUCE_MIN)
+      return c.fail(DiagCode::bad_enum, "there is no place of reduction " + std::to_string(kind),
+                    "use TL_REDUCE_MAX or TL_REDUCE_MIN");
+    if (!c.failed()) c->arg_reduce(from, what, at, kind == TL_REDUCE_MAX, axis);
+  });
+}
+
+void tl_scan(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind kind, uint32_t axis,
+             uint32_t flags) {
+  on_builder(builder, "tl_scan", [&](const BuilderCall& c) {
+    const ir::Region operands[] = {c.region("src", src), c.region("dst", dst)};
+    if (!c.known_flags(flags, TL_SCAN_REVERSE | TL_SCAN_EXCLUSIVE)) return;
+    static constexpr tl_reduce_kind kKinds[] = {TL_REDUCE_SUM, TL_REDUCE_MAX, TL_REDUCE_MIN,
+                                                TL_REDUCE_PRODUCT};
+    const auto* known = std::find(std::begin(kKinds), std::end(kKinds), kind);
+    if (known == std::end(kKinds))
+      return c.fail(DiagCode::bad_enum, "there is no scan of kind " + std::to_string(kind),
+                    "use TL_REDUCE_SUM, TL_REDUCE_MAX, TL_REDUCE_MIN or TL_REDUCE_PRODUCT");
+    int64_t attrs[ir::scan_attr::count] = {};
+    attrs[ir::scan_attr::kind] = known - std::begin(kKinds);
+    attrs[ir::scan_attr::axis] = axis;
+    attrs[ir::scan_attr::reverse] = (flags & TL_SCAN_REVERSE) != 0;
+    attrs[ir::scan_attr::exclusive] = (flags & TL_SCAN_EXCLUSIVE) != 0;
+    c->tile_op(ir::OpKind::scan, operands, attrs, {});
   });
 }
 
@@ -270,6 +317,21 @@ void tl_store(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_exp
     const auto at = c.exprs("indices", rank, indices);
     const auto what = c.expr("value", value);
     if (!c.failed()) c->store(to, at, what);
+  });
+}
+
+tl_expr tl_let(tl_builder* builder, const char* name, tl_expr value) {
+  return name_value(builder, "tl_let", name, value, false);
+}
+
+tl_expr tl_var(tl_builder* builder, const char* name, tl_expr value) {
+  return name_value(builder, "tl_var", name, value, true);
+}
+
+void tl_assign(tl_builder* builder, tl_expr var, tl_expr value) {
+  on_builder(builder, "tl_assign", [&](const BuilderCall& c) {
+    const auto to = c.expr("var", var), what = c.expr("value", value);
+    if (!c.failed()) c->assign(to, what);
   });
 }
 

@@ -71,7 +71,7 @@ void ScopeCheck::check_statement(StmtId id) {
     const ir::OpRow& row = ir::op_row(op->kind);
     if (parallel_depth_ > 0)
       ctx_.error(DiagCode::misplaced_statement, id, std::string(row.text) + " stands inside a parallel loop",
-                 "move it out of the loop; a parallel loop holds stores and ifs only");
+                 "move it out of the loop; a parallel loop holds no tile operations");
     for (size_t i = 0; i < std::min(row.operands.size(), op->operands.size()); ++i) {
       const bool owned = check_owner(id, op->operands[i].buffer);
       if (owned && row.operands[i].access != ir::Access::read) check_written(id, op->operands[i].buffer);
@@ -83,7 +83,7 @@ void ScopeCheck::check_loop(StmtId id, const ir::Loop& loop) {
   if (parallel_depth_ > 0)
     ctx_.error(DiagCode::misplaced_statement, id,
                std::string("a ") + ir::loop_kind_name(loop.kind) + " loop stands inside a parallel loop",
-               "move it out of the loop; a parallel loop holds stores and ifs only");
+               "move it out of the loop; a parallel loop holds serial and unrolled loops only");
   check_loop_form(id, loop);
   const int64_t unrolled_outside = unrolled_;
   int64_t extent = 0;

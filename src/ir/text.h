@@ -16,7 +16,8 @@
 //   stmt      := LOOP NAME "in" expr (".." | ":+") expr ["stages" const] "{" stmt* "}"
 //              | "parallel" NAME ("," NAME)* "in" const ("," const)* "{" stmt* "}"
 //              | "if" expr "{" stmt* "}" ["else" "{" stmt* "}"]
-//              | NAME "[" exprs "]" "=" expr
+//              | NAME "[" exprs "]" ASSIGN expr         ASSIGN := = += -= *= /=
+//              | ("let" | "var") NAME [":" DTYPE] "=" expr | NAME ASSIGN expr
 //              | OP regions ["," expr] ["->" regions] ["{" attr ("," attr)* "}"]
 //   region    := NAME [ "[" range ("," range)* "]" ]      range := expr ":+" const
 //   attr      := NAME | NAME "=" (int | NAME)             a bare NAME sets a boolean attribute
@@ -26,25 +27,24 @@
 //
 // Compile-time parameters: a name of `param` stands for its value, an i64 constant, wherever an expression or
 // a const may stand after its declaration. The value is the one bound when the text is read, else that after
-// "=", else the domain's first. The program holds the value folded in; canonical text has it after "=" and
-// declares these parameters first.
+// "=", else the domain's first. The program holds the value folded in; canonical text declares it first.
 //
 // Loops: `a .. b` runs from a to b, b excluded; `a :+ n` runs n times from a. Canonical is `..` when both
 // ends are constants, when a is 0, or when the extent is literally b - a; else `:+`.
+// Loops inside parallel ones and named values are read, not printed (draft.h).
 // Ops: read operands stand before "->", written and updated ones after it. An op that reads nothing has no
 // "->" and lists what it writes first: `fill C, 0.0f32`. Attributes at their default are not printed.
 // Regions: a bare NAME is the whole buffer; its shape must then be constant.
 //
 // Expressions, loosest first: or, and, compare (does not chain), | ^ &, << >>, + -, * / // %, unary minus.
-// All infix operators associate to the left. `a > b` and `a >= b` are read as `b < a` and `b <= a`; -x as
-// neg(x).
+// All infix operators associate to the left. `a > b` is read as `b < a`, `a >= b` as `b <= a`, -x as neg(x).
 //   primary   := LITERAL | NAME | NAME "[" exprs "]" | "(" expr ")"
 //              | FUNCTION "(" expr ("," expr)* ")" | "cast" "(" DTYPE "," expr ")"
 // FUNCTION is the text of a row of expr_ops.def that is a word: neg(x), exp(x), max(a, b), select(c, a, b),
 // ...; ceildiv(a, b) is read as the expression ExprPool::ceildiv makes.
-// Literals carry their type unless it is i64 or bool: 7, -7, 7i32, 1.5f32, 2.0f16, true. Special floats:
-// inf:f32, -inf:f32, nan:f32, and 0x7e01:f16 for exact bits (printed only for a NaN that is not the usual
-// one).
+// Literals without a type take that of the values they are combined with or of what they are stored to, else
+// i64. Printed ones carry it unless it is i64 or bool: 7, -7, 7i32, 1.5f32, 2.0f16, true. Special floats:
+// inf:f32, -inf:f32, nan:f32, and 0x7e01:f16 for exact bits (printed of NaNs that are not the usual one).
 //
 // Names: [A-Za-z_][A-Za-z0-9_]*, at most kMaxNameLength long. Dims, scalars, tensors, compile-time parameters
 // and kernels share one name space per program. Inside a kernel, buffers, block variables and loop variables

@@ -2,6 +2,7 @@
 // only.
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include "ir/text_parser.h"
@@ -55,6 +56,14 @@ std::string refusal_hint(ExprOp op, DType t) {
   }
 }
 
+// The digits are those of the number.
+bool is_whole(std::string_view digits, double v) {
+  while (digits.size() > 1 && digits[0] == '0') digits.remove_prefix(1);
+  char text[512];
+  const int length = std::snprintf(text, sizeof text, "%.0f", v);
+  return digits == std::string_view(text, static_cast<size_t>(length));
+}
+
 }  // namespace
 
 ExprId Parser::constant(int64_t v, const Token& at) {
@@ -73,8 +82,10 @@ bool Parser::room_for_node(int depth, const Token& at) {
   return !stopped_;
 }
 
-ExprId Parser::make_literal(const Token& t, bool negative) {
-  DType type = DType::i64;
+// Without a type of its own it has that of its context, where that is a number that has decimal literals.
+ExprId Parser::make_literal(const Token& t, bool negative, DType context) {
+  const bool adapts = is_integer(context) || (is_float(context) && !is_storage_only(context));
+  DType type = t.suffix.empty() && adapts ? context : DType::i64;
   if (!t.suffix.empty()) {
     std::optional<DType> named = dtype_from_name(t.suffix);
     if (!named || is_bool(*named)) {
@@ -93,12 +104,22 @@ ExprId Parser::make_literal(const Token& t, bool negative) {
     }
     type = *named;
   }
-  if (is_float(type)) return make_float(t, negative, type);
+  if (is_float(type)) {
+    const ExprId value = make_float(t, negative, type);
+    // An integer that takes the type of its context stays what it is.
+    const bool adapted = t.suffix.empty() && !t.fractional && value.valid();
+    if (adapted && !is_whole(t.body, std::abs(program_.exprs[value].float_value()))) {
+      error(DiagCode::syntax_error, t, describe(t) + " is no value of " + type_name(type),
+            "write " + std::string(t.body.substr(0, 20)) + ".0" + type_name(type) + " for the nearest one");
+      return {};
+    }
+    return value;
+  }
   if (t.fractional) {
     std::string digits = std::string(t.body.substr(0, 20));
     error(DiagCode::syntax_error, t,
           "expected an integer of type " + type_name(type) + ", found " + describe(t),
-          "a floating-point literal carries its type, for example " + digits + "f32");
+          "write its type, for example " + digits + "f32; it can be left out beside a value of that type");
     return {};
   }
   return make_integer(t, negative, type);

@@ -7,8 +7,8 @@
 namespace tilegen::ir::text {
 namespace {
 
-constexpr std::array<std::string_view, 10> kTwoCharSymbols = {
-    ":+", "->", "..", "//", "<=", ">=", "==", "!=", "<<", ">>"};
+constexpr std::array<std::string_view, 14> kTwoCharSymbols = {
+    ":+", "->", "..", "//", "<=", ">=", "==", "!=", "<<", ">>", "+=", "-=", "*=", "/="};
 constexpr std::string_view kOneCharSymbols = "()[]{},:=+-*/%<>&|^";
 
 // Locale-independent, and defined for every byte.

@@ -35,12 +35,24 @@ Expected<Program> Parser::run() {
     expected("a kernel", "a program ends with at least one 'kernel NAME grid (...) { ... }'");
   }
   if (diagnostics_.empty()) check_bindings();
+  if (diagnostics_.empty()) resolve();
   if (!diagnostics_.empty()) {
     Error e;
     e.diagnostics = std::move(diagnostics_);
     return e;
   }
   return std::move(program_);
+}
+
+// Names stand for expressions, which a text writes as trees.
+void Parser::resolve() {
+  if (draft_.empty()) return;
+  diagnostics_ = resolve_draft(program_, draft_, limits_);
+  if (diagnostics_.empty() && written_nodes(program_) > static_cast<uint64_t>(limits_.expr_nodes))
+    error(DiagCode::limit_nodes, token_,
+          "with what its names stand for, the program has more than " + std::to_string(limits_.expr_nodes) +
+              " expression nodes",
+          "let loops inside parallel loops run less often, or split the program");
 }
 
 bool Parser::parse_header() {

@@ -1,4 +1,5 @@
 // Blocks and statements of the text form, except tile operations.
+#include <algorithm>
 #include <array>
 
 #include "ir/text_parser.h"
@@ -175,11 +176,18 @@ bool Parser::parse_statement() {
   if (std::optional<AtomicKind> kind = atomic_from_text(token_.text)) return parse_atomic_store(*kind);
   Token name = token_;
   advance();
+  if ((name.is("argmax") || name.is("argmin")) && token_.kind == TokenKind::name)
+    return parse_arg_reduction(name);
+  if ((name.is("let") || name.is("var")) && token_.kind == TokenKind::name) return parse_let(name.is("var"));
+  if (const Symbol* symbol = find(name.text);
+      symbol != nullptr && symbol->kind == SymbolKind::variable && !token_.is("["))
+    return parse_assignment(name);
   if (token_.is("[") || token_.is("=")) return parse_store(name);
   NearestName nearest(name.text);
   for (const OpRow& row : op_rows()) nearest.offer(row.text);
   for (LoopKind kind : kSingleVarLoops) nearest.offer(loop_kind_name(kind));
-  for (std::string_view word : {"parallel", "if", "alloc"}) nearest.offer(word);
+  for (std::string_view word : {"parallel", "if", "alloc", "let", "var", "argmax", "argmin"})
+    nearest.offer(word);
   for (int kind = 0; kind < kAtomicKinds; ++kind) nearest.offer(atomic_text(static_cast<AtomicKind>(kind)));
   error(DiagCode::unknown_name, name, "expected a statement, found the unknown operation " + describe(name),
         nearest.hint("a statement starts with an op, a loop, 'if', or the buffer it stores to"));
@@ -198,8 +206,16 @@ bool Parser::parse_loop(LoopKind kind) {
   if (ok && accept("stages")) ok = parse_constant(loop.num_stages, "the number of stages");
   loop.vars.push_back(add_loop_var(name, VarKind::loop));  // after the bounds: they cannot use it
   if (!ok) return false;
+  draft_.loops_in_parallel |= in_parallel();
   StmtId id = add_statement(at, std::move(loop));
   return id.valid() && open_block(BlockKind::loop, id, mark);
+}
+
+bool Parser::in_parallel() const {
+  return std::any_of(open_.begin(), open_.end(), [&](const OpenBlock& b) {
+    const auto* loop = b.kind == BlockKind::loop ? program_.as<Loop>(b.stmt) : nullptr;
+    return loop != nullptr && loop->kind == LoopKind::parallel;
+  });
 }
 
 bool Parser::parse_bounds(Loop& loop) {
@@ -267,8 +283,12 @@ bool Parser::parse_store(const Token& name) {
   store.buffer = find_buffer(name);
   if (!expect("[", "and the indices of the element to store to")) return false;
   if (!parse_exprs("]", store.indices, "an index")) return false;
-  if (!expect("=", "and the value to store") || !parse_expr(store.value)) return false;
-  if (store.buffer.valid()) check_rank(store.buffer, store.indices.size(), name);
+  const DType type = store.buffer.valid() ? program_.buffer(store.buffer).type : DType::none;
+  ExprId old;
+  const bool compound = token_.kind == TokenKind::symbol && !token_.is("=");
+  if (compound && store.buffer.valid()) old = make_load(store.buffer, store.indices, name);
+  if (!parse_assigned(store.value, old, type, "and the value to store")) return false;
+  if (store.buffer.valid() && !compound) check_rank(store.buffer, store.indices.size(), name);
   return add_statement(name, std::move(store)).valid();
 }
 
@@ -285,7 +305,8 @@ bool Parser::parse_atomic_store(AtomicKind kind) {
   store.buffer = find_buffer(name);
   if (!expect("[", "and the indices of the element")) return false;
   if (!parse_exprs("]", store.indices, "an index")) return false;
-  if (!expect(",", "and the value to combine with") || !parse_expr(store.value)) return false;
+  const DType type = store.buffer.valid() ? program_.buffer(store.buffer).type : DType::none;
+  if (!expect(",", "and the value to combine with") || !parse_expr(store.value, kAny, type)) return false;
   if (!expect(")", "to close the operation")) return false;
   if (store.buffer.valid()) check_rank(store.buffer, store.indices.size(), name);
   return add_statement(word, std::move(store)).valid();

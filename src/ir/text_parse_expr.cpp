@@ -1,4 +1,6 @@
 // Expressions of the text form, by operator precedence over two explicit stacks.
+#include <array>
+
 #include "ir/text_parser.h"
 #include "support/diag_codes.h"
 #include "support/spelling.h"
@@ -20,14 +22,14 @@ struct Parser::Pending {
 };
 
 struct Parser::ExprStacks {
-  std::vector<ExprId> operands;
+  std::vector<Operand> operands;
   std::vector<Pending> pending;
   int64_t brackets = 0;
 };
 
 using Kind = Parser::Pending::Kind;
 
-bool Parser::parse_expr(ExprId& out, Level loosest) {
+bool Parser::parse_expr(ExprId& out, Level loosest, DType context) {
   ExprStacks s;
   for (;;) {
     bool complete = false;
@@ -53,8 +55,8 @@ bool Parser::parse_expr(ExprId& out, Level loosest) {
   }
   while (!s.pending.empty()) reduce(s);
   if (stopped_) return false;
-  out = s.operands.back();
-  return true;
+  out = typed(s.operands.back(), context);
+  return !stopped_;
 }
 
 // Reads up to one operand; `complete` stays false after an opening bracket or a unary minus.
@@ -73,9 +75,12 @@ bool Parser::parse_operand(ExprStacks& s, bool& complete) {
               "set the highest bit");
         if (!parse_bits(id, literal)) return false;
       } else {
-        id = make_literal(literal, true);
+        s.operands.push_back({ExprId(), literal.suffix.empty(), true, literal});
+        if (!literal.suffix.empty()) s.operands.back().id = make_literal(literal, true);
+        complete = true;
+        return true;
       }
-      s.operands.push_back(id);
+      s.operands.push_back({id});
       complete = true;
       return true;
     }
@@ -91,13 +96,15 @@ bool Parser::parse_operand(ExprStacks& s, bool& complete) {
   }
   if (token_.kind == TokenKind::number) {
     advance();
-    ExprId id;
+    Operand operand;
     if (at.hex) {
-      if (!parse_bits(id, at)) return false;
+      if (!parse_bits(operand.id, at)) return false;
+    } else if (at.suffix.empty()) {
+      operand = {ExprId(), true, false, at};
     } else {
-      id = make_literal(at, false);
+      operand.id = make_literal(at, false);
     }
-    s.operands.push_back(id);
+    s.operands.push_back(operand);
     complete = true;
     return true;
   }
@@ -112,11 +119,11 @@ bool Parser::parse_named_operand(ExprStacks& s, bool& complete) {
   complete = true;
   if (name.text == "true" || name.text == "false") {
     s.operands.push_back(
-        room_for_node(1, name) ? program_.exprs.const_int(name.text == "true", DType::boolean) : ExprId());
+        {room_for_node(1, name) ? program_.exprs.const_int(name.text == "true", DType::boolean) : ExprId()});
     return true;
   }
   if (name.text == "inf" || name.text == "nan")
-    return parse_special_float(s.operands.emplace_back(), name, false);
+    return parse_special_float(s.operands.emplace_back().id, name, false);
   if (token_.is("(")) {
     complete = false;
     return open_call(s, name);
@@ -129,7 +136,7 @@ bool Parser::parse_named_operand(ExprStacks& s, bool& complete) {
     complete = token_.is("]");
     return !complete || close_bracket(s);
   }
-  s.operands.push_back(make_variable(name));
+  s.operands.push_back({make_variable(name)});
   return true;
 }
 
@@ -196,19 +203,36 @@ bool Parser::parse_infix(ExprStacks& s, const Infix& infix) {
 void Parser::reduce(ExprStacks& s) {
   Pending top = std::move(s.pending.back());
   s.pending.pop_back();
-  ExprId right = s.operands.back();
+  Operand right = s.operands.back();
   if (top.kind == Kind::minus) {
-    s.operands.back() = make_unary(ExprOp::neg, right, top.at);
+    s.operands.back() = {make_unary(ExprOp::neg, typed(right, DType::none), top.at)};
     return;
   }
   s.operands.pop_back();
-  ExprId left = s.operands.back();
-  if (top.infix.swapped) std::swap(left, right);
-  s.operands.back() = make_binary(top.infix.op, left, right, top.at);
+  const Operand& left = s.operands.back();
+  const DType context = context_of(std::array{left, right});
+  ExprId a = typed(left, context), b = typed(right, context);
+  if (top.infix.swapped) std::swap(a, b);
+  s.operands.back() = {make_binary(top.infix.op, a, b, top.at)};
 }
 
 void Parser::reduce_to_bracket(ExprStacks& s) {
   while (!s.pending.back().bracket()) reduce(s);
+}
+
+// What stands in a bracket. Literals without a type take that of the values beside them, in a cast to a float
+// with a fraction the cast's; a select's condition has a type of its own.
+std::vector<ExprId> Parser::arguments(const ExprStacks& s, const Pending& open) {
+  const std::span<const Operand> operands = std::span<const Operand>(s.operands).subspan(open.base);
+  const size_t first = open.kind == Kind::call && open.op == ExprOp::select ? 1 : 0;
+  DType context = DType::none;
+  if (open.kind == Kind::call && operands.size() > first) context = context_of(operands.subspan(first));
+  std::vector<ExprId> args;
+  for (const Operand& o : operands) {
+    const bool of_cast = open.kind == Kind::cast && is_float(open.type) && o.literal.fractional;
+    args.push_back(typed(o, of_cast ? open.type : args.size() < first ? DType::none : context));
+  }
+  return args;
 }
 
 bool Parser::close_bracket(ExprStacks& s) {
@@ -221,7 +245,7 @@ bool Parser::close_bracket(ExprStacks& s) {
                          std::to_string(top.at.column)))
     return false;
   if (top.kind == Kind::paren) return true;
-  std::span<const ExprId> args = std::span<const ExprId>(s.operands).subspan(top.base);
+  const std::vector<ExprId> args = arguments(s, top);
   int arity = -1;
   if (top.kind == Kind::call) arity = expr_arity(top.op);
   if (top.kind == Kind::cast) arity = 1;
@@ -247,8 +271,24 @@ bool Parser::close_bracket(ExprStacks& s) {
     result = make_ternary(top.op, args[0], args[1], args[2], top.at);
   }
   s.operands.resize(top.base);
-  s.operands.push_back(result);
+  s.operands.push_back({result});
   return true;
+}
+
+// The type that the values among the operands have, where they agree.
+DType Parser::context_of(std::span<const Operand> operands) const {
+  DType context = DType::none;
+  for (const Operand& o : operands) {
+    if (o.untyped || !o.id.valid()) continue;
+    const DType t = program_.exprs.type(o.id);
+    if (context != DType::none && t != context) return DType::none;
+    context = t;
+  }
+  return context;
+}
+
+ExprId Parser::typed(const Operand& o, DType context) {
+  return o.untyped ? make_literal(o.literal, o.negative, context) : o.id;
 }
 
 // A comma-separated list up to `close`, which is consumed.

@@ -17,7 +17,10 @@ bool Parser::parse_tile_op(OpKind kind) {
   op.operands.resize(row.operands.size());
   if (!parse_operands(row, op, std::span(order.front, order.front_count))) return false;
   if (row.has_value) {
-    if (!expect(",", "and the value of " + std::string(row.text)) || !parse_expr(op.value)) return false;
+    const BufferId first = op.operands.empty() ? BufferId() : op.operands[0].buffer;
+    const DType type = first.valid() ? program_.buffer(first).type : DType::none;
+    if (!expect(",", "and the value of " + std::string(row.text)) || !parse_expr(op.value, kAny, type))
+      return false;
   }
   if (order.back_count > 0) {
     if (!expect("->", "and what " + std::string(row.text) + " writes")) return false;

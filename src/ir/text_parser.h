@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ir/draft.h"
 #include "ir/program.h"
 #include "ir/text_grammar.h"
 #include "ir/text_lexer.h"
@@ -54,6 +55,7 @@ class Parser {
   };
 
   // text_parse.cpp: program, declarations, kernels
+  void resolve();
   bool parse_header();
   void parse_top_level();
   bool parse_dim();
@@ -87,11 +89,18 @@ class Parser {
   bool parse_parallel();
   bool parse_if();
   bool parse_store(const Token& name);
+  bool in_parallel() const;
   bool parse_atomic_store(AtomicKind kind);
   bool parse_else(const OpenBlock& closed);
   bool open_block(BlockKind kind, StmtId stmt, size_t scope_mark);
   StmtId add_statement(const Token& at, std::variant<Loop, Branch, Store, TileOp> node);
   VarId add_loop_var(const Token& name, VarKind kind);
+
+  // text_parse_let.cpp: named values and assignments
+  bool parse_let(bool assignable);
+  bool parse_assignment(const Token& name);
+  bool parse_assigned(ExprId& value, ExprId old, DType type, std::string_view what);
+  bool add_assignment(const Token& at, VarId var, ExprId value);
 
   // text_parse_op.cpp: tile operations
   bool parse_tile_op(OpKind kind);
@@ -99,13 +108,16 @@ class Parser {
   bool parse_region(Region& region, std::string_view what);
   bool parse_ranges(Region& region);
   void whole_buffer(Region& region, const Token& at);
+  bool parse_arg_reduction(const Token& word);
+  bool parse_axis(int64_t& axis);
   bool parse_attributes(const OpRow& row, TileOp& op);
   bool parse_attribute_value(const AttrRow& row, const Token& name, int64_t& value);
   void unknown_attribute(const OpRow& row, const Token& name);
 
   // text_parse_expr.cpp: expressions
-  // Infix operators looser than `loosest` end it, unless they stand in brackets.
-  bool parse_expr(ExprId& out, Level loosest = kAny);
+  // Infix operators looser than `loosest` end it, unless they stand in brackets. A literal without a type
+  // that is the whole of it takes the type `context`.
+  bool parse_expr(ExprId& out, Level loosest = kAny, DType context = DType::none);
   bool parse_operand(ExprStacks& s, bool& complete);
   bool parse_named_operand(ExprStacks& s, bool& complete);
   bool parse_infix(ExprStacks& s, const Infix& infix);
@@ -117,8 +129,19 @@ class Parser {
   bool parse_exprs(std::string_view close, std::vector<ExprId>& out, std::string_view what);
   bool parse_index(ExprId& out, std::string_view what);
 
+  // A value, or a literal that takes the type of what it is combined with.
+  struct Operand {
+    ExprId id;
+    bool untyped = false;
+    bool negative = false;
+    Token literal{};
+  };
+  ExprId typed(const Operand& o, DType context);
+  DType context_of(std::span<const Operand> operands) const;
+  std::vector<ExprId> arguments(const ExprStacks& s, const Pending& open);
+
   // text_build.cpp: literals and checked construction of nodes; an invalid id is poison
-  ExprId make_literal(const Token& t, bool negative);
+  ExprId make_literal(const Token& t, bool negative, DType context = DType::none);
   ExprId make_integer(const Token& t, bool negative, DType type);
   ExprId make_float(const Token& t, bool negative, DType type);
   bool parse_special_float(ExprId& out, const Token& word, bool negative);
@@ -182,6 +205,7 @@ class Parser {
   std::vector<bool> param_used_;       // by parameter: the text names it
   std::vector<uint32_t> in_constant_;  // parameters that the latest constant names
   bool in_attributes_ = false;         // the "}" ahead closes an attribute list
+  Draft draft_;
 };
 
 }  // namespace tilegen::ir::text

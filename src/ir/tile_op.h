@@ -45,7 +45,7 @@ std::string_view attr_value_name(const AttrRow& row, int64_t v);
 int64_t attr_value_from_name(const AttrRow& row, std::string_view name);
 
 enum class WarpPolicy : int64_t { square, full_row, full_col };
-enum class ReduceKind : int64_t { sum, max, min, absmax };
+enum class ReduceKind : int64_t { sum, max, min, absmax, product, bit_and, bit_or, bit_xor, abssum };
 
 // What an atomic operation makes of the old value and another one.
 enum class AtomicKind : int64_t { add, min, max, bit_and, bit_or, bit_xor };

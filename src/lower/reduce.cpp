@@ -19,9 +19,25 @@ using ir::ReduceKind;
 namespace {
 
 thread::Combine lane_combine(ReduceKind kind) {
-  return kind == ReduceKind::sum   ? thread::Combine::sum
-         : kind == ReduceKind::min ? thread::Combine::min
-                                   : thread::Combine::max;
+  switch (kind) {
+    case ReduceKind::sum:
+    case ReduceKind::abssum:
+      return thread::Combine::sum;
+    case ReduceKind::min:
+      return thread::Combine::min;
+    case ReduceKind::max:
+    case ReduceKind::absmax:
+      return thread::Combine::max;
+    case ReduceKind::product:
+      return thread::Combine::product;
+    case ReduceKind::bit_and:
+      return thread::Combine::bit_and;
+    case ReduceKind::bit_or:
+      return thread::Combine::bit_or;
+    case ReduceKind::bit_xor:
+      return thread::Combine::bit_xor;
+  }
+  return thread::Combine::max;
 }
 
 }  // namespace
@@ -130,7 +146,7 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
     body.insert(body.end(), join.begin(), join.end());
   }
   if (lanes_reduce) {
-    if (accumulate && kind == ReduceKind::absmax) {
+    if (accumulate && (kind == ReduceKind::absmax || kind == ReduceKind::abssum)) {
       const ExprId old = e.load(dst_memory, acc_type, std::vector<ExprId>{dst_index});
       body.push_back(store(dst_memory, dst_index, reduction_term(e, kind, old), ExprId()));
     }

@@ -10,7 +10,21 @@ using ir::ExprOp;
 using ir::ReduceKind;
 
 ExprId reduction_identity(ir::ExprPool& e, ReduceKind kind, DType t) {
-  if (kind == ReduceKind::sum || kind == ReduceKind::absmax) return e.const_number(0, t);
+  switch (kind) {
+    case ReduceKind::sum:
+    case ReduceKind::absmax:
+    case ReduceKind::abssum:
+    case ReduceKind::bit_or:
+    case ReduceKind::bit_xor:
+      return e.const_number(0, t);
+    case ReduceKind::product:
+      return e.const_number(1, t);
+    case ReduceKind::bit_and:
+      return e.const_int(ir::is_bool(t) ? 1 : ir::wrap_to(t, -1), t);
+    case ReduceKind::max:
+    case ReduceKind::min:
+      break;
+  }
   bool lowest = kind == ReduceKind::max;
   if (ir::is_float(t)) return e.const_float(lowest ? -INFINITY : INFINITY, t);
   if (ir::dtype_kind(t) == ir::DTypeKind::unsigned_int || ir::is_bool(t))
@@ -26,11 +40,23 @@ ExprId scan_identity(ir::ExprPool& e, ReduceKind kind, DType t) {
 }
 
 ExprId reduction_combine(ir::ExprPool& e, ReduceKind kind, ExprId a, ExprId b) {
-  if (ir::is_bool(e.type(a)))
-    return e.binary(kind == ReduceKind::min ? ExprOp::logical_and : ExprOp::logical_or, a, b);
+  if (ir::is_bool(e.type(a))) {
+    if (kind == ReduceKind::bit_xor) return e.binary(ExprOp::ne, a, b);
+    const bool all = kind == ReduceKind::min || kind == ReduceKind::bit_and;
+    return e.binary(all ? ExprOp::logical_and : ExprOp::logical_or, a, b);
+  }
   switch (kind) {
     case ReduceKind::sum:
+    case ReduceKind::abssum:
       return e.binary(ExprOp::add, a, b);
+    case ReduceKind::product:
+      return e.binary(ExprOp::mul, a, b);
+    case ReduceKind::bit_and:
+      return e.binary(ExprOp::bit_and, a, b);
+    case ReduceKind::bit_or:
+      return e.binary(ExprOp::bit_or, a, b);
+    case ReduceKind::bit_xor:
+      return e.binary(ExprOp::bit_xor, a, b);
     case ReduceKind::min:
       return e.binary(ExprOp::min, a, b);
     case ReduceKind::max:
@@ -41,7 +67,7 @@ ExprId reduction_combine(ir::ExprPool& e, ReduceKind kind, ExprId a, ExprId b) {
 }
 
 ExprId reduction_term(ir::ExprPool& e, ReduceKind kind, ExprId element) {
-  return kind == ReduceKind::absmax ? e.unary(ExprOp::abs, element) : element;
+  return kind == ReduceKind::absmax || kind == ReduceKind::abssum ? e.unary(ExprOp::abs, element) : element;
 }
 
 }  // namespace tilegen::lower

@@ -45,14 +45,17 @@ void OpLowering::scan(int src, int dst, const ops::Scan& scan) {
   std::sort(inner.begin(), inner.end(),
             [&](const NestLoop& a, const NestLoop& b) { return step(a) > step(b); });
 
-  thread::Memory m;
-  m.name = "running" + std::to_string(k_.out.memories.size());
-  m.space = thread::Space::local;
-  m.type = to;
-  m.elements = width;
-  m.alignment = std::max<int64_t>(width * ir::dtype_bytes(to), 1);
-  m.in_registers = true;
-  const MemoryId running = k_.out.add_memory(std::move(m));
+  const auto add_registers = [&](const std::string& name) {
+    thread::Memory m;
+    m.name = name + std::to_string(k_.out.memories.size());
+    m.space = thread::Space::local;
+    m.type = to;
+    m.elements = width;
+    m.alignment = std::max<int64_t>(width * ir::dtype_bytes(to), 1);
+    m.in_registers = true;
+    return k_.out.add_memory(std::move(m));
+  };
+  const MemoryId running = add_registers("running");
   const auto in_lanes = [&](thread::Block body) {
     if (!vectorized) return body;
     return wrap(k_, nest, nest.loops.size() - 1, nest.loops.size(), std::move(body), op_.path);
@@ -61,7 +64,9 @@ void OpLowering::scan(int src, int dst, const ops::Scan& scan) {
     return in_lanes({k_.out.add(thread::Store{running, lane, value, ExprId(), false, ExprId()}, op_.path)});
   };
   const ExprId total = e.load(running, to, std::vector<ExprId>{lane});
-  const ExprId identity = scan_identity(e, scan.kind, to);
+  // Without the element itself the first result is what nothing comes to, 0 and not -0.
+  const ExprId identity =
+      scan.exclusive ? reduction_identity(e, scan.kind, to) : scan_identity(e, scan.kind, to);
 
   Nest points = nest;
   if (scan.reverse && scan.axis >= 0) {
@@ -72,11 +77,19 @@ void OpLowering::scan(int src, int dst, const ops::Scan& scan) {
   ExprId value = e.cast(to, load(src, points.point));
   if (no_padding_) value = e.select(no_padding_, value, identity);
   no_padding_ = ExprId();
-  thread::Block body = set_running(reduction_combine(e, scan.kind, total, value)), write;
+  thread::Block body, write;
+  const auto append = [&](const thread::Block& more) { body.insert(body.end(), more.begin(), more.end()); };
+  if (scan.exclusive) {  // dst may be src: the element is read before the result is written
+    const MemoryId own = add_registers("element");
+    append(in_lanes({k_.out.add(thread::Store{own, lane, value, ExprId(), false, ExprId()}, op_.path)}));
+    value = e.load(own, to, std::vector<ExprId>{lane});
+  } else {
+    append(set_running(reduction_combine(e, scan.kind, total, value)));
+  }
   store_element(points, tile_op_->operands[static_cast<size_t>(dst)].buffer, element_at(dst, points.point),
                 total, ExprId(), write);
-  write = in_lanes(std::move(write));
-  body.insert(body.end(), write.begin(), write.end());
+  append(in_lanes(std::move(write)));
+  if (scan.exclusive) append(set_running(reduction_combine(e, scan.kind, total, value)));
   body = wrap(k_, Nest{inner, {}, {}}, 0, inner.size(), std::move(body), op_.path);
   thread::Block all = set_running(identity);
   all.insert(all.end(), body.begin(), body.end());

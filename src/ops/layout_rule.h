@@ -27,11 +27,13 @@ struct Reduction {
   std::vector<int> dst_dims;
 };
 
-// dst[x] = kind over the elements of src up to x along an axis; `reverse`: from x to the axis's end.
+// dst[x] = kind over the elements of src up to x along an axis; `reverse`: from x to the axis's end;
+// `exclusive`: without that at x.
 struct Scan {
   ir::ReduceKind kind = ir::ReduceKind::sum;
   int axis = 0;  // of the iterations (match_regions); -1: of one point
   bool reverse = false;
+  bool exclusive = false;
 };
 
 struct LayoutRule {

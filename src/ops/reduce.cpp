@@ -1,10 +1,10 @@
-// reduce: dst = sum, max, min or absmax over one axis of src, accumulated in dst's type.
-#include <limits>
-
+// reduce: dst = sum, product, max, min, and, or, xor, or the sum or the largest of absolute values
+// over one axis of src, in dst's type.
 #include "ir/op_kinds.h"
 #include "ops/describe.h"
 #include "ops/index_space.h"
 #include "ops/op.h"
+#include "ops/reduction_meaning.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::ops {
@@ -57,14 +57,24 @@ void check_types(const ir::Program& p, const ir::TileOp& op, const Reporter& rep
   const DType src = p.buffer(op.operands[kSrc].buffer).type;
   const DType dst = p.buffer(op.operands[kDst].buffer).type;
   const ReduceKind kind = reduce_kind(op);
-  if (kind == ReduceKind::sum && ir::is_bool(src))
+  const std::string from = "src " + operand_text(p, op.operands[kSrc]) + ": ";
+  const bool adds = kind == ReduceKind::sum || kind == ReduceKind::product;
+  const bool of_bits =
+      kind == ReduceKind::bit_and || kind == ReduceKind::bit_or || kind == ReduceKind::bit_xor;
+  const bool absolute = kind == ReduceKind::absmax || kind == ReduceKind::abssum;
+  if (adds && ir::is_bool(src))
     report.error(DiagCode::dtype_mismatch,
-                 "src " + operand_text(p, op.operands[kSrc]) + ": a bool has no sum",
+                 from + "a bool has no " + (kind == ReduceKind::sum ? "sum" : "product"),
                  "copy it into an i32 buffer first, or use max (any) or min (all)");
-  if (kind == ReduceKind::absmax && !ir::is_float(src) && ir::dtype_kind(src) != ir::DTypeKind::signed_int)
-    report.error(DiagCode::dtype_mismatch,
-                 "src " + operand_text(p, op.operands[kSrc]) + ": absmax is of signed or floating elements",
-                 "use max for unsigned and bool elements");
+  if (of_bits && !ir::is_integer(src) && !ir::is_bool(src))
+    report.error(DiagCode::dtype_mismatch, from + "and, or and xor are of the bits of integers, or of bools",
+                 "compare it with something into a bool tile first");
+  if (absolute && !ir::is_float(src) && ir::dtype_kind(src) != ir::DTypeKind::signed_int)
+    report.error(
+        DiagCode::dtype_mismatch,
+        from + (kind == ReduceKind::absmax ? "absmax" : "abssum") + " is of signed or floating elements",
+        kind == ReduceKind::absmax ? "use max for unsigned and bool elements"
+                                   : "use sum for unsigned elements");
   if (!accumulates_in(src, dst))
     report.error(DiagCode::dtype_mismatch,
                  "src " + operand_text(p, op.operands[kSrc]) + " cannot be reduced into dst " +
@@ -128,40 +138,7 @@ void lower(const ir::TileOp& op, LowerSink& sink) {
 // ---- reference meaning ----
 //
 // Each element is cast to dst's type, then combined along ascending axis with the language's own add, max,
-// min and abs, so a NaN is ignored by max, min and absmax and poisons a sum.
-
-int64_t lowest_integer(DType type) {
-  if (ir::dtype_kind(type) != ir::DTypeKind::signed_int) return 0;
-  return ir::dtype_bits(type) == 64 ? INT64_MIN : -(int64_t(1) << (ir::dtype_bits(type) - 1));
-}
-
-int64_t highest_integer(DType type) {
-  if (ir::is_bool(type)) return 1;
-  const int bits = ir::dtype_bits(type) - (ir::dtype_kind(type) == ir::DTypeKind::signed_int ? 1 : 0);
-  return bits >= 63 ? INT64_MAX : (int64_t(1) << bits) - 1;
-}
-
-ir::ScalarValue initial(ReduceKind kind, DType type) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (kind == ReduceKind::max) return {type, lowest_integer(type), ir::is_float(type) ? -kInfinity : 0};
-  if (kind == ReduceKind::min) return {type, highest_integer(type), ir::is_float(type) ? kInfinity : 0};
-  return {type, 0, 0};
-}
-
-ir::ScalarValue combine(ReduceKind kind, DType type, ir::ScalarValue acc, ir::ScalarValue v) {
-  if (ir::is_bool(type)) return {type, kind == ReduceKind::min ? (acc.i & v.i) : (acc.i | v.i), 0};
-  switch (kind) {
-    case ReduceKind::sum:
-      return ir::eval_binary(ir::ExprOp::add, type, acc, v);
-    case ReduceKind::min:
-      return ir::eval_binary(ir::ExprOp::min, type, acc, v);
-    case ReduceKind::max:
-      return ir::eval_binary(ir::ExprOp::max, type, acc, v);
-    case ReduceKind::absmax:
-      return ir::eval_binary(ir::ExprOp::max, type, acc, ir::eval_unary(ir::ExprOp::abs, type, v));
-  }
-  return acc;
-}
+// min, abs, multiplication and bit operations, so a NaN is ignored by max, min and absmax and poisons a sum.
 
 void reference(const ir::TileOp& op, ReferenceSink& sink) {
   const std::vector<int> map = dst_dims(op);
@@ -178,11 +155,11 @@ void reference(const ir::TileOp& op, ReferenceSink& sink) {
     from.assign(index.begin(), index.end());
     for (size_t d = 0; d < map.size(); ++d)
       if (map[d] >= 0) to[map[d]] = index[d];
-    ir::ScalarValue acc = initial(kind, type);
+    ir::ScalarValue acc = reduction_start(kind, type);
     if (accumulate)
-      acc = kind == ReduceKind::sum ? sink.read(kDst, to) : combine(kind, type, acc, sink.read(kDst, to));
+      acc = kind == ReduceKind::sum ? sink.read(kDst, to) : combined(kind, type, acc, sink.read(kDst, to));
     for (from[axis] = 0; from[axis] < length && !sink.stopped(); ++from[axis])
-      acc = combine(kind, type, acc, ir::eval_cast(type, sink.read(kSrc, from)));
+      acc = combined(kind, type, acc, ir::eval_cast(type, sink.read(kSrc, from)));
     sink.write(kDst, to, acc);
     return !sink.stopped();
   });

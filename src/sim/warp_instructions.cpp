@@ -110,15 +110,33 @@ void cluster_load(ClusterRun& run, Warp& w, const Step& s) {
   }
 }
 
+ir::ExprOp operation_of(thread::Combine combine) {
+  switch (combine) {
+    case thread::Combine::sum:
+      return ir::ExprOp::add;
+    case thread::Combine::max:
+      return ir::ExprOp::max;
+    case thread::Combine::min:
+      return ir::ExprOp::min;
+    case thread::Combine::product:
+      return ir::ExprOp::mul;
+    case thread::Combine::bit_and:
+      return ir::ExprOp::bit_and;
+    case thread::Combine::bit_or:
+      return ir::ExprOp::bit_or;
+    case thread::Combine::bit_xor:
+      return ir::ExprOp::bit_xor;
+  }
+  return ir::ExprOp::add;
+}
+
 void lane_reduce(ClusterRun& run, Warp& w, const Step& s) {
   const auto& n = run.node<thread::LaneReduce>(s);
   const MemoryView &dst = run.memory(n.dst), &src = run.memory(n.src);
   const int64_t to = scalar(w, s.x), from = scalar(w, s.y);
   if (!register_range(run, w, s.access, dst, to, 1) || !register_range(run, w, s.access2, src, from, n.width))
     return;
-  const ir::ExprOp op = n.combine == thread::Combine::sum   ? ir::ExprOp::add
-                        : n.combine == thread::Combine::max ? ir::ExprOp::max
-                                                            : ir::ExprOp::min;
+  const ir::ExprOp op = operation_of(n.combine);
   const bool floating = ir::is_float(dst.type);
   const auto scalar_of = [&](Cell c) {
     return floating ? ir::ScalarValue{dst.type, 0, c.f} : ir::ScalarValue{dst.type, c.i, 0};

@@ -98,7 +98,7 @@ struct Store {
 
 // dst[dst_index] = combine over `width` lanes of src[src_index .. +width) ; with `accumulate` the old dst
 // too.
-enum class Combine : uint8_t { sum, max, min };
+enum class Combine : uint8_t { sum, max, min, product, bit_and, bit_or, bit_xor };
 struct LaneReduce {
   Combine combine = Combine::sum;
   MemoryId dst;

@@ -26,6 +26,14 @@ const char* combine_name(Combine c) {
       return "max";
     case Combine::min:
       return "min";
+    case Combine::product:
+      return "product";
+    case Combine::bit_and:
+      return "and";
+    case Combine::bit_or:
+      return "or";
+    case Combine::bit_xor:
+      return "xor";
   }
   return "unknown";
 }

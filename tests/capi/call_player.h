@@ -86,7 +86,7 @@ class Player {
     if (scopes_.empty()) return begin();
     const tl_expr at[4] = {expr_of(TL_I64), expr_of(TL_I64)};  // as long as any rank that is read
     const int64_t extents[] = {extent(), extent()};
-    switch (pick(6)) {
+    switch (pick(8)) {
       case 0:
         if (scopes_.size() == 1 || rarely()) {
           const tl_buffer t =
@@ -115,6 +115,10 @@ class Player {
         else
           tl_store_atomic(b_, buffer(), rarely() ? small() : 2, at, expr_of(TL_F32),
                           rarely() ? small() : TL_ATOMIC_ADD + pick(3));
+        break;
+      case 5:
+        keep(rarely() ? tl_var(b_, nullptr, expr_of(TL_F32)) : tl_let(b_, nullptr, expr_of(TL_F32)));
+        if (rarely()) tl_assign(b_, exprs_.back(), expr_of(TL_F32));
         break;
       default:
         keep(tl_load(b_, buffer(), 2, at));

@@ -190,6 +190,8 @@ TEST(Misuse, CallsAfterAnErrorDoNothing) {
   EXPECT_EQ(tl_alloc(b.get(), nullptr, 99, 99, 99, nullptr).bits, 0u);
   tl_reduce(b.get(), tl_region{0}, tl_region{0}, 0, 9, 0xff);
   tl_cumsum(b.get(), tl_region{0}, tl_region{0}, 9, 0xff);
+  tl_scan(b.get(), tl_region{0}, tl_region{0}, 77, 9, 0xff);
+  tl_arg_reduce(b.get(), tl_region{0}, tl_region{0}, tl_region{0}, 77, 9);
   tl_store(b.get(), tl_buffer{0}, 1, nullptr, e);
   tl_dim_fact(b.get(), e, -1, -2, -3);
   Failure failure;
@@ -242,8 +244,12 @@ TEST(Misuse, UnknownEnumsAreReported) {
   for (uint32_t bad : {4u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_gemm(b, r, r, r, 0, bad); });
   expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_gemm(b, r, r, r, 32, 0); });
-  for (uint32_t bad : {0u, 5u, 0xffffffffu})
+  for (uint32_t bad : {0u, 10u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_reduce(b, r, r, bad, 0, 0); });
+  for (uint32_t bad : {0u, 4u, 6u, 0xffffffffu}) {
+    expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_scan(b, r, r, bad, 0, 0); });
+    expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_arg_reduce(b, r, r, r, bad, 0); });
+  }
   for (uint32_t bad : {0u, 7u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_atomic(b, r, r, bad); });
   EXPECT_EQ(tl_context_set_log(context.get(), 6, nullptr, nullptr, nullptr, nullptr), TL_INVALID_ARGUMENT);

@@ -244,4 +244,32 @@ TEST(Atomic, AddsAndRefuses) {
   EXPECT_STREQ(first(failure).code, "dtype_mismatch");
 }
 
+// In C a name is an expression: it keeps its value when what it reads is written.
+TEST(Names, ValuesAtTheirPlace) {
+  const Context context = make_context();
+  const Builder builder = make_builder(context);
+  tl_builder* b = builder.get();
+  const int64_t extents[1] = {4};
+  const tl_expr shape[1] = {tl_index(b, 4)}, grid[1] = {tl_index(b, 1)};
+  const tl_buffer y = tl_tensor(b, "Y", TL_F32, 1, shape, nullptr, 0);
+  tl_expr block[1], i[1], k;
+  const tl_scope kernel = tl_begin_kernel(b, "k", 1, grid, 0, nullptr, block);
+  const tl_scope loop = tl_begin_parallel(b, 1, extents, nullptr, i);
+  const tl_expr old = tl_let(b, "old", tl_load(b, y, 1, i)), s = tl_var(b, NULL, old);
+  const tl_scope twice = tl_begin_loop(b, TL_LOOP_SERIAL, tl_index(b, 0), tl_index(b, 2), 0, "r", &k);
+  tl_store(b, y, 1, i, tl_binary(b, TL_MUL, s, tl_const_f64(b, TL_F32, 10)));
+  tl_assign(b, s, tl_binary(b, TL_ADD, tl_load(b, y, 1, i), tl_cast(b, TL_F32, k)));
+  tl_end(b, twice);
+  tl_store(b, y, 1, i, tl_binary(b, TL_SUB, s, old));
+  tl_end(b, loop);
+  tl_end(b, kernel);
+  Program program;
+  Failure failure;
+  ASSERT_EQ(finish(builder, &program, &failure), TL_OK) << first(failure).message;
+  float values[4] = {1, 2, 3, 4};
+  const tl_arg args[1] = {{TL_ARG_POINTER, 0, reinterpret_cast<uint64_t>(values)}};
+  ASSERT_EQ(tl_interpret(program.get(), args, 1, nullptr), TL_OK);
+  for (int n = 0; n < 4; ++n) EXPECT_EQ(values[n], 100 * (n + 1) + 1 - (n + 1));
+}
+
 }  // namespace tilegen::test

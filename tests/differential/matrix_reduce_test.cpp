@@ -53,9 +53,12 @@ TEST(Reduce, KindsTypesAxesShapes) {
   const char* const scopes[] = {"fragment", "shared", "fragment", "local"};
   int at = 0;
   for (const ReduceTypes& t : types)
-    for (const std::string kind : {"sum", "max", "min", "absmax"}) {
-      if (ir::is_bool(t.from) && (kind == "sum" || kind == "absmax")) continue;
-      if (kind == "absmax" && t.from == DType::u8) continue;
+    for (const std::string kind : {"sum", "max", "min", "absmax", "product", "and", "or", "xor", "abssum"}) {
+      const bool absolute = kind == "absmax" || kind == "abssum", adds = kind == "sum" || kind == "abssum";
+      const bool of_bits = kind == "and" || kind == "or" || kind == "xor";
+      if (ir::is_bool(t.from) && (adds || absolute || kind == "product")) continue;
+      if (absolute && t.from == DType::u8) continue;
+      if (of_bits && ir::is_float(t.from)) continue;
       for (const auto& shape : shapes)
         for (size_t axis = 0; axis < shape.size(); ++axis, ++at) {
           if (!long_run() && at % 9 != 0) continue;
@@ -66,10 +69,16 @@ TEST(Reduce, KindsTypesAxesShapes) {
           Launch whole;
           whole.seed = static_cast<uint64_t>(at);
           whole.magnitude = t.to == DType::f16 ? 8 : t.to == DType::bf16 ? 1 : 0;
-          if (kind != "sum") whole.data = Data::bit_patterns;  // exact whatever the values
+          const bool product = kind == "product" && ir::is_float(t.to);
+          if (product) whole.magnitude = 1;                        // 1, 0, -1
+          if (!adds && !product) whole.data = Data::bit_patterns;  // exact whatever the values
+          if (product) {
+            expect_agree(text, {whole});
+            continue;
+          }
           Launch reals = whole;
           reals.data = Data::reals;
-          if (kind == "sum") reals.bound = Bound::of_sum(t.to, length, 8);
+          if (adds) reals.bound = Bound::of_sum(t.to, length, 8);
           expect_agree(text, {whole, reals});
           if (HasFailure()) return;
         }

@@ -119,7 +119,8 @@ void Generator::parallel_store(Tile* target, Tensor* output) {
   line("parallel " + vars + " in " + ranges + " {");
   ++indent_;
   const auto store_to = [&](const std::string& at, DType t) {
-    line(at + " = " + bounded(expr(t, static_cast<int>(r_.between(0, 3))), t, tile_cap(t)).text);
+    const std::string value = bounded(expr(t, static_cast<int>(r_.between(0, 3))), t, tile_cap(t)).text;
+    line(at + " = " + (r_.chance(4) ? named_value(value, t) : value));
   };
   const auto store = [&] {
     store_to(element, type);
@@ -159,6 +160,23 @@ void Generator::parallel_store(Tile* target, Tensor* output) {
   vars_.resize(outer_vars);
   if (target && !partial && !conditional) target->written = true;
   if (second && !conditional) second->written = true;
+}
+
+// The value under a name, which an if or a loop may give another one: what it is, in other words.
+std::string Generator::named_value(const std::string& value, DType t) {
+  const std::string v = fresh("v");
+  if (r_.chance(2)) {
+    line("let " + v + " = " + value);
+    return v;
+  }
+  line("var " + v + " = " + number_text(t, 0));
+  if (r_.chance(2)) {
+    line("if " + bool_expr(1).text + " { " + v + " = " + value + " }");
+  } else {
+    const std::string k = fresh("v"), trips = std::to_string(r_.between(1, 3));
+    line((r_.chance(2) ? "unroll " : "serial ") + k + " in 0 .. " + trips + " { " + v + " = " + value + " }");
+  }
+  return v;
 }
 
 // One element of a local tile or of an output.

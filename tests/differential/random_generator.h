@@ -103,9 +103,11 @@ class Generator {
   // The type that elements are combined in.
   DType combined_type(DType from);
   void cumsum();
+  void scan(const Tile& from, const std::string& region, size_t axis);
   void chain();
   void parallel();
   void parallel_store(Tile* target, Tensor* output);
+  std::string named_value(const std::string& value, DType t);
   void uniform_store();
   void branch(int depth);
   void loop(int depth);

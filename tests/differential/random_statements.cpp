@@ -162,6 +162,7 @@ void Generator::cumsum() {
   const auto axis = static_cast<size_t>(r_.below(static_cast<int64_t>(from.shape.size())));
   const std::string region = r_.chance(3) ? part_of(from) : "";
   const std::string attrs = " {axis=" + std::to_string(axis) + (r_.chance(3) ? ", reverse}" : "}");
+  if (r_.chance(2)) return scan(from, region, axis);
   const auto exact = [&](DType to) {
     return !ir::is_float(to) || static_cast<double>(from.shape[axis] + 1) * tile_cap(to) <= exact_limit(to);
   };
@@ -181,6 +182,21 @@ void Generator::cumsum() {
   if (ir::is_float(to)) clamp(*dst);
 }
 
+// What needs no bound: the largest and smallest of any type, products of integers.
+void Generator::scan(const Tile& from, const std::string& region, size_t axis) {
+  std::vector<const char*> kinds = {"max", "min"};
+  if (!ir::is_float(from.type)) kinds.push_back("product");
+  std::string attrs = std::string("{kind=") + r_.pick(std::span<const char* const>(kinds)) +
+                      ", axis=" + std::to_string(axis) + (r_.chance(3) ? ", reverse" : "");
+  // The first of an exclusive scan is beyond every number.
+  if (!ir::is_float(from.type) && r_.chance(2)) attrs += ", exclusive";
+  Tile* dst =
+      tile_of(from.shape, from.type, r_.pick({MemScope::fragment, MemScope::fragment, MemScope::shared}));
+  if (!dst || dst->name == from.name) return;
+  line("scan " + from.name + region + " -> " + dst->name + " " + attrs + "}");
+  dst->written = true;
+}
+
 void Generator::reduce() {
   Tile* src = any_tile([](const Tile&) { return true; }, true);
   if (!src || !affordable(product(src->shape))) return;
@@ -196,11 +212,14 @@ void Generator::reduce() {
   std::vector<const char*> kinds = {"max", "min"};
   if (!ir::is_bool(from.type)) kinds.insert(kinds.end(), {"sum", "sum"});
   if (ir::is_float(from.type) || ir::dtype_kind(from.type) == ir::DTypeKind::signed_int)
-    kinds.push_back("absmax");
+    kinds.insert(kinds.end(), {"absmax", "abssum"});
+  if (ir::is_integer(from.type)) kinds.push_back("product");
+  if (ir::is_integer(from.type) || ir::is_bool(from.type)) kinds.insert(kinds.end(), {"and", "or", "xor"});
   const std::string kind = r_.pick(std::span<const char* const>(kinds));
   const DType to = combined_type(from.type);
-  if (kind == "sum" && ir::is_float(to) && static_cast<double>(length + 1) * tile_cap(to) > exact_limit(to))
-    return;
+  if (ir::is_bool(from.type) && kind == "abssum") return;
+  const bool adds = kind == "sum" || kind == "abssum";
+  if (adds && ir::is_float(to) && static_cast<double>(length + 1) * tile_cap(to) > exact_limit(to)) return;
   Tile* dst = tile_of(shape, to,
                       r_.pick({MemScope::fragment, MemScope::fragment, MemScope::shared, MemScope::local}));
   if (!dst || dst->name == from.name) return;
@@ -210,7 +229,7 @@ void Generator::reduce() {
       "{kind=" + kind + ", axis=" + std::to_string(axis) + (accumulate ? ", accumulate}" : "}");
   line("reduce " + from.name + region + " -> " + dst->name + " " + attrs);
   dst->written = true;
-  if (kind == "sum" && ir::is_float(to)) clamp(*dst);
+  if (adds && ir::is_float(to)) clamp(*dst);
 }
 
 // ---- control flow ----

@@ -50,6 +50,40 @@ void expect_mistake(const std::string& golden, bool inside_kernel, const Mistake
 void outside(const std::string& golden, const Mistake& mistake) { expect_mistake(golden, false, mistake); }
 void inside(const std::string& golden, const Mistake& mistake) { expect_mistake(golden, true, mistake); }
 
+TEST(BuilderErrors, NamedValues) {
+  const auto in_loop = [](Scene& s, const std::function<void(tl_expr i)>& body) {
+    const int64_t extent = 32;
+    tl_expr i;
+    const tl_scope loop = tl_begin_parallel(s.b, 1, &extent, nullptr, &i);
+    body(i);
+    tl_end(s.b, loop);
+  };
+  inside("misplaced_statement.assigned_name",
+         [&](Scene& s) { in_loop(s, [&](tl_expr) { tl_assign(s.b, tl_let(s.b, "x", s.f), s.f); }); });
+  inside("misplaced_statement.var_outside", [](Scene& s) { tl_var(s.b, "x", s.f); });
+  inside("dtype_mismatch.assignment",
+         [&](Scene& s) { in_loop(s, [&](tl_expr i) { tl_assign(s.b, tl_var(s.b, "x", s.f), i); }); });
+  inside("out_of_scope.name", [&](Scene& s) {
+    tl_expr x{};
+    in_loop(s, [&](tl_expr) { x = tl_let(s.b, "x", s.f); });
+    in_loop(s, [&](tl_expr i) {
+      const tl_expr at[] = {s.block, i};
+      tl_store(s.b, s.A, 2, at, x);
+    });
+    tl_end(s.b, s.kernel);
+  });
+  inside("bad_shape.inner_loop", [&](Scene& s) {
+    in_loop(s, [&](tl_expr i) {
+      tl_expr k;
+      const tl_scope inner = tl_begin_loop(s.b, TL_LOOP_SERIAL, s.one, s.n, 0, "r", &k);
+      const tl_expr at[] = {s.block, i};
+      tl_store(s.b, s.A, 2, at, s.f);
+      tl_end(s.b, inner);
+    });
+    tl_end(s.b, s.kernel);
+  });
+}
+
 TEST(BuilderErrors, Names) {
   outside("bad_name.empty", [](Scene& s) { tl_dim(s.b, ""); });
   outside("bad_name.characters", [](Scene& s) { tl_scalar(s.b, "my scale\n", TL_F32); });

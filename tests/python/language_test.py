@@ -1,6 +1,7 @@
 """Functions and atomic operations through the Python binding, on the host, against Python's own."""
 import array
 import math
+import os
 import unittest
 
 import tilegen as tg
@@ -75,6 +76,81 @@ class Atomics(unittest.TestCase):
         self.assertEqual(list(c), [20, 120])
         with self.assertRaises(KeyError):
             b.atomic("multiply", row, total)
+
+
+class Names(unittest.TestCase):
+    def test_values_at_their_place(self):
+        b = tg.Builder("names")
+        x, y = b.tensor("X", f32, [8], read_only=True), b.tensor("Y", f32, [8])
+        with b.kernel("k", [1]):
+            tile = b.fragment("t", f32, [8])
+            b.copy(x[0:8], tile)
+            with b.parallel(8) as i:
+                old = b.let(tile(i), "old")
+                total = b.var(0.5, "total", f32)
+                with b.unroll(0, 3) as k:
+                    b.assign(total, total + b.cast(k, f32) * old)
+                b.store(tile, i, total)
+                with b.branch(old > 2) as otherwise:
+                    b.assign(total, -total)
+                b.store(y, i, 2 * total + tile(i) - old)
+        out = array.array("f", [7.0] * 8)
+        b.finish().compile("host").load()(array.array("f", range(8)), out)
+        self.assertEqual(list(out), [(1 if v <= 2 else -1) * 2 * (0.5 + 3 * v) + 0.5 + 3 * v - v for v in range(8)])
+
+    def test_numbers_on_the_left(self):
+        b = tg.Builder("left")
+        y = b.tensor("Y", tg.i64, [5])
+        with b.kernel("k", [1]):
+            with b.parallel(1) as i:
+                for at, value in enumerate((7 % (i + 4), 6 & (i + 3), 8 | (i + 1), 5 ^ (i + 1), 1 << (i + 3))):
+                    b.store(y, at, value)
+        out = array.array("q", [0] * 5)
+        b.finish().compile("host").load()(out)
+        self.assertEqual(list(out), [3, 2, 9, 4, 8])
+
+
+class Rows(unittest.TestCase):
+    def test_scans_places_and_kinds(self):
+        b = tg.Builder("rows")
+        x = b.tensor("X", i32, [2, 4], read_only=True)
+        names = ("largest", "place", "product", "bits")
+        before, results = b.tensor("Before", i32, [2, 4]), {name: b.tensor(name, i32, [2]) for name in names}
+        with b.kernel("k", [1]):
+            t, s = b.fragment("t", i32, [2, 4]), b.fragment("s", i32, [2, 4])
+            rows = {name: b.fragment(name + "_row", i32, [2]) for name in names}
+            b.copy(x[0:2, 0:4], t)
+            b.scan("sum", t, s, -1, exclusive=True)
+            b.argmax(t, rows["largest"], rows["place"], -1)
+            b.reduce("product", t, rows["product"], -1)
+            b.reduce("xor", t[0:2, 0:4], rows["bits"], axis=-1)
+            b.copy(s, before[0:2, 0:4])
+            for name in names:
+                b.copy(rows[name], results[name][0:2])
+        given = memoryview(array.array("i", [3, 1, 4, 4, -2, 5, 2, 1])).cast("B").cast("i", [2, 4])
+        sums = memoryview(array.array("i", [0] * 8)).cast("B").cast("i", [2, 4])
+        out = {name: array.array("i", [0] * 2) for name in names}
+        b.finish().compile("host").load()(given, sums, *out.values())
+        self.assertEqual(sums.tolist(), [[0, 3, 4, 8], [0, -2, 3, 5]])
+        self.assertEqual({n: list(v) for n, v in out.items()},
+                         {"largest": [4, 5], "place": [2, 1], "product": [48, -20], "bits": [2, -2 ^ 5 ^ 2 ^ 1]})
+        with self.assertRaisesRegex(ValueError, "axis 2 of a region of 2 dimensions"):
+            b.scan("max", t, s, 2)
+
+
+class Locations(unittest.TestCase):
+    def test_diagnostics_name_the_line_of_the_user(self):
+        b = tg.Builder("places")
+        x = b.tensor("X", f32, [8], read_only=True)
+        with b.kernel("k", [1]):
+            with b.parallel(8) as i:
+                b.store(x, i, 1.0)
+        with self.assertRaises(tg.Error) as caught:
+            b.finish()
+        first = caught.exception.diagnostics[0]
+        self.assertEqual(os.path.basename(first.file), "language_test.py")
+        with open(first.file) as source:
+            self.assertIn("b.store(x, i, 1.0)", source.readlines()[first.line - 1])
 
 
 if __name__ == "__main__":

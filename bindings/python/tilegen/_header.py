@@ -134,6 +134,11 @@ TL_REDUCE_SUM = 1
 TL_REDUCE_MAX = 2
 TL_REDUCE_MIN = 3
 TL_REDUCE_ABSMAX = 4
+TL_REDUCE_PRODUCT = 5
+TL_REDUCE_AND = 6
+TL_REDUCE_OR = 7
+TL_REDUCE_XOR = 8
+TL_REDUCE_ABSSUM = 9
 
 TL_POLICY_DEFAULT = 0
 TL_POLICY_SQUARE = 1
@@ -149,6 +154,8 @@ TL_GEMM_TF32 = 8
 TL_GEMM_PROMOTE = 16
 TL_REDUCE_ACCUMULATE = 1
 TL_CUMSUM_REVERSE = 1
+TL_SCAN_REVERSE = 1
+TL_SCAN_EXCLUSIVE = 2
 
 TL_SEVERITY_NOTE = 1
 TL_SEVERITY_WARNING = 2
@@ -433,9 +440,14 @@ FUNCTIONS = {
     "tl_gemm": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
     "tl_reduce": (None, (c_void_p, tl_region, tl_region, c_uint32, c_uint32, c_uint32,)),
     "tl_cumsum": (None, (c_void_p, tl_region, tl_region, c_uint32, c_uint32,)),
+    "tl_scan": (None, (c_void_p, tl_region, tl_region, c_uint32, c_uint32, c_uint32,)),
+    "tl_arg_reduce": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
     "tl_atomic": (None, (c_void_p, tl_region, tl_region, c_uint32,)),
     "tl_store_atomic": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, c_uint32,)),
     "tl_store": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr,)),
+    "tl_let": (tl_expr, (c_void_p, c_char_p, tl_expr,)),
+    "tl_var": (tl_expr, (c_void_p, c_char_p, tl_expr,)),
+    "tl_assign": (None, (c_void_p, tl_expr, tl_expr,)),
     "tl_layout_draw": (c_int32, (c_char_p, c_uint32, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_program_parse": (c_int32, (c_void_p, c_char_p, c_size_t, c_char_p, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_program_parse_bound": (c_int32, (c_void_p, c_char_p, c_size_t, c_char_p, POINTER(c_char_p), POINTER(c_int64), c_size_t, POINTER(c_void_p), POINTER(c_void_p),)),

@@ -17,17 +17,61 @@ index takes one row of the dimension. buffer(i, j) is one element.
 import contextlib
 import ctypes
 import numbers
+import os
+import sys
 
 from . import _header as h
-from ._library import call, lib
+from ._library import call, lib as _lib
 from .program import Program, int64_of
 from .types import boolean, dtype_of, e4m3, e5m2, f16, bf16, f32, f64, i64, ALL
+
+_OWN_FILES = (os.path.dirname(os.path.abspath(__file__)), os.path.abspath(contextlib.__file__))
+
+
+def _user_line():
+    """File and line of the code that builds the program: the innermost frame that is none of this package's."""
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_code.co_filename.startswith(_OWN_FILES):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+class _Located:
+    """The library's functions of a builder; each tells it first where in the user's code it is called."""
+
+    def __init__(self):
+        self._told = {}  # per builder, what it was told last
+
+    def __getattr__(self, name):
+        function = getattr(_lib, name)
+
+        def located(handle, *arguments):
+            here = _user_line()
+            if self._told.get(handle.value) != here:
+                self._told[handle.value] = here
+                _lib.tl_builder_set_location(handle, here[0].encode("utf-8", "replace"), here[1], 0)
+            return function(handle, *arguments)
+
+        setattr(self, name, located)
+        return located
+
+    def forget(self, handle):
+        self._told.pop(handle.value, None)
+
+
+lib = _Located()
 
 _FLOATS = (f16, bf16, f32, f64, e4m3, e5m2)
 
 
 _ATOMIC = {"add": h.TL_ATOMIC_ADD, "min": h.TL_ATOMIC_MIN, "max": h.TL_ATOMIC_MAX, "and": h.TL_ATOMIC_AND,
            "or": h.TL_ATOMIC_OR, "xor": h.TL_ATOMIC_XOR}
+
+
+_POLICY = {"square": h.TL_POLICY_SQUARE, "full_row": h.TL_POLICY_FULL_ROW, "full_col": h.TL_POLICY_FULL_COL}
+_REDUCE = {"sum": h.TL_REDUCE_SUM, "max": h.TL_REDUCE_MAX, "min": h.TL_REDUCE_MIN, "absmax": h.TL_REDUCE_ABSMAX,
+           "product": h.TL_REDUCE_PRODUCT, "and": h.TL_REDUCE_AND, "or": h.TL_REDUCE_OR, "xor": h.TL_REDUCE_XOR,
+           "abssum": h.TL_REDUCE_ABSSUM}
 
 
 class Expr:
@@ -40,7 +84,7 @@ class Expr:
 
     @property
     def dtype(self):
-        value = lib.tl_expr_dtype(self.builder.handle, self.raw)
+        value = _lib.tl_expr_dtype(self.builder.handle, self.raw)
         return next((t for t in ALL if t.value == value), None)
 
     def _binary(self, op, other, swapped=False):
@@ -62,6 +106,14 @@ class Expr:
     def __floordiv__(self, o): return self._binary(h.TL_FLOORDIV, o)
     def __rfloordiv__(self, o): return self._binary(h.TL_FLOORDIV, o, True)
     def __mod__(self, o): return self._binary(h.TL_FLOORMOD, o)
+    def __rmod__(self, o): return self._binary(h.TL_FLOORMOD, o, True)
+    def __rand__(self, o): return self & o
+    def __ror__(self, o): return self | o
+    def __rxor__(self, o): return self ^ o
+    def __rlshift__(self, o): return self._binary(h.TL_SHL, o, True)
+    def __rrshift__(self, o): return self._binary(h.TL_SHR, o, True)
+    def __pow__(self, o): return self._binary(h.TL_POW, o)
+    def __rpow__(self, o): return self._binary(h.TL_POW, o, True)
     def __lt__(self, o): return self._binary(h.TL_LT, o)
     def __le__(self, o): return self._binary(h.TL_LE, o)
     def __gt__(self, o): return self._binary(h.TL_GT, o)
@@ -101,8 +153,8 @@ class _Memory:
 class Region(_Memory):
     """A box of a buffer."""
 
-    def __init__(self, raw):
-        self.raw = raw
+    def __init__(self, raw, shape):
+        self.raw, self.shape = raw, shape
 
 
 class Buffer(_Memory):
@@ -126,7 +178,7 @@ class Buffer(_Memory):
         n = len(offsets)
         raw = lib.tl_region_of(b.handle, self.raw, n, (h.tl_expr * n)(*(o.raw for o in offsets)),
                                (ctypes.c_int64 * n)(*extents))
-        return Region(raw)
+        return Region(raw, extents)
 
     def __call__(self, *indices):
         return self.builder.load(self, *indices)
@@ -141,11 +193,12 @@ class Builder:
         call("tl_builder_create", self.context.handle, name.encode(), ctypes.byref(handle))
         self.handle = handle
         for key, value in (params or {}).items():
-            lib.tl_builder_bind(self.handle, key.encode(), int64_of(value))
+            _lib.tl_builder_bind(self.handle, key.encode(), int64_of(value))
 
     def __del__(self):
         if getattr(self, "handle", None):
-            lib.tl_builder_destroy(self.handle)
+            lib.forget(self.handle)
+            _lib.tl_builder_destroy(self.handle)
 
     def finish(self):
         """Checks the program and returns it; raises Error with every diagnostic."""
@@ -284,6 +337,7 @@ class Builder:
 
     def serial(self, begin, end, name=None): return self._loop(h.TL_LOOP_SERIAL, begin, end, 0, name)
     def unroll(self, begin, end, name=None): return self._loop(h.TL_LOOP_UNROLL, begin, end, 0, name)
+    def vectorized(self, begin, end, name=None): return self._loop(h.TL_LOOP_VECTORIZED, begin, end, 0, name)
 
     def pipelined(self, begin, end, stages=0, name=None):
         return self._loop(h.TL_LOOP_PIPELINED, begin, end, stages, name)
@@ -312,6 +366,13 @@ class Builder:
     def fragment(self, name, dtype, shape): return self.alloc(name, h.TL_SCOPE_FRAGMENT, dtype, shape)
     def local(self, name, dtype, shape): return self.alloc(name, h.TL_SCOPE_LOCAL, dtype, shape)
 
+    def _axis(self, axis, region):
+        """Axes from the last on are -1, -2, ..."""
+        rank = len(region.shape)
+        if not -rank <= axis < rank:
+            raise ValueError(f"axis {axis} of a region of {rank} dimensions")
+        return axis % rank
+
     def _region(self, r):
         return r.raw if isinstance(r, Region) else lib.tl_whole(self.handle, r.raw)
 
@@ -324,21 +385,37 @@ class Builder:
 
     def gemm(self, a, b, c, transpose_a=False, transpose_b=False, clear=False, policy=h.TL_POLICY_DEFAULT,
              tf32=False, promote=False):
-        """c += a * b; with tf32 the f32 operands may be reduced to that; with promote the sums of
+        """c += a * b; policy: "square", "full_row" or "full_col"; with tf32 the f32 operands may be reduced to that; with promote the sums of
         matrix instructions on 8-bit floats are added to c in f32 after 128 products each."""
+        policy = _POLICY[policy] if isinstance(policy, str) else policy
         flags = (h.TL_GEMM_TRANSPOSE_A * transpose_a | h.TL_GEMM_TRANSPOSE_B * transpose_b | h.TL_GEMM_CLEAR * clear
                  | h.TL_GEMM_TF32 * tf32 | h.TL_GEMM_PROMOTE * promote)
         lib.tl_gemm(self.handle, self._region(a), self._region(b), self._region(c), flags, policy)
 
     def reduce(self, kind, src, dst, axis, accumulate=False):
-        """kind: "sum", "max", "min" or "absmax"."""
-        kinds = {"sum": h.TL_REDUCE_SUM, "max": h.TL_REDUCE_MAX, "min": h.TL_REDUCE_MIN, "absmax": h.TL_REDUCE_ABSMAX}
-        lib.tl_reduce(self.handle, self._region(src), self._region(dst), kinds[kind], axis,
+        """kind: "sum", "max", "min", "absmax", "product", "and", "or", "xor" or "abssum"."""
+        lib.tl_reduce(self.handle, self._region(src), self._region(dst), _REDUCE[kind], self._axis(axis, src),
                       h.TL_REDUCE_ACCUMULATE if accumulate else 0)
 
     def cumsum(self, src, dst, axis, reverse=False):
         """dst = sums of src along axis, each up to its own element; with reverse from its own on."""
-        lib.tl_cumsum(self.handle, self._region(src), self._region(dst), axis, h.TL_CUMSUM_REVERSE if reverse else 0)
+        lib.tl_cumsum(self.handle, self._region(src), self._region(dst), self._axis(axis, src),
+                      h.TL_CUMSUM_REVERSE if reverse else 0)
+
+    def scan(self, kind, src, dst, axis, reverse=False, exclusive=False):
+        """dst = kind ("sum", "max", "min" or "product") of src along axis, each up to its own element; with reverse from
+        its own on, with exclusive without it."""
+        flags = h.TL_SCAN_REVERSE * reverse | h.TL_SCAN_EXCLUSIVE * exclusive
+        lib.tl_scan(self.handle, self._region(src), self._region(dst), _REDUCE[kind], self._axis(axis, src), flags)
+
+    def argmax(self, src, value, index, axis):
+        """value = the largest element along axis, index (i32 or i64) = where the first such stands."""
+        lib.tl_arg_reduce(self.handle, self._region(src), self._region(value), self._region(index), h.TL_REDUCE_MAX,
+                          self._axis(axis, src))
+
+    def argmin(self, src, value, index, axis):
+        lib.tl_arg_reduce(self.handle, self._region(src), self._region(value), self._region(index), h.TL_REDUCE_MIN,
+                          self._axis(axis, src))
 
     def atomic(self, kind, src, dst):
         """dst = kind of dst and src, element by element, on a tensor; kind: "add", "min", "max", "and", "or" or "xor"."""
@@ -350,6 +427,17 @@ class Builder:
         raw = [self.expr(i, i64).raw for i in indices]
         lib.tl_store_atomic(self.handle, buffer.raw, len(raw), (h.tl_expr * len(raw))(*raw),
                             self.expr(value, buffer.dtype).raw, _ATOMIC[kind])
+
+    def let(self, value, name=None):
+        """What the value of an expression is at this place, whatever is stored later."""
+        return Expr(self, lib.tl_let(self.handle, name.encode() if name else None, self.expr(value).raw))
+
+    def var(self, value, name=None, dtype=None):
+        """The same inside a parallel loop, for a value that assign() changes."""
+        return Expr(self, lib.tl_var(self.handle, name.encode() if name else None, self.expr(value, dtype).raw))
+
+    def assign(self, var, value):
+        lib.tl_assign(self.handle, var.raw, self.expr(value, var.dtype).raw)
 
     def store(self, buffer, *indices_and_value):
         *indices, value = indices_and_value

@@ -82,7 +82,7 @@ void HostEmitter::emit_branch(const Branch& branch) {
 }
 
 void HostEmitter::emit_either(Value* condition, const std::function<void()>& then,
-                                const std::function<void()>& otherwise) {
+                              const std::function<void()>& otherwise) {
   if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition))
     return known->isOne() ? then() : otherwise();
   llvm::BasicBlock* yes = llvm::BasicBlock::Create(context_, "then", function_);
@@ -114,9 +114,14 @@ Value* combine(Builder& b, const MachineFeatures& f, Combine how, ir::DType t, V
   bool is_signed = ir::dtype_kind(t) == ir::DTypeKind::signed_int;
   if (ir::is_float(t)) {
     if (how == Combine::sum) return b.CreateFAdd(x, y);
+    if (how == Combine::product) return b.CreateFMul(x, y);
     return how == Combine::max ? float_max(b, f, x, y) : float_min(b, f, x, y);
   }
   if (how == Combine::sum) return b.CreateAdd(x, y);
+  if (how == Combine::product) return b.CreateMul(x, y);
+  if (how == Combine::bit_and) return b.CreateAnd(x, y);
+  if (how == Combine::bit_or) return b.CreateOr(x, y);
+  if (how == Combine::bit_xor) return b.CreateXor(x, y);
   using namespace llvm::Intrinsic;
   auto id = how == Combine::max ? (is_signed ? smax : umax) : (is_signed ? smin : umin);
   return b.CreateBinaryIntrinsic(id, x, y);

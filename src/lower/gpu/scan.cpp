@@ -52,6 +52,7 @@ class BlockScan {
   // up to it.
   void run() {
     find_runs();
+    if (scan_.exclusive) drop_own();
     for (const ScanLevel& level : x_.levels) {
       if (level.way == ScanLevel::Way::registers) {
         join_registers(level);
@@ -103,6 +104,13 @@ class BlockScan {
       while (i > 0 && ++run.place[i - 1] == digits_[i - 1].extent) run.place[--i] = 0;
       if (i == 0) return;
     }
+  }
+
+  // Every element is part of the totals of its run alone: what is added to it afterwards is all before it.
+  void drop_own() {
+    take_totals();
+    const ExprId nothing = reduction_identity(e_, scan_.kind, type_);
+    for (const Run& run : runs_) put(values_, run.registers.front(), nothing);
   }
 
   void take_totals() {
@@ -248,6 +256,9 @@ void OpLowering::scan_in_block(int src, int dst, const ops::Scan& scan) {
       [&](const Nest& nest, thread::Block& body) {
         ir::ExprPool& e = k_.out.exprs;
         ExprId value = e.cast(to, load(src, nest.point));
+        // A NaN is no number that anything could be larger or smaller than.
+        if (scan.kind != ir::ReduceKind::sum && ir::is_float(to))
+          value = reduction_combine(e, scan.kind, block.identity(), value);
         if (const ExprId inside = both(k_, ExprId(), nest.inside))
           value = e.select(inside, value, block.identity());
         body.push_back(k_.out.add(

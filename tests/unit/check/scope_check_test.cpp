@@ -9,13 +9,14 @@ namespace {
 TEST(ScopeCheck, ParallelOp) {
   EXPECT_EQ(diagnose("parallel i in 4 { fill S, 0.0f32 } }"),
             "t.tl:6:20: error [misplaced_statement] k/i/fill#0: fill stands inside a parallel loop (move it"
-            " out of the loop; a parallel loop holds stores and ifs only)");
+            " out of the loop; a parallel loop holds no tile operations)");
 }
 
 TEST(ScopeCheck, ParallelLoop) {
-  EXPECT_EQ(diagnose("parallel i in 4 { serial j in 0 .. 4 { S[i * 4 + j] = 0.0f32 } } }"),
-            "t.tl:6:20: error [misplaced_statement] k/i/j: a serial loop stands inside a parallel loop (move"
-            " it out of the loop; a parallel loop holds stores and ifs only)");
+  EXPECT_EQ(
+      diagnose("parallel i in 4 { pipelined j in 0 .. 4 { S[i * 4 + j] = 0.0f32 } } }"),
+      "t.tl:6:20: error [misplaced_statement] k/i/j: a pipelined loop stands inside a parallel loop (move"
+      " it out of the loop; a parallel loop holds serial and unrolled loops only)");
 }
 
 TEST(ScopeCheck, StoreOutside) {

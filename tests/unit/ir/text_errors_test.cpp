@@ -176,7 +176,7 @@ TEST(TextErrors, Operations) {
 TEST(TextErrors, Expressions) {
   const Wrong cases[] = {
       {"c + x", dtype_mismatch, 9, 13, "cast(f32, ...) around the i32 operand"},
-      {"c + 1", dtype_mismatch, 9, 13, "types i32 and i64"},
+      {"c + 1i64", dtype_mismatch, 9, 13, "types i32 and i64"},
       {"x + 1.0f16", dtype_mismatch, 9, 13},
       {"c / c", dtype_mismatch, 9, 13, "divide integers with //"},
       {"x // x", dtype_mismatch, 9, 13, "takes integers, found f32"},
@@ -218,13 +218,13 @@ TEST(TextErrors, Expressions) {
       {"x ! x", syntax_error, 9, 13, "'!'"},
       {"c < c < c", syntax_error, 9, 17, "do not chain"},
       {"c == c != c", syntax_error, 9, 18, "do not chain"},
-      {"1.5", syntax_error, 9, 11, "1.5f32"},
+      {"1.5 // 2", syntax_error, 9, 11, "1.5f32"},
       {"1.5i32", syntax_error, 9, 11, "expected an integer of type i32"},
       {"1.5f31", syntax_error, 9, 11, "did you mean 'f32'?"},
       {"1bool", syntax_error, 9, 11},
       {"300i8", syntax_error, 9, 11, "-128 to 127"},
       {"-1u8", syntax_error, 9, 12, "0 to 255"},
-      {"9223372036854775808", syntax_error, 9, 11, "does not fit i64"},
+      {"9223372036854775808 // 2", syntax_error, 9, 11, "does not fit i64"},
       {"70000f16", syntax_error, 9, 11, "inf:f16"},
       {"1e999f64", syntax_error, 9, 11},
       {"inf", syntax_error, 10, 1, "the type of 'inf'"},
@@ -250,7 +250,7 @@ TEST(TextErrors, SeveralMistakesAreReportedAtOnce) {
       "  cpoy A -> S\n"
       "  serial i in 0 ... n {\n"
       "    fill S 1.0f32\n"
-      "    S[i, i] = 1.0f32 + 1\n"
+      "    S[i, i] = 1.0f32 + 1i32\n"
       "  }\n"
       "  gemm S, S -> S {polcy=full_row}\n"
       "  if n {\n"

@@ -14,7 +14,7 @@ TEST(TileOp, NamesComeBack) {
     for (const AttrRow& attr : row.attrs) EXPECT_FALSE(attr.name.empty()) << row.text;
     for (const OperandRow& operand : row.operands) EXPECT_FALSE(operand.name.empty()) << row.text;
   }
-  EXPECT_EQ(op_from_text("scan"), std::nullopt);
+  EXPECT_EQ(op_from_text("scatter"), std::nullopt);
   EXPECT_EQ(op_from_text(""), std::nullopt);
 }
 

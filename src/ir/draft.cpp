@@ -1,0 +1,400 @@
+#include "ir/draft.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "ir/draft_exprs.h"
+#include "ir/draft_pack.h"
+#include "ir/draft_uses.h"
+#include "support/checked.h"
+#include "support/diag_codes.h"
+
+namespace tilegen::ir {
+namespace {
+
+using Values = std::map<VarId, ExprId>;
+using Buffers = DraftExprs::Buffers;
+
+class Substitution : public ExprRewriter {
+ public:
+  Substitution(ExprPool& pool, const Draft& draft, const Values& values)
+      : ExprRewriter(pool, pool), draft_(draft), values_(values) {}
+
+  VarId unknown;  // a name that has no value here
+
+ protected:
+  ExprId rewrite_var(const ExprNode& n) override {
+    const auto it = values_.find(n.var());
+    if (it != values_.end()) return it->second;
+    if (draft_.temporaries.contains(n.var())) unknown = n.var();
+    return to_->var(n.var(), n.type);
+  }
+
+ private:
+  const Draft& draft_;
+  const Values& values_;
+};
+
+class Resolver {
+ public:
+  Resolver(Program& p, const Draft& draft, const Limits& limits)
+      : p_(p), draft_(draft), limits_(limits), uses_(p, draft), exprs_(p) {}
+
+  std::vector<Diagnostic> run() {
+    written_ = std::move(p_.stmts);
+    p_.stmts.clear();
+    for (kernel_ = 0; kernel_ < p_.kernels.size() && errors_.empty(); ++kernel_) {
+      values_.clear();
+      Block body;
+      run_block(p_.kernels[kernel_].body, body);
+      p_.kernels[kernel_].body = std::move(body);
+    }
+    return std::move(errors_);
+  }
+
+ private:
+  struct Memory {
+    BufferId buffer;
+    ExprId element;      // a load of it
+    bool fixed = false;  // every assignment stores
+  };
+
+  void run_block(const Block& block, Block& out) {
+    for (StmtId s : block) {
+      if (!errors_.empty()) return;
+      location_ = written_[s.value].location;
+      run_statement(s, out);
+    }
+  }
+  void run_statement(StmtId s, Block& out);
+  void run_store(StmtId s, Store store, Block& out);
+  void run_tile_op(StmtId s, TileOp op, Block& out);
+  void run_branch(StmtId s, Block& out);
+  void run_pure_branch(StmtId s, ExprId condition, Block& out);
+  void run_loop(StmtId s, Loop loop, Block& out);
+  void write_out(StmtId s, const Loop& loop, Block& out);
+
+  void assign(VarId var, ExprId value, int64_t at, Block& out);
+  void keep(VarId var, int64_t at, Block& out);
+  void keep_large(VarId var, int64_t at, Block& out);
+  bool assigns_memory(StmtId s) const;
+  void keep_before_writes(const Buffers& buffers, int64_t at, Block& out);
+  Memory make_memory(VarId var);
+  std::string free_name(const std::string& wanted) const;
+  bool read_by_others(BufferId buffer, VarId but, int64_t at);
+
+  ExprId resolved(ExprId e);
+  StmtId emit(std::variant<Loop, Branch, Store, TileOp> node, Block& out);
+  Buffers writes_of(StmtId s) const;
+  void add_writes(StmtId s, Buffers& buffers) const;
+  bool live(VarId var, int64_t at) const { return uses_.last(var) > at; }
+  void error(DiagCode code, std::string message, std::string hint);
+  void too_many(int64_t limit, const char* what);
+
+  Program& p_;
+  const Draft& draft_;
+  const Limits& limits_;
+  DraftUses uses_;
+  DraftExprs exprs_;
+  std::vector<Stmt> written_;  // the statements as they were
+  size_t kernel_ = 0;
+  SourceLocation location_;
+  Values values_;
+  std::map<VarId, Memory> memory_;
+  const Loop* parallel_ = nullptr;
+  int pure_ = 0;        // ifs without statements around
+  int64_t copies_ = 1;  // of what is written out
+  std::vector<Diagnostic> errors_;
+};
+
+void Resolver::error(DiagCode code, std::string message, std::string hint) {
+  if (!errors_.empty()) return;
+  Diagnostic d;
+  d.code = code;
+  d.op = p_.kernels[kernel_].name;
+  d.message = std::move(message);
+  d.hint = std::move(hint);
+  d.location = location_;
+  d.stage = "resolve";
+  errors_.push_back(std::move(d));
+}
+
+void Resolver::too_many(int64_t limit, const char* what) {
+  error(DiagCode::limit_nodes,
+        "the program has more than " + std::to_string(limit) + " " + what +
+            ", with the loops inside parallel loops written out and a tile for each value that is kept",
+        "let these loops run less often, or put a serial loop around the parallel one");
+}
+
+ExprId Resolver::resolved(ExprId e) {
+  if (!e.valid()) return e;
+  Substitution names(p_.exprs, draft_, values_);
+  const ExprId result = names.rewrite(e);
+  if (names.unknown.valid())
+    error(DiagCode::out_of_scope,
+          "'" + p_.var(names.unknown).name + "' is used outside the block that names it",
+          "name the value again here");
+  if (p_.exprs[result].depth > limits_.expr_depth)
+    error(DiagCode::limit_nesting,
+          "with what its names stand for, an expression nests deeper than " +
+              std::to_string(limits_.expr_depth) + " levels",
+          "name a part of it with let");
+  if (static_cast<int64_t>(p_.exprs.size()) > limits_.expr_nodes)
+    too_many(limits_.expr_nodes, "expression nodes");
+  return result;
+}
+
+StmtId Resolver::emit(std::variant<Loop, Branch, Store, TileOp> node, Block& out) {
+  if (static_cast<int64_t>(p_.stmts.size()) >= limits_.statements) too_many(limits_.statements, "statements");
+  const StmtId id(p_.stmts.size());
+  p_.stmts.push_back({std::move(node), location_});
+  out.push_back(id);
+  return id;
+}
+
+void Resolver::run_statement(StmtId s, Block& out) {
+  const int64_t at = uses_.position(s);
+  if (const auto it = draft_.assignments.find(s); it != draft_.assignments.end())
+    return assign(it->second.var, resolved(it->second.value), at, out);
+  const auto& node = written_[s.value].node;
+  if (const auto* store = std::get_if<Store>(&node)) return run_store(s, *store, out);
+  if (const auto* op = std::get_if<TileOp>(&node)) return run_tile_op(s, *op, out);
+  if (std::holds_alternative<Branch>(node)) return run_branch(s, out);
+  run_loop(s, std::get<Loop>(node), out);
+}
+
+void Resolver::run_store(StmtId s, Store store, Block& out) {
+  keep_before_writes({store.buffer}, uses_.position(s), out);
+  for (ExprId& index : store.indices) index = resolved(index);
+  store.value = resolved(store.value);
+  emit(std::move(store), out);
+}
+
+void Resolver::run_tile_op(StmtId s, TileOp op, Block& out) {
+  keep_before_writes(writes_of(s), uses_.position(s), out);
+  for (Region& region : op.operands)
+    for (ExprId& offset : region.offsets) offset = resolved(offset);
+  op.value = resolved(op.value);
+  emit(std::move(op), out);
+}
+
+void Resolver::run_branch(StmtId s, Block& out) {
+  const auto& branch = std::get<Branch>(written_[s.value].node);
+  if (parallel_ && uses_.is_pure(s) && (pure_ > 0 || !assigns_memory(s)))
+    return run_pure_branch(s, resolved(branch.condition), out);
+  // What both sides may assign lies in memory while they run.
+  const int64_t at = uses_.position(s);
+  Buffers written = writes_of(s);
+  std::map<VarId, bool> were_fixed;
+  for (VarId var : uses_.assigned_in(s)) {
+    if (!values_.contains(var)) continue;
+    const auto kept = memory_.find(var);
+    if (kept == memory_.end() || !kept->second.fixed) keep(var, at, out);
+    were_fixed[var] = std::exchange(memory_[var].fixed, true);
+    written.insert(memory_[var].buffer);
+  }
+  keep_before_writes(written, at, out);
+  const StmtId made = emit(Branch{resolved(branch.condition), {}, {}}, out);
+  const Values before = values_;
+  Block then_body, else_body;
+  run_block(branch.then_body, then_body);
+  values_ = before;
+  run_block(branch.else_body, else_body);
+  values_ = before;
+  for (const auto& [var, fixed] : were_fixed) memory_[var].fixed = fixed;
+  auto& node = std::get<Branch>(p_.stmts[made.value].node);
+  node.then_body = std::move(then_body);
+  node.else_body = std::move(else_body);
+}
+
+bool Resolver::assigns_memory(StmtId s) const {
+  const std::set<VarId>& assigned = uses_.assigned_in(s);
+  return std::any_of(assigned.begin(), assigned.end(), [&](VarId var) {
+    const auto it = memory_.find(var);
+    return it != memory_.end() && it->second.fixed;
+  });
+}
+
+// Only names on both sides: each value is one of two.
+void Resolver::run_pure_branch(StmtId s, ExprId condition, Block& out) {
+  const auto& branch = std::get<Branch>(written_[s.value].node);
+  const SourceLocation here = location_;
+  const Values before = values_;
+  Block none;
+  ++pure_;
+  run_block(branch.then_body, none);
+  Values then_values = std::exchange(values_, before);
+  run_block(branch.else_body, none);
+  --pure_;
+  location_ = here;
+  if (!errors_.empty()) return;
+  Values else_values = std::exchange(values_, before);
+  const int64_t at = uses_.position(s);
+  for (VarId var : uses_.assigned_in(s))
+    if (before.contains(var))
+      values_[var] = p_.exprs.select(condition, then_values.at(var), else_values.at(var));
+  for (VarId var : uses_.assigned_in(s))
+    if (before.contains(var)) keep_large(var, at, out);
+}
+
+void Resolver::run_loop(StmtId s, Loop loop, Block& out) {
+  const bool written_out = parallel_ && (loop.kind == LoopKind::serial || loop.kind == LoopKind::unroll);
+  if (!written_out) keep_before_writes(writes_of(s), uses_.position(s), out);
+  loop.begin = resolved(loop.begin);
+  for (ExprId& extent : loop.extents) extent = resolved(extent);
+  if (written_out) return write_out(s, loop, out);
+  const Block body = std::move(loop.body);
+  loop.body.clear();
+  const Loop head = loop;
+  const StmtId made = emit(std::move(loop), out);
+  const Values before = values_;
+  const Loop* outer = parallel_;
+  if (head.kind == LoopKind::parallel) parallel_ = &head;
+  Block made_body;
+  run_block(body, made_body);
+  parallel_ = outer;
+  values_ = before;
+  std::get<Loop>(p_.stmts[made.value].node).body = std::move(made_body);
+}
+
+// A copy of the body for every trip.
+void Resolver::write_out(StmtId s, const Loop& loop, Block& out) {
+  int64_t begin = 0, trips = 0;
+  if (!errors_.empty()) return;
+  if (loop.vars.size() != 1 || loop.extents.size() != 1 || !p_.exprs.is_const_int(loop.begin, &begin) ||
+      !p_.exprs.is_const_int(loop.extents[0], &trips) || !checked_add(begin, trips))
+    return error(
+        DiagCode::bad_shape,
+        std::string("a ") + loop_kind_name(loop.kind) +
+            " loop inside a parallel loop has bounds that are not constant",
+        "give it constant bounds and guard its body with an if, or put the loop around the parallel one");
+  const int64_t outer = copies_;
+  copies_ = checked_mul(copies_, std::max<int64_t>(trips, 1)).value_or(INT64_MAX);
+  if (copies_ > limits_.unroll)
+    return error(DiagCode::limit_unroll,
+                 "loops inside a parallel loop are written out and make " + std::to_string(copies_) +
+                     " copies, the limit is " + std::to_string(limits_.unroll),
+                 "let them run less often, or put a serial loop around the parallel one");
+  const Values before = values_;
+  for (int64_t k = 0; k < trips && errors_.empty(); ++k) {
+    values_[loop.vars[0]] = p_.exprs.const_int(begin + k);
+    run_block(std::get<Loop>(written_[s.value].node).body, out);
+  }
+  std::erase_if(values_, [&](const auto& v) { return !before.contains(v.first); });
+  copies_ = outer;
+}
+
+void Resolver::assign(VarId var, ExprId value, int64_t at, Block& out) {
+  const auto kept = memory_.find(var);
+  if (pure_ == 0 && kept != memory_.end() && kept->second.fixed) {
+    const Memory& memory = kept->second;
+    for (const auto& [other, v] : Values(values_))
+      if (other != var && live(other, at) && exprs_.reads(v).contains(memory.buffer)) keep(other, at, out);
+    const auto indices = p_.exprs.indices(memory.element);
+    emit(Store{memory.buffer, {indices.begin(), indices.end()}, value}, out);
+    values_[var] = memory.element;
+    return;
+  }
+  values_[var] = value;
+  keep_large(var, at, out);
+}
+
+void Resolver::keep_large(VarId var, int64_t at, Block& out) {
+  if (pure_ == 0 && live(var, at) && exprs_.is_large(values_.at(var), uses_.count(var))) keep(var, at, out);
+}
+
+// The value goes into memory, and the name stands for its element there.
+void Resolver::keep(VarId var, int64_t at, Block& out) {
+  Memory& memory = memory_[var];
+  const bool free = memory.buffer.valid() && !read_by_others(memory.buffer, var, at);
+  if (!free) memory = make_memory(var);
+  if (values_.at(var) == memory.element) return;
+  const auto indices = p_.exprs.indices(memory.element);
+  emit(Store{memory.buffer, {indices.begin(), indices.end()}, values_.at(var)}, out);
+  values_[var] = memory.element;
+}
+
+bool Resolver::read_by_others(BufferId buffer, VarId but, int64_t at) {
+  for (const auto& [var, value] : values_)
+    if (var != but && live(var, at) && exprs_.reads(value).contains(buffer)) return true;
+  return false;
+}
+
+void Resolver::keep_before_writes(const Buffers& buffers, int64_t at, Block& out) {
+  if (buffers.empty()) return;
+  for (const auto& [var, value] : Values(values_)) {
+    const auto kept = memory_.find(var);
+    if (kept != memory_.end() && kept->second.fixed) continue;
+    if (draft_.temporaries.contains(var) && live(var, at) && exprs_.touches(value, buffers))
+      keep(var, at, out);
+  }
+}
+
+Resolver::Memory Resolver::make_memory(VarId var) {
+  if (static_cast<int64_t>(p_.buffers.size()) >= limits_.buffers) too_many(limits_.buffers, "buffers");
+  Buffer b;
+  b.name = free_name(p_.var(var).name);
+  b.scope = parallel_ ? MemScope::fragment : MemScope::local;
+  b.type = p_.var(var).type;
+  b.kernel = static_cast<int>(kernel_);
+  b.location = p_.var(var).location;
+  std::vector<ExprId> indices;
+  if (parallel_) {
+    b.shape = parallel_->extents;
+    for (VarId v : parallel_->vars) indices.push_back(p_.exprs.var(v));
+  } else {
+    b.shape = {p_.exprs.const_int(1)};
+    indices = {p_.exprs.const_int(0)};
+  }
+  const BufferId id(p_.buffers.size());
+  p_.buffers.push_back(std::move(b));
+  return {id, p_.exprs.load(id, p_.var(var).type, indices), false};
+}
+
+// Names of tiles are those of their kernel, and nothing in it may have the same.
+std::string Resolver::free_name(const std::string& wanted) const {
+  std::set<std::string> taken;
+  for (const Buffer& b : p_.buffers) taken.insert(b.name);
+  for (size_t v = 0; v < p_.vars.size(); ++v)
+    if (!draft_.temporaries.contains(VarId(v))) taken.insert(p_.vars[v].name);
+  for (const Kernel& k : p_.kernels) taken.insert(k.name);
+  for (const CompileParam& c : p_.compile_params) taken.insert(c.name);
+  std::string name = wanted;
+  for (size_t n = 1; taken.contains(name); ++n) name = wanted + "_" + std::to_string(n);
+  return name;
+}
+
+void Resolver::add_writes(StmtId s, Buffers& buffers) const {
+  const auto& node = written_[s.value].node;
+  if (const auto* store = std::get_if<Store>(&node)) buffers.insert(store->buffer);
+  if (const auto* op = std::get_if<TileOp>(&node))
+    for (size_t i = 0; i < op->operands.size(); ++i)
+      if (op_row(op->kind).operands[i].access != Access::read) buffers.insert(op->operands[i].buffer);
+}
+
+Buffers Resolver::writes_of(StmtId s) const {
+  Buffers buffers;
+  std::vector<StmtId> todo{s};
+  while (!todo.empty()) {
+    const StmtId next = todo.back();
+    todo.pop_back();
+    add_writes(next, buffers);
+    const auto& node = written_[next.value].node;
+    const auto add = [&](const Block& b) { todo.insert(todo.end(), b.begin(), b.end()); };
+    if (const auto* loop = std::get_if<Loop>(&node)) add(loop->body);
+    if (const auto* branch = std::get_if<Branch>(&node)) add(branch->then_body), add(branch->else_body);
+  }
+  return buffers;
+}
+
+}  // namespace
+
+std::vector<Diagnostic> resolve_draft(Program& p, const Draft& draft, const Limits& limits) {
+  if (draft.empty()) return {};
+  std::vector<Diagnostic> errors = Resolver(p, draft, limits).run();
+  if (errors.empty()) pack_program(p);
+  return errors;
+}
+
+}  // namespace tilegen::ir

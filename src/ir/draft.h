@@ -1,0 +1,47 @@
+// Names of values and loops inside parallel loops: programs are written with them, and no stage after this
+// one sees them.
+//
+//   parallel i, j in 64, 64 {
+//     let x = acc[i, j] * scale             acc[i, j] = max(acc[i, j] * scale, 0.0f32)
+//     acc[i, j] = max(x, 0)           ->
+//     var s = 0.0f32                        y[i, j] = 0.0f32 + a[i, 0] + a[i, 1]
+//     unroll k in 0 .. 2 { s += a[i, k] }
+//     y[i, j] = s
+//   }
+//
+// A name means the value that its expression had where it stands. The expression takes the place of the name
+// as long as that is its value. Before a statement that writes what it reads, and where the expression is
+// large, the value is kept: in a fragment, an element for each point of the parallel loop; outside of these
+// in a local tile. An assignment is a new value; after an if it is a select, or what both sides keep. Serial
+// and unrolled loops of constant trips inside a parallel loop are written out.
+//
+// requires: statements of a program being made, well typed; a statement of Draft::assignments is in the
+//   program as an empty Branch. ensures: none of these statements, loops and variables is left. A program
+//   without them stays as it is, with its ids.
+// why here: the last step of the parser and of the builder, so that both make equal programs.
+// refuses: trips that are no constants, and what would pass the limits of a program.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace tilegen::ir {
+
+struct Draft {
+  struct Assignment {
+    VarId var;
+    ExprId value;
+  };
+  std::map<StmtId, Assignment> assignments;  // a variable's first one declares it
+  std::map<VarId, bool> temporaries;         // whether it may be assigned again
+  bool loops_in_parallel = false;
+
+  bool empty() const { return assignments.empty() && !loops_in_parallel; }
+};
+
+// Errors; the program is then not to be used.
+std::vector<Diagnostic> resolve_draft(Program& p, const Draft& draft, const Limits& limits);
+
+}  // namespace tilegen::ir

@@ -1,0 +1,77 @@
+#include "ir/draft_pack.h"
+
+#include <utility>
+
+namespace tilegen::ir {
+namespace {
+
+class Packing : public ExprRewriter {
+ public:
+  Packing(const ExprPool& from, ExprPool& to, const std::vector<VarId>& moved)
+      : ExprRewriter(from, to), moved_(moved) {}
+
+  void move(ExprId& e) {
+    if (e.valid()) e = rewrite(e);
+  }
+  void move(std::vector<ExprId>& list) {
+    for (ExprId& e : list) move(e);
+  }
+
+ protected:
+  ExprId rewrite_var(const ExprNode& n) override { return to_->var(moved_[n.var().value], n.type); }
+
+ private:
+  const std::vector<VarId>& moved_;
+};
+
+// Where each variable is afterwards; the program's list is then the shorter one.
+std::vector<VarId> move_variables(Program& p) {
+  std::vector<bool> declared(p.vars.size(), false);
+  const auto declare = [&](const std::vector<VarId>& vars) {
+    for (VarId v : vars) declared[v.value] = true;
+  };
+  for (const Param& param : p.params)
+    if (param.var.valid()) declared[param.var.value] = true;
+  for (const Kernel& k : p.kernels) declare(k.block_vars);
+  for (const Stmt& s : p.stmts)
+    if (const auto* loop = std::get_if<Loop>(&s.node)) declare(loop->vars);
+  std::vector<VarId> moved(p.vars.size());
+  std::vector<Var> kept;
+  for (size_t v = 0; v < p.vars.size(); ++v) {
+    if (!declared[v]) continue;
+    moved[v] = VarId(kept.size());
+    kept.push_back(std::move(p.vars[v]));
+  }
+  p.vars = std::move(kept);
+  return moved;
+}
+
+}  // namespace
+
+void pack_program(Program& p) {
+  const std::vector<VarId> moved = move_variables(p);
+  const auto move_all = [&](std::vector<VarId>& vars) {
+    for (VarId& v : vars) v = moved[v.value];
+  };
+  const ExprPool old = std::exchange(p.exprs, ExprPool());
+  Packing packing(old, p.exprs, moved);
+  for (Param& param : p.params)
+    if (param.var.valid()) param.var = moved[param.var.value];
+  for (Buffer& b : p.buffers) packing.move(b.shape), packing.move(b.strides);
+  for (Kernel& k : p.kernels) move_all(k.block_vars), packing.move(k.grid);
+  for (Stmt& s : p.stmts) {
+    if (auto* loop = std::get_if<Loop>(&s.node)) {
+      move_all(loop->vars);
+      packing.move(loop->begin), packing.move(loop->extents);
+    } else if (auto* branch = std::get_if<Branch>(&s.node)) {
+      packing.move(branch->condition);
+    } else if (auto* store = std::get_if<Store>(&s.node)) {
+      packing.move(store->indices), packing.move(store->value);
+    } else if (auto* op = std::get_if<TileOp>(&s.node)) {
+      for (Region& region : op->operands) packing.move(region.offsets);
+      packing.move(op->value);
+    }
+  }
+}
+
+}  // namespace tilegen::ir

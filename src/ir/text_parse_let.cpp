@@ -1,0 +1,87 @@
+// Named values of the text form: let, var and assignments.
+#include "ir/text_parser.h"
+#include "support/diag_codes.h"
+
+namespace tilegen::ir::text {
+
+// let NAME = expr, let NAME: f32 = expr, and so var, which may be assigned again.
+bool Parser::parse_let(bool assignable) {
+  Token name;
+  if (!parse_name(name, "the value's name")) return false;
+  if (assignable && !in_parallel()) {
+    error(DiagCode::misplaced_statement, name,
+          "var " + std::string(name.text) + " stands outside a parallel loop",
+          "name a value that stays with let, or keep one that changes in a tile: alloc " +
+              std::string(name.text) + ": local f32[1]");
+  }
+  DType type = DType::none;
+  if (accept(":") && !parse_dtype(type)) return false;
+  const Token at = token_;
+  ExprId value;
+  if (!expect("=", "and the value that it names") || !parse_expr(value, kAny, type)) return false;
+  if (value.valid() && type != DType::none && program_.exprs.type(value) != type) {
+    error(DiagCode::dtype_mismatch, at,
+          describe(name) + " is declared " + dtype_name(type) + ", the value is " +
+              dtype_name(program_.exprs.type(value)),
+          std::string("write cast(") + dtype_name(type) + ", ...) around it");
+    value = ExprId();
+  }
+  const VarId var = add_loop_var(name, VarKind::loop);  // after the value, which cannot use it
+  program_.vars[var.value].type = value.valid() ? program_.exprs.type(value) : type;
+  if (program_.vars[var.value].type == DType::none) program_.vars[var.value].type = DType::i64;
+  draft_.temporaries[var] = assignable;
+  return add_assignment(name, var, value);
+}
+
+// A statement of its own until the program is whole (ir/draft.h).
+bool Parser::add_assignment(const Token& at, VarId var, ExprId value) {
+  const StmtId id = add_statement(at, Branch{});
+  if (id.valid()) draft_.assignments[id] = {var, value};
+  return id.valid();
+}
+
+// NAME = expr, NAME += expr
+bool Parser::parse_assignment(const Token& name) {
+  const VarId var(find(name.text)->id);
+  const auto it = draft_.temporaries.find(var);
+  if (it == draft_.temporaries.end() || !it->second) {
+    const bool is_let = it != draft_.temporaries.end();
+    error(DiagCode::misplaced_statement, name,
+          describe(name) + (is_let ? " is named by let and cannot be assigned" : " cannot be assigned"),
+          is_let ? "declare it with var, or give the new value another name"
+                 : "only what var declares changes; a tile is stored to with indices: " +
+                       std::string(name.text) + "[...] = ...");
+    return false;
+  }
+  const DType type = program_.var(var).type;
+  ExprId old, value;
+  if (!token_.is("=")) old = room_for_node(1, name) ? program_.exprs.var(var, type) : ExprId();
+  const Token at = token_;
+  if (!parse_assigned(value, old, type, "and the new value")) return false;
+  if (value.valid() && program_.exprs.type(value) != type) {
+    error(DiagCode::dtype_mismatch, at,
+          describe(name) + " is " + dtype_name(type) + ", the new value is " +
+              dtype_name(program_.exprs.type(value)),
+          std::string("write cast(") + dtype_name(type) + ", ...) around it");
+    return true;
+  }
+  return add_assignment(name, var, value);
+}
+
+// What stands behind the place that is assigned: "= expr", or "+= expr" on its old value.
+bool Parser::parse_assigned(ExprId& value, ExprId old, DType type, std::string_view what) {
+  static constexpr struct {
+    std::string_view text;
+    ExprOp op;
+  } kCompound[] = {{"+=", ExprOp::add}, {"-=", ExprOp::sub}, {"*=", ExprOp::mul}, {"/=", ExprOp::div}};
+  const Token at = token_;
+  for (const auto& [text, op] : kCompound) {
+    if (!accept(text)) continue;
+    if (!parse_expr(value, kAny, type)) return false;
+    value = make_binary(op, old, value, at);
+    return true;
+  }
+  return expect("=", what) && parse_expr(value, kAny, type);
+}
+
+}  // namespace tilegen::ir::text

@@ -1,0 +1,140 @@
+// Named values, assignments, loops inside parallel loops and literals without types: what they make.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "ir/text.h"
+#include "support/diag_codes.h"
+
+namespace tilegen::ir {
+namespace {
+
+std::string kernel_of(const std::string& body, const std::string& loop = "parallel i, j in 4, 8") {
+  return "tl 1 program t\ndim n\nscalar a: f32\ntensor A: f32[n, 8] readonly\ntensor B: f32[n, 8]\n"
+         "tensor C: f16[n, 8]\nkernel k grid(b: n) {\n  alloc x: fragment f32[4, 8]\n  alloc c: local "
+         "i32[1]\n" +
+         loop + " {\n" + body + "\n}\n}\n";
+}
+
+// The statements of the printed loop, a line each without indentation; allocs in front.
+std::string made(const std::string& text) {
+  Expected<Program> p = parse_program(text, "t.tl", Limits());
+  if (!p) return p.error().to_text();
+  const std::string printed = print_program(*p);
+  Expected<Program> again = parse_program(printed, "again.tl", Limits());
+  EXPECT_TRUE(again && print_program(*again) == printed) << printed;
+  std::string out, line;
+  std::istringstream lines(printed.substr(printed.find("alloc c")));
+  std::getline(lines, line);
+  while (std::getline(lines, line)) {
+    line.erase(0, line.find_first_not_of(' '));
+    if (line != "}" && line.rfind("parallel", 0) != 0) out += line + "\n";
+  }
+  return out;
+}
+
+TEST(Draft, NamesStandForTheirExpressions) {
+  EXPECT_EQ(made(kernel_of("let y = x[i, j] * a x[i, j] = max(y, 0)")),
+            "x[i, j] = max(x[i, j] * a, 0.0f32)\n");
+  EXPECT_EQ(made(kernel_of("let r = b * 4 + i B[r, j] = A[r, j]")), "B[b * 4 + i, j] = A[b * 4 + i, j]\n");
+  EXPECT_EQ(made(kernel_of("let y: f32 = 2 x[i, j] = y")), "x[i, j] = 2.0f32\n");
+  EXPECT_EQ(made(kernel_of("var s = a if j < 4 { s = s * 2 } x[i, j] = s")),
+            "x[i, j] = select(j < 4, a * 2.0f32, a)\n");
+}
+
+// What a later store changes is kept before it, once, and only where somebody asks for it afterwards.
+TEST(Draft, ValuesStayWhatTheyWere) {
+  EXPECT_EQ(made(kernel_of("let y = x[i, j] x[i, j] = a x[i, j] = x[i, j] + y")),
+            "alloc y: fragment f32[4, 8]\ny[i, j] = x[i, j]\nx[i, j] = a\nx[i, j] = x[i, j] + y[i, j]\n");
+  EXPECT_EQ(made(kernel_of("let y = x[i, j] x[i, j] = y + 1")), "x[i, j] = x[i, j] + 1.0f32\n");
+  // Tensors that are written may share memory; those that are read alone do not.
+  EXPECT_EQ(made(kernel_of("let y = B[i, j] C[i, j] = 0 x[i, j] = y")),
+            "alloc y: fragment f32[4, 8]\ny[i, j] = B[i, j]\nC[i, j] = 0.0f16\nx[i, j] = y[i, j]\n");
+  EXPECT_EQ(made(kernel_of("let y = A[i, j] C[i, j] = 0 x[i, j] = y")),
+            "C[i, j] = 0.0f16\nx[i, j] = A[i, j]\n");
+  // A name of the kernel's is not taken twice.
+  EXPECT_EQ(made(kernel_of("if j < 2 { let y = x[i, j] x[i, j] = a B[i, j] = y }\n"
+                           "if j > 5 { let y = x[i, j] x[i, j] = 1 B[i, j] = y }")),
+            "alloc y: fragment f32[4, 8]\nalloc y_1: fragment f32[4, 8]\nif j < 2 {\ny[i, j] = x[i, j]\n"
+            "x[i, j] = a\nB[i, j] = y[i, j]\nif 5 < j {\ny_1[i, j] = x[i, j]\nx[i, j] = 1.0f32\n"
+            "B[i, j] = y_1[i, j]\n");
+  // Outside of parallel loops in a local tile.
+  EXPECT_EQ(made(kernel_of("let y = c[0] c[0] = 3 c[0] += y", "serial q in 0 .. n")),
+            "alloc y: local i32[1]\nserial q in 0 .. n {\ny[0] = c[0]\nc[0] = 3i32\nc[0] = c[0] + y[0]\n");
+}
+
+TEST(Draft, LoopsAreWrittenOut) {
+  EXPECT_EQ(made(kernel_of("var s = a unroll k in 0 .. 3 { s += A[k, j] } x[i, j] = s")),
+            "x[i, j] = a + A[0, j] + A[1, j] + A[2, j]\n");
+  EXPECT_EQ(made(kernel_of("serial k in 1 .. 3 { unroll l in 0 .. k { x[k, l] = a } }")),
+            "x[1, 0] = a\nx[2, 0] = a\nx[2, 1] = a\n");
+  EXPECT_EQ(made(kernel_of("serial k in 2 .. 2 { x[i, k] = a } x[i, j] = a")), "x[i, j] = a\n");
+}
+
+// A large expression has one copy.
+TEST(Draft, LargeValuesAreKept) {
+  const std::string text =
+      made(kernel_of("var s = x[i, j] serial k in 0 .. 40 { s = s * s + s } x[i, j] = s"));
+  EXPECT_NE(text.find("alloc s: fragment f32[4, 8]\n"), std::string::npos);
+  EXPECT_LT(text.size(), 20000u);
+}
+
+TEST(Draft, CompoundAssignments) {
+  EXPECT_EQ(made(kernel_of("x[i, j] += a x[i, j] -= 1 x[i, j] *= 2 + a x[i, j] /= 3")),
+            "x[i, j] = x[i, j] + a\nx[i, j] = x[i, j] - 1.0f32\nx[i, j] = x[i, j] * (2.0f32 + a)\n"
+            "x[i, j] = x[i, j] / 3.0f32\n");
+}
+
+// A literal without a type takes that of what it is combined with, or of where it is stored.
+TEST(Draft, LiteralsOfTheirContext) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"x[i, j] = 0.5", "x[i, j] = 0.5f32"},
+      {"x[i, j] = -7", "x[i, j] = -7.0f32"},
+      {"C[i, j] = 0.25", "C[i, j] = 0.25f16"},
+      {"x[i, j] = max(a, 0)", "x[i, j] = max(a, 0.0f32)"},
+      {"x[i, j] = fma(2, a, 0.5)", "x[i, j] = fma(2.0f32, a, 0.5f32)"},
+      {"x[i, j] = select(a > 1, 1, a)", "x[i, j] = select(1.0f32 < a, 1.0f32, a)"},
+      {"x[i, j] = a * (2)", "x[i, j] = a * 2.0f32"},
+      {"x[i, j] = cast(f32, 0.5)", "x[i, j] = 0.5f32"},
+      {"x[i, j] = cast(f32, 3 * j)", "x[i, j] = cast(f32, 3 * j)"},
+      {"x[i, j] = cast(f32, c[0] + 1 << 2)", "x[i, j] = cast(f32, c[0] + 1i32 << 2i32)"},
+      {"x[i, j + 1] = A[i * 2, j // 3]", "x[i, j + 1] = A[i * 2, j // 3]"},
+  };
+  for (auto [given, wanted] : cases) EXPECT_EQ(made(kernel_of(given)), std::string(wanted) + "\n") << given;
+}
+
+TEST(Draft, Mistakes) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"x[i, j] = 1.5 * 2.5",
+       "[syntax_error] k: expected an integer of type i64, found number 1.5 (write its type"},
+      {"let y = 1.5 x[i, j] = y", "found number 1.5 (write its type, for example 1.5f32"},
+      {"x[i, j] = cast(f32, c[0] * 1.5)", "expected an integer of type i32, found number 1.5"},
+      {"x[i, j] = a * 16777217",
+       "number 16777217 is no value of f32 (write 16777217.0f32 for the nearest one)"},
+      {"x[i, j] = cast(f32, c[0] & 5000000000)", "does not fit i32"},
+      {"let y = a y = 2", "'y' is named by let and cannot be assigned (declare it with var"},
+      {"i = 2", "'i' cannot be assigned (only what var declares changes"},
+      {"a += 2", "'a' cannot be assigned"},
+      {"var s = a s = j", "'s' is f32, the new value is i64 (write cast(f32, ...) around it)"},
+      {"let y: f16 = a", "'y' is declared f16, the value is f32"},
+      {"let x = a", "'x' is already declared"},
+      {"if j < 2 { let y = a } x[i, j] = y", "found the unknown name 'y'"},
+      {"let y = y + a", "found the unknown name 'y'"},
+      {"serial k in 0 .. n { x[i, j] = a }",
+       "[bad_shape] k: a serial loop inside a parallel loop has bounds that"
+       " are not constant (give it constant bounds and guard its body"},
+      {"unroll k in 0 .. 200 { unroll l in 0 .. 200 { x[i, j] = a } }",
+       "[limit_unroll] k: loops inside a parallel"
+       " loop are written out and make 40000 copies"},
+  };
+  for (auto [given, wanted] : cases) {
+    const std::string said = made(kernel_of(given));
+    EXPECT_NE(said.find(wanted), std::string::npos) << given << "\n" << said;
+  }
+  EXPECT_NE(
+      made(kernel_of("var s = c[0]", "serial q in 0 .. n")).find("var s stands outside a parallel loop"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace tilegen::ir
