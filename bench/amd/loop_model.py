@@ -15,6 +15,7 @@ import sys
 # Cycles of the matrix unit, and of the issue port: 4 cycles are one pass (LLVM's SISchedule.td, "Write*PassMAI").
 PASS = 4
 ISSUE = 4  # a wave issues at most once in 4 cycles
+LDS_QUEUE, VMEM_QUEUE = 64, 1024  # cycles of work that wait for their unit while waves go on
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,28 +201,31 @@ def main_loop(kernel, machine):
 class Wave:
     def __init__(self, simd, block):
         self.simd, self.block = simd, block
-        self.at, self.iteration, self.ready = 0, 0, 0
+        self.at, self.iteration, self.ready, self.issued = 0, 0, 0, 0
         self.vm, self.lgkm = [], []  # cycles at which what is outstanding is there, in order of issue
         self.arrived = None
+        self.ends = []  # of its iterations
+
+    def advance(self, body):
+        self.at += 1
+        if self.at == len(body):
+            self.at = 0
+            self.iteration += 1
+            self.ends.append(self.ready)
 
 
 def busy_share(body, machine, waves_a_block, blocks, iterations=24):
-    """Of the matrix units, in the second half of the iterations; and cycles of an iteration."""
+    """Of the matrix units, from a wave's iteration `iterations` / 2 on until the first wave has done all; and cycles of an
+    iteration of all waves. Of waves that could issue the one goes on that did last so longest ago."""
     simds = 4
     waves = [Wave(w % simds, b) for b in range(blocks) for w in range(waves_a_block)]
     port = [0] * simds  # of vector instructions
-    matrix, last_matrix = [0] * simds, [0] * simds
-    lds = vmem = 0.0
-    l2 = 0.0
+    matrix = [0] * simds
+    lds = vmem = l2 = 0.0
     arrived = {b: [] for b in range(blocks)}
-    marks = {}
-    busy_at = {}
-    busy = [0] * simds
-    while True:
-        waiting = [w for w in waves if w.arrived is None and w.iteration < iterations]
-        if not waiting:
-            break
-        wave = min(waiting, key=lambda w: (w.ready, waves.index(w)))
+    products = []  # (begin, cycles)
+    while all(w.iteration < iterations for w in waves):
+        wave = min((w for w in waves if w.arrived is None), key=lambda w: (w.ready, w.issued))
         i = body[wave.at]
         now = wave.ready
         if i.kind == "wait":
@@ -237,18 +241,20 @@ def busy_share(body, machine, waves_a_block, blocks, iterations=24):
                 meet = max(w.arrived for w in arrived[wave.block]) + machine.barrier
                 for w in arrived[wave.block]:
                     w.ready, w.arrived = meet, None
-                    advance(w, body, marks, busy_at, busy)
+                    w.advance(body)
                 arrived[wave.block] = []
             continue
         elif i.kind in ("mfma", "valu"):
-            now = max(now, port[wave.simd], matrix[wave.simd] if i.kind == "mfma" else 0)
-            port[wave.simd] = now + (ISSUE if i.kind == "mfma" else i.cycles)
+            first = max(now, port[wave.simd], matrix[wave.simd] if i.kind == "mfma" else 0)
+            if first > now:  # until then the port is another wave's
+                wave.ready = first
+                continue
+            port[wave.simd] = wave.ready = now + (ISSUE if i.kind == "mfma" else i.cycles)
             if i.kind == "mfma":
                 matrix[wave.simd] = now + i.cycles
-                busy[wave.simd] += i.cycles
-            wave.ready = now + (ISSUE if i.kind == "mfma" else i.cycles)
+                products.append((now, i.cycles))
         elif i.kind == "lds":
-            now = max(now, lds - 16 * machine.lds_bytes)  # the queue of a compute unit
+            now = max(now, lds - LDS_QUEUE)
             lds = max(lds, now) + i.cycles
             wave.lgkm.append(lds + machine.lds_latency)
             wave.ready = now + ISSUE
@@ -256,25 +262,16 @@ def busy_share(body, machine, waves_a_block, blocks, iterations=24):
             vmem = max(vmem, now) + i.cycles
             l2 = max(l2, now) + i.bytes / machine.l2_bytes
             wave.vm.append(max(vmem, l2) + machine.memory_latency)
-            wave.ready = max(now, vmem - 16 * machine.l1_bytes) + ISSUE
+            wave.ready = max(now, vmem - VMEM_QUEUE) + ISSUE
         else:
             wave.ready = now + i.issue
-        advance(wave, body, marks, busy_at, busy)
-    first, last = iterations // 2, iterations
-    cycles = marks[last] - marks[first]
-    share = (sum(busy_at[last]) - sum(busy_at[first])) / simds / cycles
-    return share, cycles / (last - first)
-
-
-def advance(wave, body, marks, busy_at, busy):
-    wave.at += 1
-    if wave.at < len(body):
-        return
-    wave.at = 0
-    wave.iteration += 1
-    # An iteration ends with the last wave.
-    marks[wave.iteration] = max(marks.get(wave.iteration, 0), wave.ready)
-    busy_at[wave.iteration] = list(busy)
+        wave.issued = now
+        wave.advance(body)
+    done = max(waves, key=lambda w: w.iteration)
+    first, last = done.ends[iterations // 2 - 1], done.ends[-1]
+    share = sum(c for at, c in products if first <= at < last) / simds / (last - first)
+    iteration = sum(i.cycles for i in body if i.kind == "mfma") * len(waves) / simds
+    return share, iteration / share
 
 
 def resident_blocks(kernel, machine):

@@ -28,12 +28,12 @@ def cycles_of(*body, target="gfx942", **more):
 class Model(unittest.TestCase):
     def test_products_alone_keep_the_units_busy(self):
         share, cycles = cycles_of(*[PRODUCT] * 16)
-        self.assertEqual(cycles, 16 * 32)
-        self.assertEqual(share, 1)
+        self.assertAlmostEqual(cycles, 16 * 32)
+        self.assertAlmostEqual(share, 1)
 
     def test_rates_of_a_generation(self):
-        self.assertEqual(cycles_of(*["v_mfma_f32_32x32x8f16 a[0:15], v[0:1], v[2:3], a[0:15]"] * 16, target="gfx90a")[1], 16 * 64)
-        self.assertEqual(cycles_of(*["v_mfma_f32_32x32x2_f32 a[0:15], v0, v2, a[0:15]"] * 16)[1], 16 * 64)
+        self.assertAlmostEqual(cycles_of(*["v_mfma_f32_32x32x8f16 a[0:15], v[0:1], v[2:3], a[0:15]"] * 16, target="gfx90a")[1], 16 * 64)
+        self.assertAlmostEqual(cycles_of(*["v_mfma_f32_32x32x2_f32 a[0:15], v0, v2, a[0:15]"] * 16)[1], 16 * 64)
 
     def test_a_load_that_is_waited_for_shows(self):
         load = "global_load_dwordx4 v[4:7], v8, s[0:1]"
@@ -146,11 +146,11 @@ class Code(unittest.TestCase):
         self.assertGreaterEqual(share, least)
 
     def test_gemm(self):
-        self.holds(0.80, gemm(transpose_b=True))
-        self.holds(0.80, gemm(transpose_b=False))
+        self.holds(0.90, gemm(transpose_b=True))
+        self.holds(0.75, gemm(transpose_b=False))
 
     def test_attention(self):
-        self.holds(0.50, attention(128, 64, 256))
+        self.holds(0.55, attention(128, 64, 256))
 
 
 if __name__ == "__main__":
