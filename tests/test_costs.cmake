@@ -10,6 +10,7 @@ set(TILEGEN_TEST_SECONDS
   differential.mutants 34
   unit.lower 34
   differential.tile_layouts 33
+  differential.amd_programs 29
   differential.feature_mutants 26
   differential.replay_record 25
   differential.scheduled 25
@@ -20,7 +21,6 @@ set(TILEGEN_TEST_SECONDS
   differential.replay 18
   differential.regressions 16
   differential.specialised_mutants 16
-  differential.amd_programs 15
   unit.codegen 15
   samples.attention_forms 14
   unit.sim 14
@@ -37,6 +37,7 @@ set(TILEGEN_TEST_SECONDS
   differential.spelling 7
   python.model_order.configurations_held_out 7
   memory.calls 6
+  python.amd_loops 6
   cuda.fallback 5
   python.gradient_programs 5
   python.scan_programs 5

@@ -204,6 +204,12 @@ Span KernelWalk::combine(const Parts& parts, ir::StmtId loop) {
   double depth = !plan ? 0
                        : static_cast<double>(slots.produced ? std::max<int64_t>(1, slots.slots - 1)
                                                             : plan->num_stages - 1);
+  // Registers take the loads of one iteration, while another is worked on. With one slot threads meet twice.
+  const bool registers = plan && through_registers(*plan);
+  if (registers) {
+    depth = std::min(depth, 1.0);
+    if (plan->num_stages == 2) span.serial += t.meeting_latency + t.shared_latency;
+  }
   if (ahead) depth = std::max(depth, static_cast<double>(ahead_.iterations));
   if (depth < 1) {
     span.serial += arrival;
@@ -217,6 +223,13 @@ Span KernelWalk::combine(const Parts& parts, ir::StmtId loop) {
   span.serial = std::max(span.serial, (arrival + held) / depth);
   if (!persistent()) fill_ = arrival;
   return span;
+}
+
+bool KernelWalk::through_registers(const plan::LoopPlan& l) const {
+  return std::any_of(l.stages.begin(), l.stages.end(), [&](const auto& s) {
+    const plan::OpPlan* op = plan::find_op(k_.schedule, s.first);
+    return op && op->engine == plan::Engine::register_copy;
+  });
 }
 
 bool KernelWalk::persistent() const { return k_.schedule.persistence && k_.schedule.persistence->persistent; }

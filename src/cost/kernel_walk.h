@@ -58,6 +58,7 @@ class KernelWalk {
   void op(analysis::OpId id, double weight, Parts& parts);
   Span combine(const Parts& parts, ir::StmtId loop);
   bool persistent() const;
+  bool through_registers(const plan::LoopPlan& l) const;
   const plan::LoopPlan* find_plan(const ir::Loop& loop) const;
   Slots slots_of(const plan::LoopPlan& l) const;
 

@@ -361,7 +361,7 @@ OpWork op_work(const PlannedKernel& k, const KernelOp& op) {
     out = reduction(k, op);
   else
     out = ThreadOp(k, op).work();
-  if (plan.engine == Engine::async_copy) {
+  if (plan.engine == Engine::async_copy || plan.engine == Engine::register_copy) {
     out.place = OpPlace::background;
     out.reads_tensor = false;
   }

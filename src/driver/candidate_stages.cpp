@@ -44,6 +44,7 @@ void CandidateStages::plan(Candidate& c, const plan::KernelSchedule* given) cons
   const int kernel = static_cast<int>(c.kernel);
   schedule::PlanOptions how{nullptr, options_.conversions};
   how.form = c.form;
+  how.most_stages = c.most_stages;
   const auto blocks = known_blocks(program_of(c), kernel, options_.sizes);
   how.single_wave = blocks && *blocks <= target_.multiprocessors;
   how.read = &read_;

@@ -15,9 +15,10 @@ namespace tilegen::driver {
 struct Candidate {
   size_t kernel = 0;
   schedule::PlanForm form = schedule::PlanForm::full;
-  ir::StmtId shared;   // a loop that blocks may share
-  SplitProgram split;  // the program, where they do
-  bool alone = false;  // they do not: such a plan was rejected
+  ir::StmtId shared;        // a loop that blocks may share
+  SplitProgram split;       // the program, where they do
+  bool alone = false;       // they do not: such a plan was rejected
+  int64_t most_stages = 0;  // of loops that ask for none; 0: any
   std::optional<plan::KernelSchedule> plan;
   std::optional<expand::ScheduledKernel> scheduled;
   std::optional<thread::ThreadProgram> code;

@@ -15,6 +15,7 @@
 #include "driver/candidate_stages.h"
 #include "driver/stage_words.h"
 #include "expand/expand_kernel.h"
+#include "ir/statement_paths.h"
 #include "ir/text.h"
 #include "schedule/check/check_schedule.h"
 #include "support/diag_codes.h"
@@ -113,6 +114,9 @@ class Settler : private CandidateStages {
     if (Checked ok = stage("expand", make_scheduled, expanded); !ok) return ok;
     const auto make_accesses = [&](Candidate& c) { decide_accesses(c, given_of(c)); };
     if (Checked ok = stage("accesses", make_accesses, planned); !ok) return ok;
+    const auto stages_of_loops = [&](Candidate& c) { choose_stages(c); };
+    if (std::any_of(open.begin(), open.end(), [&](const Candidate* c) { return may_choose_stages(*c); }))
+      if (Checked ok = stage("stages", stages_of_loops, planned); !ok) return ok;
     for (Candidate* c : open)
       if (may_share(*c)) find_shared_loop(*c);
     const auto share = [&](Candidate& c) { share_loop(c); };
@@ -140,6 +144,52 @@ class Settler : private CandidateStages {
     const auto check = [&](Candidate& c) { verify(c); };
     const auto holds = [&](const Candidate& c) { return program_.kernels[c.kernel].name + ": holds"; };
     return stage("verify", check, holds);
+  }
+
+  // A loop asks for no stages, and its loads ahead take registers and shared memory that other blocks could
+  // have.
+  bool may_choose_stages(const Candidate& c) const {
+    if (c.rejected || given_of(c) || planned_ || !c.plan) return false;
+    const ir::Program& p = program_of(c);
+    const ir::KernelPaths paths(p, static_cast<int>(c.kernel));
+    bool found = false;
+    ir::for_each_statement(p, p.kernels[c.kernel].body, [&](ir::StmtId id, int) {
+      const auto* loop = p.as<ir::Loop>(id);
+      if (!loop || loop->kind != ir::LoopKind::pipelined || loop->num_stages > 0) return;
+      const plan::LoopPlan* l = plan::find_loop(*c.plan, paths[id.value]);
+      found =
+          found || (l && l->num_stages > 1 && std::any_of(l->stages.begin(), l->stages.end(), [&](auto& s) {
+                      const plan::OpPlan* op = plan::find_op(*c.plan, s.first);
+                      return op && op->engine == plan::Engine::register_copy;
+                    }));
+    });
+    return found;
+  }
+
+  // As many stages as make the shortest estimate; of equals more.
+  void choose_stages(Candidate& c) const {
+    if (!may_choose_stages(c)) return;
+    const double all = microseconds(c);
+    double least = all;
+    for (int64_t stages : {2, 1}) {
+      Candidate other;
+      other.kernel = c.kernel;
+      other.form = c.form;
+      other.most_stages = stages;
+      plan(other, nullptr);
+      if (!other.rejected) expand(other);
+      if (!other.rejected) decide_accesses(other, nullptr);
+      if (other.rejected) continue;
+      const double fewer = microseconds(other);
+      if (fewer >= least) continue;
+      least = fewer;
+      c.plan = std::move(other.plan);
+      c.scheduled = std::move(other.scheduled);
+      c.scheduled->schedule = &*c.plan;
+      char text[64];
+      std::snprintf(text, sizeof text, ": estimated at %.1f us, and at %.1f with more", least, all);
+      for (plan::LoopPlan& l : c.plan->loops) l.reason += text;
+    }
   }
 
   // Nothing is decided about loops that blocks may share.

@@ -108,22 +108,12 @@ class CommitGroupLoop {
     for (StmtId id : loop_.body) {
       if (x_.failed()) return;
       if (runs_ahead(id)) continue;
-      if (uses_tiles(id)) issue_next();
+      if (x_.uses_tiles(id, tiles_)) issue_next();
       At own;
       x_.statement(id, own.body);
       emit(body, std::move(own));
     }
     issue_next();
-  }
-
-  bool uses_tiles(StmtId id) const {
-    bool uses = x_.touches(id, tiles_);
-    const ir::Block one = {id};
-    ir::for_each_statement(x_.program(), one, [&](StmtId s, int) {
-      for (const auto& [where, value] : x_.ops().scalar_reads)
-        uses = uses || (where.first == s && tiles_.count(value));
-    });
-    return uses;
   }
 
   // The product whose registers are loaded ahead; none where the schedule says so of no product.

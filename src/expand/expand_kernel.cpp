@@ -105,6 +105,16 @@ bool Expander::reads_by_threads(StmtId id, const std::set<ValueId>& values) cons
   return any;
 }
 
+bool Expander::uses_tiles(StmtId id, const std::set<ValueId>& tiles) const {
+  bool uses = touches(id, tiles);
+  const ir::Block one = {id};
+  ir::for_each_statement(p_, one, [&](StmtId s, int) {
+    for (const auto& [where, value] : ops().scalar_reads)
+      uses = uses || (where.first == s && tiles.count(value));
+  });
+  return uses;
+}
+
 bool Expander::used_in(StmtId loop, ValueId v) const {
   return std::all_of(ops().ops.begin(), ops().ops.end(), [&](const KernelOp& o) {
     return std::none_of(o.accesses.begin(), o.accesses.end(),
@@ -215,6 +225,8 @@ void Expander::loop(const ir::Loop& l, StmtId id, const std::vector<int>& around
   in_parts(true);
   std::optional<Block> expanded;
   if (role_ == RoleKind::consumer && fed(id)) expanded = consumer_loop(*this, l, id, around);
+  if (target_.has_block_threads() && role_ != RoleKind::producer && !expanded)
+    expanded = register_copy_loop(*this, l, id);
   if (target_.has_block_threads() && role_ != RoleKind::producer && !expanded)
     expanded = commit_group_loop(*this, l, id);
   if (expanded) {

@@ -76,6 +76,8 @@ class Expander {
   bool reads_by_threads(StmtId id, const std::set<ValueId>& values) const;
   // The loop fills slots of the value without a producer.
   void add_ring(ValueId value, StmtId loop, Transport transport);
+  // The statement, or one inside it, has one of the tiles among its operands or scalars.
+  bool uses_tiles(StmtId id, const std::set<ValueId>& tiles) const;
   // Products made from here on do not add to their sums, which `fill` would clear.
   void set_overwrite(bool overwrite, StmtId fill = StmtId()) {
     overwrite_ = overwrite;
@@ -120,6 +122,10 @@ Block consumer_loop(Expander& x, const ir::Loop& loop, StmtId id, const std::vec
 
 // A consumer's block that is no such loop's body (consumer_block.cpp).
 void consumer_block(Expander& x, const ir::Block& b, Block& out);
+
+// A loop whose copies run ahead of what uses them through registers (register_copies.cpp). Nothing where the
+// schedule has no such copy.
+std::optional<Block> register_copy_loop(Expander& x, const ir::Loop& loop, StmtId id);
 
 // A loop whose copies run ahead of what uses them in commit groups (commit_groups.cpp). Nothing where the
 // schedule has no copy of the loop run ahead.

@@ -15,6 +15,8 @@ const char* transport_name(Transport t) {
       return "tensor_copy";
     case Transport::async_copy:
       return "async_copy";
+    case Transport::register_copy:
+      return "register_copy";
     case Transport::threads:
       return "threads";
     case Transport::registers:
@@ -88,6 +90,7 @@ class Printer {
   void print(const Issue& s, int d, const std::string& at) {
     line(d, "issue " + path(s.op) + (s.overwrite ? ", overwrites" : "") + at);
   }
+  void print(const Deposit& s, int d, const std::string& at) { line(d, "deposit " + path(s.op) + at); }
   void print(const Await& s, int d, const std::string&) {
     std::string words = "await";
     for (const Token& t : s.finished) words += " " + path(t.op) + in_brackets(t.at);
@@ -179,7 +182,8 @@ class Printer {
     const std::string at = text_of(s.iteration) + (s.where_exists ? ", where it exists" : "");
     const auto plain = [](const Stmt& x) {
       return std::holds_alternative<Run>(x.node) || std::holds_alternative<Issue>(x.node) ||
-             std::holds_alternative<LoadOperands>(x.node) || std::holds_alternative<Version>(x.node);
+             std::holds_alternative<Deposit>(x.node) || std::holds_alternative<LoadOperands>(x.node) ||
+             std::holds_alternative<Version>(x.node);
     };
     if (std::all_of(s.body.begin(), s.body.end(), plain))
       block(s.body, d, " [" + at + "]");

@@ -9,7 +9,8 @@
 // again, numbers go on after those of the run before, except for asynchronous copies, which begin with slot
 // 0 in every run. The producer acquires a slot, issues the copies and commits; the consumer waits for a slot,
 // reads it and releases it. Filled by asynchronous copies of the consuming threads themselves a pipeline has
-// commit groups in place of barriers; written by threads, meetings of these. Slots in registers need neither:
+// commit groups in place of barriers; written by threads, or loaded by them through registers, meetings of
+// these. Slots in registers need neither:
 // a thread knows what it has; which slot an iteration means is told by its number, never at run time.
 #pragma once
 
@@ -31,7 +32,12 @@ using analysis::OpId;
 using analysis::ValueId;
 using ir::StmtId;
 
-enum class Transport : uint8_t { tensor_copy, async_copy, threads, registers };
+enum class Transport : uint8_t { tensor_copy, async_copy, register_copy, threads, registers };
+
+// A run of the loop begins with slot 0.
+constexpr bool begins_anew(Transport t) {
+  return t == Transport::async_copy || t == Transport::register_copy || t == Transport::registers;
+}
 
 struct Pipeline {
   std::string name;
@@ -62,10 +68,14 @@ struct Run {
   bool overwrite = false;
 };
 // An operation that goes on after it: copies of a producer (pending until the pipeline's slot is full),
-// copies into a commit group, products (pending until awaited).
+// copies into a commit group, products (pending until awaited), loads of tiles to registers (until Deposit).
 struct Issue {
   StmtId op;
   bool overwrite = false;
+};
+// What a copy has loaded to registers for the iteration goes to its tile.
+struct Deposit {
+  StmtId op;
 };
 // The product of an iteration, if the loop has it.
 struct Token {
@@ -223,9 +233,9 @@ struct AwaitStores {};
 struct ClusterBarrier {};
 
 struct Stmt {
-  std::variant<Run, Issue, Await, Acquire, Commit, Wait, Peek, Release, CommitGroup, WaitGroup, Barrier,
-               Fence, Order, SplitSums, JoinSums, ReduceParts, LoadOperands, Multiply, Serial, Branch,
-               Version, Pipelined, Steady, Remainder, At, WhereIterations, TileLoop, AwaitStores,
+  std::variant<Run, Issue, Deposit, Await, Acquire, Commit, Wait, Peek, Release, CommitGroup, WaitGroup,
+               Barrier, Fence, Order, SplitSums, JoinSums, ReduceParts, LoadOperands, Multiply, Serial,
+               Branch, Version, Pipelined, Steady, Remainder, At, WhereIterations, TileLoop, AwaitStores,
                ClusterBarrier>
       node;
 };

@@ -44,6 +44,8 @@ class Player {
                     name(waited_for(r.events[r.next])) + "', use " + std::to_string(r.events[r.next].use));
     for (const Played& r : roles_) {
       for (const Flight& f : r.flights) tell(path(f.op) + " is never awaited");
+      for (const auto& [copy, iteration] : r.loaded)
+        tell(path(copy) + " loads iteration " + std::to_string(iteration) + ", which is never deposited");
       if (r.turn != 0) tell("role " + r.role->name + " ends within a turn of its products");
     }
     for (size_t i = 0; i < lines_.size(); ++i)
@@ -74,6 +76,7 @@ class Player {
     };
     std::map<std::pair<ValueId, int64_t>, Filled> filled;
     int64_t groups = 0, complete = 0;
+    std::map<StmtId, int64_t> loaded;  // by copy: the iteration that its registers hold
   };
 
   bool enough() const { return broken_.size() >= kMaxWords; }
@@ -157,10 +160,28 @@ class Player {
       r.flights.push_back({s.op, e});
       return;
     }
+    if (plan && plan->engine == plan::Engine::register_copy) {
+      if (!r.loaded.emplace(s.op, iteration_of(e)).second)
+        tell(path(s.op) + " loads to registers that hold another iteration");
+      return;
+    }
     for (const Pipeline& line : k_.pipelines)
       for (const analysis::OpAccess& a : o.accesses)
         if (a.write && line.transport == Transport::async_copy && line.values.count(a.value))
           if (const auto i = e.iteration(line.loop)) r.filled[{a.value, *i % line.slots}] = {*i, r.groups};
+  }
+  void step(Played& r, const Event& e, const Deposit& s) {
+    const auto loaded = r.loaded.find(s.op);
+    if (loaded == r.loaded.end() || loaded->second != iteration_of(e))
+      tell(path(s.op) + " deposits iteration " + std::to_string(iteration_of(e)) + ", which is not loaded");
+    if (loaded != r.loaded.end()) r.loaded.erase(loaded);
+    for (const Pipeline& line : k_.pipelines)
+      for (const analysis::OpAccess& a : op(s.op)->accesses)
+        if (a.write && line.transport == Transport::register_copy && line.values.count(a.value))
+          if (const auto i = e.iteration(line.loop)) r.filled[{a.value, *i % line.slots}] = {*i, -1};
+  }
+  static int64_t iteration_of(const Event& e) {
+    return e.iterations.empty() ? 0 : e.iterations.back().second;
   }
   void step(Played& r, const Event&, const CommitGroup&) { ++r.groups; }
   void step(Played& r, const Event&, const WaitGroup& s) {
@@ -243,7 +264,9 @@ class Player {
     if (pipeline.transport == Transport::tensor_copy && !lines_[i].waited.count(*iteration))
       tell(path(id) + " reads use " + std::to_string(*iteration) + " of pipeline '" + pipeline.name +
            "', which is not waited for or released");
-    if (pipeline.transport == Transport::async_copy && a.read) {
+    const bool by_threads =
+        pipeline.transport == Transport::async_copy || pipeline.transport == Transport::register_copy;
+    if (by_threads && a.read) {
       const auto there = r.filled.find({a.value, *iteration % pipeline.slots});
       if (there == r.filled.end() || there->second.iteration != *iteration)
         tell(path(id) + " reads iteration " + std::to_string(*iteration) + " of '" + pipeline.name +

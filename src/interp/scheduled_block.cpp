@@ -96,7 +96,7 @@ Place ScheduledBlock::place_of(const RoleState& r, ValueId value) {
                                     [&](const Scope& s) { return line.loop.valid() && s.loop == line.loop; });
     Use use{static_cast<int>(i), 0, r.uses[i]};
     if (scope != r.scopes.rend()) {
-      const bool anew = line.transport == Transport::async_copy || line.transport == Transport::registers;
+      const bool anew = expand::begins_anew(line.transport);
       use.run = anew ? scope->run : 0;
       use.number = anew ? scope->at : scope->filled + scope->at;
     } else if (!handed) {
@@ -133,7 +133,12 @@ void ScheduledBlock::execute(RoleState& r, const expand::Issue& s) {
   const plan::OpPlan* plan = plan::find_op(*k_.schedule, ops_.op_of(s.op)->path);
   f.kind = r.role->kind == RoleKind::producer                    ? Flight::Kind::tensor_copy
            : plan && plan->engine == plan::Engine::warpgroup_mma ? Flight::Kind::product
+           : plan && plan->engine == plan::Engine::register_copy ? Flight::Kind::register_copy
                                                                  : Flight::Kind::group_copy;
+  if (f.kind == Flight::Kind::register_copy) {  // its slot may still be read
+    flights_.push_back(std::move(f));
+    return;
+  }
   if (f.kind == Flight::Kind::product) {
     ops_.issue_product(*f.work);
   } else {
@@ -149,6 +154,17 @@ void ScheduledBlock::execute(RoleState& r, const expand::Issue& s) {
   }
   flights_.push_back(std::move(f));
   if (at_once()) land(flights_.back());
+}
+
+void ScheduledBlock::execute(RoleState& r, const expand::Deposit& s) {
+  const Scope& scope = r.scopes.back();
+  const auto loaded = std::find_if(flights_.begin(), flights_.end(), [&](const Flight& f) {
+    return f.kind == Flight::Kind::register_copy && &roles_[f.role] == &r && f.work->stmt == s.op &&
+           f.run == scope.run && f.iteration == scope.at;
+  });
+  if (loaded == flights_.end()) return ops_.fail(s.op, "an iteration is deposited that was not loaded");
+  ops_.execute(*loaded->work);
+  flights_.erase(loaded);
 }
 
 // Products of a role take effect in the order of their issue: they add to the same sums.
@@ -281,7 +297,10 @@ bool ScheduledBlock::tell_waiting() {
 
 void ScheduledBlock::end() {
   for (const Flight& f : flights_)
-    if (f.kind == Flight::Kind::product) ops_.fail(f.work->stmt, "the product is never awaited");
+    if (f.kind == Flight::Kind::product)
+      ops_.fail(f.work->stmt, "the product is never awaited");
+    else if (f.kind == Flight::Kind::register_copy)
+      ops_.fail(f.work->stmt, "what it loads is never deposited");
   for (size_t i = 0; i < tiles_.slots().size(); ++i)
     for (const HandOver& slot : tiles_.slots()[i])
       if (slot.state != State::free) fail(static_cast<int>(i), slot.use, "is never released");

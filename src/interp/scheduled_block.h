@@ -75,7 +75,7 @@ class ScheduledBlock {
     std::vector<ir::ScalarValue> vars;
   };
   struct Flight {
-    enum class Kind : uint8_t { product, group_copy, tensor_copy };
+    enum class Kind : uint8_t { product, group_copy, tensor_copy, register_copy };
     Kind kind = Kind::product;
     size_t role = 0;
     int64_t run = 0, iteration = 0;
@@ -88,6 +88,7 @@ class ScheduledBlock {
   void execute(RoleState&, const Node&) {}  // no effect on values
   void execute(RoleState& r, const expand::Run& s);
   void execute(RoleState& r, const expand::Issue& s);
+  void execute(RoleState& r, const expand::Deposit& s);
   void execute(RoleState& r, const expand::Await& s);
   void execute(RoleState& r, const expand::Acquire& s);
   void execute(RoleState& r, const expand::Commit& s);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lower/addressing.h"
+#include "lower/gpu/registers.h"
 #include "lower/loop_bounds.h"
 #include "lower/lowering_context.h"
 #include "plan/slots.h"
@@ -92,6 +93,12 @@ void declare_values(LoweringContext& k) {
       m.name = plan.value + "@slot" + std::to_string(s);
       slots.push_back(k.out.add_memory(m));
     }
+  }
+  for (const analysis::KernelOp& op : k.in.ops.ops) {
+    const plan::OpPlan* plan = plan::find_op(k.in.schedule, op.path);
+    if (plan && plan->engine == plan::Engine::register_copy && plan->iteration)
+      k.names.loaded[op.stmt] = add_registers(
+          k, "loaded", k.in.program.buffer(op.accesses.front().buffer).type, plan->iteration->registers());
   }
 }
 

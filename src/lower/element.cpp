@@ -6,6 +6,7 @@
 #include "lower/addressing.h"
 #include "lower/gpu/access_facts.h"
 #include "lower/gpu/full_tile.h"
+#include "lower/gpu/registers.h"
 #include "lower/iteration.h"
 #include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
@@ -35,6 +36,7 @@ std::vector<ExprId> OpLowering::element_at(int operand, std::span<const ExprId> 
 }
 
 ExprId OpLowering::load(int operand, std::span<const ExprId> point) {
+  if (k_.at.half == LoweredStatement::Half::deposit) return load_register(k_, loaded(), point);
   // Elsewhere bounds alone keep padding lanes out of memory.
   return load_element(k_, tile_op_->operands[static_cast<size_t>(operand)].buffer, element_at(operand, point),
                       k_.walk.interior, k_.walk.interior || k_.block_threads() ? no_padding_ : ExprId());
@@ -99,6 +101,7 @@ void OpLowering::for_each_point(int operand, const PointValue& value) {
   }
   if (k_.block_threads() && walks_part()) return emit_part(operand, value);
   if (!has_iteration()) return;
+  if (k_.at.half != LoweredStatement::Half::none) return load_or_deposit(operand, value);
   ir::BufferId dst = tile_op_->operands[static_cast<size_t>(operand)].buffer;
   emit_nest(*plan_.iteration, plan_.vector, [&](const Nest& nest, thread::Block& body) {
     if (!k_.block_threads()) no_padding_ = both(k_, ExprId(), nest.inside);

@@ -52,7 +52,8 @@ struct ProgramNames {
   std::map<ir::BufferId, MemoryId> globals;
   IdVector<ValueId, MemoryId> values;
   std::map<ValueId, std::vector<MemoryId>> register_slots;  // GPU: of values that iterations have in turn
-  std::map<ValueId, ExprId> slots;                          // GPU: slot of a value that is meant; absent: 0
+  std::map<ir::StmtId, MemoryId> loaded;  // GPU: registers of copies that have loaded, and not deposited yet
+  std::map<ValueId, ExprId> slots;        // GPU: slot of a value that is meant; absent: 0
 };
 
 // The statement being lowered.
@@ -62,6 +63,8 @@ struct LoweredStatement {
   ValueId scalar_value;                    // while a scalar is lowered: the value it reads
   std::string origin;
   std::map<ExprId, ExprId> taken;  // scalars of the op, as they were before it
+  // GPU: the half of a register copy that is lowered
+  enum class Half : uint8_t { none, load, deposit } half = Half::none;
 };
 
 // The walk being emitted: what is known of its points, and what its accesses have come to.

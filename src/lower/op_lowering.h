@@ -64,6 +64,9 @@ class OpLowering final : public ops::LowerSink {
   bool has_iteration();  // the schedule says which thread does what; else an error
   void async_copy_points(int operand);
   void find_async_facts(int operand);
+  // gpu/register_copy.cpp
+  FragmentView loaded() const;
+  void load_or_deposit(int operand, const PointValue& value);
   std::optional<thread::Block> async_copies(int src, int dst, int64_t width, bool& edges, ExprId* interior);
 
   LoweringContext& k_;

@@ -55,8 +55,15 @@ class Operation {
   void one(const expand::Issue& s, thread::Block& out) {
     issued_ = true;
     k_.role.product_in_flight = plan_.engine == plan::Engine::warpgroup_mma;
+    if (plan_.engine == plan::Engine::register_copy) k_.at.half = LoweredStatement::Half::load;
     one(expand::Run{s.op, s.overwrite}, out);
+    k_.at.half = LoweredStatement::Half::none;
     k_.role.product_in_flight = false;
+  }
+  void one(const expand::Deposit& s, thread::Block& out) {
+    k_.at.half = LoweredStatement::Half::deposit;
+    one(expand::Run{s.op}, out);
+    k_.at.half = LoweredStatement::Half::none;
   }
   void one(const expand::Version& s, thread::Block& out) {
     const ExprId condition = condition_of(s);
@@ -154,6 +161,9 @@ const std::string& begin_operation(LoweringContext& k, ir::StmtId id) {
 
 void lower_operation(LoweringContext& k, const expand::Run& s, thread::Block& out) { lower_as(k, s, out); }
 void lower_operation(LoweringContext& k, const expand::Issue& s, thread::Block& out) { lower_as(k, s, out); }
+void lower_operation(LoweringContext& k, const expand::Deposit& s, thread::Block& out) {
+  lower_as(k, s, out);
+}
 void lower_operation(LoweringContext& k, const expand::Version& s, thread::Block& out) {
   lower_as(k, s, out);
 }

@@ -10,6 +10,7 @@ namespace tilegen::lower {
 const std::string& begin_operation(LoweringContext& k, ir::StmtId id);
 void lower_operation(LoweringContext& k, const expand::Run& s, thread::Block& out);
 void lower_operation(LoweringContext& k, const expand::Issue& s, thread::Block& out);
+void lower_operation(LoweringContext& k, const expand::Deposit& s, thread::Block& out);
 void lower_operation(LoweringContext& k, const expand::Version& s, thread::Block& out);
 
 }  // namespace tilegen::lower

@@ -36,6 +36,7 @@ class ScheduledLowering {
   void lower(const expand::Run& s, thread::Block& out) { lower_operation(k_, s, out); }
   void lower(const expand::Version& s, thread::Block& out) { lower_operation(k_, s, out); }
   void lower(const expand::Issue& s, thread::Block& out);
+  void lower(const expand::Deposit& s, thread::Block& out) { lower_operation(k_, s, out); }
   void lower(const expand::Serial& s, thread::Block& out);
   void lower(const expand::Branch& s, thread::Block& out);
   void lower(const expand::SplitSums& s, thread::Block& out) { split_sums(k_, s.loop, out); }

@@ -34,6 +34,8 @@ const char* engine_name(Engine e) {
       return "tensor_copy";
     case Engine::warpgroup_mma:
       return "warpgroup_mma";
+    case Engine::register_copy:
+      return "register_copy";
   }
   return "unknown";
 }

@@ -44,6 +44,7 @@ struct ValuePlan {
 // How one op (tile op, parallel loop or store) is done.
 // tensor_copy: the copy engine moves boxes (TMA), between a tensor and a shared tile, or out of a fragment
 // through a staged tile. warpgroup_mma: asynchronous matrix instructions of warpgroups (wgmma).
+// register_copy: a tile load in two halves, into registers iterations ahead and from there to the tile.
 enum class Engine : uint8_t {
   loop,
   vector_copy,
@@ -52,7 +53,8 @@ enum class Engine : uint8_t {
   micro_kernel,
   lane_reduce,
   tensor_copy,
-  warpgroup_mma
+  warpgroup_mma,
+  register_copy
 };
 const char* engine_name(Engine e);
 
@@ -130,8 +132,10 @@ struct Note {
 };
 
 struct RasterPlan {
-  std::string order = "row_major";  // row_major | column_major | grouped | lpt
-  int64_t group = 0;                // grouped: rows of tiles walked together
+  std::string order = "row_major";  // row_major | column_major | grouped | by_die | lpt
+  int64_t group = 0;                // grouped, by_die: rows of tiles walked together
+  // by_die: the blocks that go to one of so many dies in turn walk tiles of grouped order after one another.
+  int64_t dies = 0;
   // lpt: blocks have the more work the larger (`increasing`) or the smaller their index along
   // `dimension` is, and go by falling work; points of the other dimensions go together as long as their
   // longest loops have no more than `group_iterations` iterations, and at least so many that they have

@@ -131,11 +131,14 @@ struct EntryFields<RasterPlan> {
   using E = RasterPlan;
   static constexpr auto rows() {
     return std::tuple{
-        WordField<E, 4>{"order",
+        WordField<E, 5>{"order",
                         &E::order,
-                        {"row_major", "column_major", "grouped", "lpt"},
+                        {"row_major", "column_major", "grouped", "by_die", "lpt"},
                         "order in which blocks walk the tiles"},
-        NumberField<E>{"group", &E::group, 1, kMaxNumber, 0, "`grouped`: rows of tiles walked together",
+        NumberField<E>{"group", &E::group, 1, kMaxNumber, 0,
+                       "`grouped`, `by_die`: rows of tiles walked together", nullptr, 1},
+        NumberField<E>{"dies", &E::dies, 1, kMaxNumber, 0,
+                       "`by_die`: dies to which blocks go in turn; each walks tiles after one another",
                        nullptr, 1},
         NumberField<E>{"dimension", &E::dimension, 0, 2, kOpen,
                        "`lpt`: dimension of the grid along which the work changes"},

@@ -15,9 +15,9 @@ using layout::ConversionKind;
 
 constexpr int64_t kVersion = 1;  // of the keys; a reader refuses what it does not know
 
-constexpr std::array kEngines = {Engine::loop,        Engine::vector_copy,  Engine::async_copy,
-                                 Engine::mma,         Engine::micro_kernel, Engine::lane_reduce,
-                                 Engine::tensor_copy, Engine::warpgroup_mma};
+constexpr std::array kEngines = {Engine::loop,        Engine::vector_copy,   Engine::async_copy,
+                                 Engine::mma,         Engine::micro_kernel,  Engine::lane_reduce,
+                                 Engine::tensor_copy, Engine::warpgroup_mma, Engine::register_copy};
 constexpr std::array kStorages = {Storage::value,    Storage::copy,           Storage::scratch,
                                   Storage::stage,    Storage::operand_a,      Storage::operand_b,
                                   Storage::barriers, Storage::tile_scheduler, Storage::parts};

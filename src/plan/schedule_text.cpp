@@ -102,6 +102,7 @@ std::string kernel_line(const KernelSchedule& k) {
   const RasterPlan& r = *k.raster;
   s += ", raster " + (r.order.empty() ? "open" : r.order) +
        (r.order == "grouped" ? " by " + std::to_string(r.group) : "");
+  if (r.order == "by_die") s += " of " + std::to_string(r.dies) + ", grouped by " + std::to_string(r.group);
   if (r.order == "lpt")
     s += std::string(" along ") + (r.increasing.value_or(true) ? "decreasing" : "increasing") + " index " +
          std::to_string(r.dimension) + ", groups of " + std::to_string(r.group_iterations) +

@@ -33,7 +33,7 @@ bool is_form_of(PlanForm form, const target::Target& t) {
     case PlanForm::no_tensor_copies:
       return t.tensor_copy;
     case PlanForm::no_async_copies:
-      return t.async_copy();
+      return t.loads_ahead();
     default:
       return t.has_block_threads();
   }
@@ -43,6 +43,7 @@ bool is_form_of(PlanForm form, const target::Target& t) {
 target::Target target_of_form(const target::Target& t, PlanForm form) {
   target::Target less = t;
   less.async_copy_bytes.clear();
+  less.register_copies = false;
   if (form < PlanForm::multiply_adds) return less;
   std::erase_if(less.mma, [&](const target::MmaAtom& atom) {
     return !target::is_multiply_add(atom) &&

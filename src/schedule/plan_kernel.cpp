@@ -12,6 +12,7 @@
 #include "schedule/grid/raster_plan.h"
 #include "schedule/kernel_planner.h"
 #include "schedule/memory/matrix_stores.h"
+#include "schedule/pipeline/register_copies.h"
 #include "schedule/plan_form.h"
 #include "schedule/products/reduction_chains.h"
 #include "schedule/products/register_prefetch.h"
@@ -141,6 +142,7 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   for (plan::PipelinePlan& c : copy_pipelines_)
     for (const plan::ValuePlan& v : layouts_.values)
       if (v.value == c.values.front()) c.slots = v.slots;
+  take_register_copies(ops_, target_, pipelines_.loops, layouts_);
   auto memory = plan_memory(p_, index_, ops_, layouts_.values, scratch_, target_, places(layouts_.values));
   if (!memory) return memory.error();
   auto raster = plan_raster(p_, kernel_, target_, given_);
@@ -279,7 +281,7 @@ void KernelPlanner::plan_loops() {
   pipelines_ = plan_pipelines(
       p_, index_, ops_, dependences_, target_, value_bytes(p_, ops_, layouts_.values, target_),
       [&](const std::map<ValueId, int64_t>& slots) { return arena(slots); }, produced_, options_.single_wave,
-      given_);
+      given_, not_loaded(p_, ops_, target_, given_, layouts_), options_.most_stages);
 }
 
 Expected<KernelSchedule> plan_kernel(const ir::Program& p, int kernel, const target::Target& t,

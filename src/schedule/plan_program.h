@@ -51,6 +51,8 @@ struct PlanOptions {
   PlanForm form = PlanForm::full;
   // The grid is known to have no more blocks than the machine has multiprocessors.
   bool single_wave = false;
+  // Of loops that ask for none: as many at most; 0: any.
+  int64_t most_stages = 0;
   // Of the program, once for all kernels; plan_program finds it itself.
   const std::set<ir::BufferId>* read = nullptr;
 };

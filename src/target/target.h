@@ -44,6 +44,9 @@ struct MmaAtom {
   // An iteration may begin with it on the sum that the one before ended with, where a warp has no other sum.
   // Not so: the vendor's assembler leaves out the wait, and the last product is lost.
   bool waits_around_loops = true;
+  // The instruction computes the transposed product: it takes B's registers for A's and the other way round,
+  // which is possible where both lie alike, and C has its rows where it would have its columns.
+  bool transposed = false;
 };
 
 // A family of matrix instructions of a warpgroup: D[m x n] = A[m x k] * B[k x n] + D, asynchronous; B in
@@ -115,6 +118,7 @@ struct Target : thread::Machine {
   layout::BankModel banks;            // of shared memory
   int64_t threads_per_multiprocessor = 0;
   int multiprocessors = 1;  // of the generation's usual part, for the cost model
+  int dies = 1;             // parts with a second cache each, to which a launch's blocks go in turn
   int vector_bytes = 16;    // widest plain memory access of a thread
   int64_t line_bytes = 0;   // of the device memory's caches
   // Results of at least this size bypass the caches when nothing reads them again; 0: none do.
@@ -141,8 +145,11 @@ struct Target : thread::Machine {
 
   // Data movement and launches.
   std::vector<int> async_copy_bytes;  // global -> shared without registers: what one may move; empty: none
-  bool store_matrix = false;          // 8x8 matrices from registers to shared memory (stmatrix)
-  bool tensor_copy = false;  // a copy engine that moves boxes of tensors (TMA), and transaction barriers
+  // Loads of threads go on while these do other things: tiles are loaded to registers ahead, where there are
+  // no asynchronous copies.
+  bool register_copies = false;
+  bool store_matrix = false;  // 8x8 matrices from registers to shared memory (stmatrix)
+  bool tensor_copy = false;   // a copy engine that moves boxes of tensors (TMA), and transaction barriers
   int64_t transaction_barrier_bytes = 0;
   int64_t tensor_tile_alignment = 0;  // bytes: whole repeats of any swizzle of the copy engine
   // With a copy engine, for the cost model: bytes of the second cache's lines that a multiprocessor gets in a
@@ -160,6 +167,8 @@ struct Target : thread::Machine {
   // What a thread holds is memory, which any index reaches; else registers, which constants name.
   bool addressable_registers() const { return registers_per_thread == 0; }
   bool async_copy() const { return !async_copy_bytes.empty(); }
+  // Tiles of pipelined loops can come while their threads do other things.
+  bool loads_ahead() const { return async_copy() || register_copies; }
   // Of a warpgroup; all of a target's instructions have as many rows.
   int64_t warpgroup_warps() const { return warpgroup / warp; }
   int64_t warpgroup_rows() const { return warpgroup_mma.empty() ? 1 : warpgroup_mma.front().m; }

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <sstream>
 
-#include "sanitized_run.h"
-
 namespace tilegen::differential {
 
 namespace {
@@ -48,6 +46,7 @@ void OpenValues::run(const LaunchMemory& memory, const std::vector<GuardedMemory
     }
   for (; runs_ < runs && !all_open_; ++runs_) {
     SanitizedOptions options;
+    options.max_steps = max_steps_;
     options.rounding = runs_ == 0 ? Rounding::up : runs_ == 1 ? Rounding::down : Rounding::random;
     options.seed = launch_.seed * 1000 + static_cast<uint64_t>(runs_);
     const std::vector<GuardedMemory> results = memory.fresh(false);

@@ -7,6 +7,7 @@
 
 #include "executors.h"
 #include "launch_memory.h"
+#include "sanitized_run.h"
 
 namespace tilegen::differential {
 
@@ -15,11 +16,15 @@ namespace tilegen::differential {
 // whose being defined hangs on rounding is not compared.
 class OpenValues {
  public:
-  OpenValues(const ir::Program& p, const Launch& launch) : p_(p), launch_(launch) {}
+  OpenValues(const ir::Program& p, const Launch& launch, int64_t max_steps = SanitizedOptions().max_steps)
+      : p_(p), launch_(launch), max_steps_(max_steps) {}
 
   // First difference, or empty.
   std::string differ(const LaunchMemory& memory, const std::vector<GuardedMemory>& expected,
                      const std::vector<GuardedMemory>& got);
+
+  // Sanitized runs tell something: results are defined, and found within their steps.
+  bool judged() const { return !all_open_; }
 
  private:
   struct Range {
@@ -33,6 +38,7 @@ class OpenValues {
 
   const ir::Program& p_;
   const Launch& launch_;
+  const int64_t max_steps_;
   std::vector<std::vector<Range>> ranges_;  // by tensor and element
   int runs_ = 0;
   bool all_open_ = false;

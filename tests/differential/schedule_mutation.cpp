@@ -153,7 +153,7 @@ class Mutation {
          {"loop", "vector_copy", "async_copy", "mma", "micro_kernel", "lane_reduce", "tensor_copy",
           "warpgroup_mma"}},
         {"kind", {"none", "register_permute", "shuffle", "shared_bounce", "replication"}},
-        {"order", {"row_major", "column_major", "grouped", "lpt", "static", "dynamic"}},
+        {"order", {"row_major", "column_major", "grouped", "by_die", "lpt", "static", "dynamic"}},
         {"atom",
          {"mma.m16n8k8.f32.f16.f16", "mma.m16n8k16.f32.f16.f16", "fma.f32.f16.f16", "fma.f32.f32.f32",
           "fma.f32:4x16", "fma.f32:1x1", "wgmma.m64n64k16.f32.f16.f16"}}};

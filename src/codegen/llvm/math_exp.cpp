@@ -1,5 +1,6 @@
 // exp, exp2, exp10, expm1, sigmoid, tanh. e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln(2)/2; the
 // polynomials are Chebyshev fits of the remainder after the leading exact terms.
+#include <llvm/IR/IntrinsicsAMDGPU.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "codegen/llvm/math_parts.h"
@@ -13,6 +14,23 @@ namespace {
 // 2^x, within 2 ulps; of f32 denormals and all.
 Value* approximate_exp2(Builder& b, Value* x) {
   return b.CreateIntrinsic(llvm::Intrinsic::nvvm_ex2_approx_f, {}, {x});
+}
+
+// 2^x, within 1 ulp; denormals count as 0 (instruction set document, "V_EXP_F32").
+Value* exp2_amdgpu(Builder& b, Value* x) {
+  return b.CreateIntrinsic(llvm::Intrinsic::amdgcn_exp2, {x->getType()}, {x});
+}
+
+// e^x = 2^n * 2^f with n = round(x / ln 2): the last multiplication overflows and underflows.
+Value* exp_amdgpu(Builder& b, const MachineFeatures& features, Value* x) {
+  Parts p(b, features, x);
+  x = p.clamp(x, -104, 89);
+  Value* n = p.nearest(b.CreateFMul(x, p.number(0x1.715476p+0)));
+  Value* f = p.fma(x, p.number(0x1.715476p+0), b.CreateFNeg(n));
+  f = p.fma(x, p.number(0x1.4ae0cp-26), f);
+  Value* whole = b.CreateFPToSI(n, b.getInt32Ty());
+  return b.CreateIntrinsic(llvm::Intrinsic::ldexp, {x->getType(), b.getInt32Ty()},
+                           {exp2_amdgpu(b, f), whole});
 }
 
 // e^x = 2^n * 2^f. n is kept where 2^n is a normal number; what lies beyond stays in f, so that overflow,
@@ -53,6 +71,7 @@ Value* tanh_nvptx(Builder& b, const MachineFeatures& features, Value* x) {
 
 Value* emit_exp(Builder& b, const MachineFeatures& f, Value* x) {
   if (f.nvptx && x->getType()->isFloatTy()) return exp_nvptx(b, f, x);
+  if (f.amdgpu && x->getType()->isFloatTy()) return exp_amdgpu(b, f, x);
   return emit_exp_polynomial(b, f, x);
 }
 
@@ -139,6 +158,7 @@ Value* emit_exp2(Builder& b, const MachineFeatures& f, Value* x) {
   if (f.approximate) return approximate_exp2(b, x);
   if (f.nvptx && x->getType()->isFloatTy())
     return b.CreateIntrinsic(llvm::Intrinsic::nvvm_ex2_approx_ftz_f, {}, {x});
+  if (f.amdgpu && x->getType()->isFloatTy()) return exp2_amdgpu(b, x);
   Parts p(b, f, x);
   Value *n, *q;
   if (p.is_double()) {

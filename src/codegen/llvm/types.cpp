@@ -126,11 +126,11 @@ Value* select_float(B& b, llvm::CmpInst::Predicate wins, Value* x, Value* y) {
 }  // namespace
 
 Value* float_min(B& b, const MachineFeatures& f, Value* x, Value* y) {
-  if (f.nvptx) return b.CreateMinNum(x, y);
+  if (f.nvptx || f.amdgpu) return b.CreateMinNum(x, y);
   return select_float(b, llvm::CmpInst::FCMP_OLT, x, y);
 }
 Value* float_max(B& b, const MachineFeatures& f, Value* x, Value* y) {
-  if (f.nvptx) return b.CreateMaxNum(x, y);
+  if (f.nvptx || f.amdgpu) return b.CreateMaxNum(x, y);
   return select_float(b, llvm::CmpInst::FCMP_OGT, x, y);
 }
 

@@ -18,6 +18,7 @@ void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vec
   check_holders(iteration);
   if (k_.failed()) return;
   const bool registers =
+      k_.at.half != LoweredStatement::Half::none ||
       std::any_of(op_.accesses.begin(), op_.accesses.end(),
                   [&](const analysis::OpAccess& a) { return in_thread_registers(k_, a.buffer); });
   emit_walk(

@@ -1,9 +1,11 @@
 // Matrix products of a block of many threads: per warp a grid of atoms, unrolled. Operands in shared memory
-// are loaded into registers one k step ahead of the instructions that use them, eight rows of 16 bytes at a
+// are loaded into registers one k step ahead of the instructions that use them, or more where instructions
+// stay in this order and those of a step are done before a load is there; eight rows of 16 bytes at a
 // time where the atom's layout and the tile's allow it.
 #include "lower/gpu/gemm.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/op_kinds.h"
 #include "lower/gpu/gemm_state.h"
@@ -27,6 +29,7 @@ class GemmLowering : GemmState {
   void run(int a, int b, int c, bool clear) {
     place_operands(a, b);
     if (k_.failed()) return;
+    ahead_ = steps_ahead();
     begin_accumulators(c, clear);
     if (k_.failed()) return;
     instructions();
@@ -87,7 +90,7 @@ class GemmLowering : GemmState {
     const int64_t registers = s.atom->registers();
     l.per_step = s.tiles * registers;
     l.registers =
-        add_registers(k_, s.index == 0 ? "a" : "b", s.type, std::min<int64_t>(steps_, 2) * l.per_step);
+        add_registers(k_, s.index == 0 ? "a" : "b", s.type, std::min(steps_, ahead_ + 1) * l.per_step);
     choose_matrix_loads(l);
     if (l.matrices.empty()) {
       l.places = register_places(*s.atom);
@@ -141,7 +144,7 @@ class GemmLowering : GemmState {
   void load_step(Loader& l, int64_t step) {
     const Side& s = *l.side;
     if (!s.shared) return;
-    const int64_t half = step % 2 * l.per_step;
+    const int64_t half = step % (ahead_ + 1) * l.per_step;
     if (l.matrices.empty()) return load_elements(l, step, half);
     const int64_t e = 4 / ir::dtype_bytes(s.type);
     std::vector<OperandMatrix> all;
@@ -202,19 +205,32 @@ class GemmLowering : GemmState {
 
   ExprId operand_register(const Loader& l, int64_t tile, int64_t step) {
     const Side& s = *l.side;
-    if (s.shared) return e_.const_int(step % 2 * l.per_step + tile * s.atom->registers());
+    if (s.shared) return e_.const_int(step % (ahead_ + 1) * l.per_step + tile * s.atom->registers());
     return register_of(s, tile * atom_rows(s), step * atom_.k);
+  }
+
+  // Until a load is there, with those of other warps in front of it.
+  int64_t steps_ahead() const {
+    constexpr double kLatencies = 2;
+    constexpr int64_t kMost = 3;
+    const target::Target& t = k_.in.target;
+    if (!t.register_copies) return 1;
+    const double step = static_cast<double>(tiles_m_ * tiles_n_ * atom_.cycles);
+    const auto steps = static_cast<int64_t>(std::ceil(kLatencies * t.shared_latency / std::max(step, 1.0)));
+    return std::clamp<int64_t>(steps, 1, kMost);
   }
 
   void instructions() {
     a_ = make_loader(sides_[0]);
     b_ = make_loader(sides_[1]);
-    load_step(a_, 0);
-    load_step(b_, 0);
+    for (int64_t step = 0; step < std::min(steps_, ahead_); ++step) {
+      load_step(a_, step);
+      load_step(b_, step);
+    }
     for (int64_t step = 0; step < steps_ && !k_.failed(); ++step) {
-      if (step + 1 < steps_) {
-        load_step(a_, step + 1);
-        load_step(b_, step + 1);
+      if (step + ahead_ < steps_) {
+        load_step(a_, step + ahead_);
+        load_step(b_, step + ahead_);
       }
       multiply(step);
     }
@@ -241,6 +257,7 @@ class GemmLowering : GemmState {
   }
 
   Loader a_, b_;
+  int64_t ahead_ = 1;  // k steps
 };
 
 StagedGemm::StagedGemm(LoweringContext& lowering, const analysis::KernelOp& op, const ir::TileOp& tile_op) {

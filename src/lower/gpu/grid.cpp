@@ -58,6 +58,16 @@ ExprId own_tile(LoweringContext& k, ExprId of_cluster, ExprId tiles) {
   return e.binary(ir::ExprOp::min, own, e.sub(tiles, e.const_int(1)));
 }
 
+// Blocks go to `dies` dies in turn. Those of a die have tiles after one another, as many as of any other give
+// or take one: the first dies have one more where they do not divide.
+ExprId of_die(LoweringContext& k, ExprId block, ExprId blocks, int64_t dies) {
+  ir::ExprPool& e = k.out.exprs;
+  const ExprId count = e.const_int(dies), die = e.floormod(block, count);
+  const ExprId before =
+      e.add(e.mul(die, e.floordiv(blocks, count)), e.binary(ir::ExprOp::min, die, e.floormod(blocks, count)));
+  return e.add(before, e.floordiv(block, count));
+}
+
 // Bands of points of the other dimensions; within a band the index along the dimension falls (or rises), and
 // the band's points are next to each other.
 void lpt(LoweringContext& k, ExprId rest, const std::vector<ExprId>& extent, std::vector<ExprId>& value) {
@@ -188,6 +198,11 @@ void declare_linear_grid(LoweringContext& k) {
       if (d + 2 == rank) group = std::max<int64_t>(1, group / cluster);
     }
   }
+  if (order == "by_die") {
+    const ExprId all = cluster > 1 ? k.simplified(e.floordiv(blocks, e.const_int(cluster))) : blocks;
+    rest = of_die(k, rest, all, k.in.schedule.raster->dies);
+    if (persistent) rest = e.binary(ir::ExprOp::min, rest, e.const_int(kMaxPoints - 1));
+  }
   // Divided once for every point: in 32 bits where code generation can see that it may. A point exists, so
   // extents are positive, and the points of a launch are few.
   const auto narrow = [&](ExprId x, int64_t most) {
@@ -205,7 +220,7 @@ void declare_linear_grid(LoweringContext& k) {
     lpt(k, rest, extent, value);
   } else if (order == "column_major") {
     for (size_t d = 0; d < rank; ++d) take(d, d + 1 == rank);
-  } else if (order == "grouped" && group > 1) {
+  } else if ((order == "grouped" || order == "by_die") && group > 1) {
     // Within bands of `group` rows of tiles the row index moves fastest. The last band has the rows that are
     // left, by which it is divided.
     const ExprId rows = narrow(extent[rank - 2], kMaxPoints);

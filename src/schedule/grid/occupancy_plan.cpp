@@ -17,6 +17,10 @@ namespace {
 constexpr int64_t kOtherRegisters = 24, kMinRegisters = 64, kManyValues = 40;
 constexpr int64_t kFewTensors = 6, kAddressRegisters = 2;
 
+// Where a wave issues in order: operands of products and addresses beside values and loads under way, and the
+// blocks that are enough to have products of one beside what another does between its own.
+constexpr int64_t kProductRegisters = 56, kBlocksInTurn = 2;
+
 int64_t words(int64_t elements, ir::DType type) { return ceil_div(elements * ir::dtype_bytes(type), 4); }
 
 // Registers of 4 bytes that a thread holds values in, and partial results of them.
@@ -57,6 +61,28 @@ int64_t other_words(const ir::Program& p, const analysis::KernelOps& ops) {
          kAddressRegisters * std::max<int64_t>(static_cast<int64_t>(tensors.size()) - kFewTensors, 0);
 }
 
+// Of copies that load ahead.
+int64_t loaded_words(const ir::Program& p, const analysis::KernelOps& ops, const plan::KernelSchedule& s) {
+  int64_t sum = 0;
+  for (analysis::OpId i : ops.ops.ids()) {
+    const plan::OpPlan& plan = s.ops[i.index()];
+    if (plan.engine == plan::Engine::register_copy && plan.iteration)
+      sum += words(plan.iteration->registers(), p.buffer(ops.ops[i].accesses.front().buffer).type);
+  }
+  return sum;
+}
+
+// Products of registers: as many blocks as have room for all that theirs hold, two at most.
+int64_t blocks_in_turn(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
+                       const plan::KernelSchedule& s, int64_t values) {
+  int64_t shared = 1;
+  for (const plan::MemoryPlan& m : s.memory) shared = std::max(shared, m.offset + m.bytes);
+  const int64_t registers = values + loaded_words(p, ops, s) + kProductRegisters;
+  const int64_t blocks = std::min({t.registers_per_multiprocessor / (*s.threads * registers),
+                                   t.shared_bytes / shared, t.threads_per_multiprocessor / *s.threads});
+  return std::clamp<int64_t>(blocks, 1, kBlocksInTurn);
+}
+
 }  // namespace
 
 void plan_min_blocks(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
@@ -74,6 +100,7 @@ void plan_min_blocks(const ir::Program& p, const analysis::KernelOps& ops, const
                                     t.threads_per_multiprocessor / threads);
     s.launch->min_blocks = std::max<int64_t>(blocks, 1);
   }
+  if (multiplies && t.register_copies) s.launch->min_blocks = blocks_in_turn(p, ops, t, s, values);
   if (given && given->launch && given->launch->min_blocks > 0)
     s.launch->min_blocks = given->launch->min_blocks;
 }

@@ -5,6 +5,8 @@
 //   memory, which warps hide: it should hold its values and a fixed number of registers besides, and as many
 //   blocks as that leaves room for. The driver's compiler would otherwise spend registers on instructions in
 //   flight, which more warps hide as well.
+//   Kernels with matrix instructions of waves that issue in order (AMD) ask for two, where they fit: what one
+//   does between products the other's hide.
 // why here: all values that threads hold are known.
 // refuses: nothing; kernels with matrix instructions, whose accumulators decide for themselves, and kernels
 //   whose threads hold many values, which have enough to do at once, keep one block.

@@ -90,11 +90,16 @@ int64_t bytes_of_trip(const ir::Program& p, const ir::Loop& loop) {
   return bytes;
 }
 
+// Blocks at once that share a second cache.
+int64_t sharing_blocks(const target::Target& target) {
+  return std::max<int64_t>(1, target.multiprocessors / target.dies);
+}
+
 // Rows of tiles that a wave of blocks covers when it reads least; 1 where nothing is shared.
 int64_t best_group(const BlockTraffic& reads, const target::Target& target) {
   if (target.multiprocessors < 2 || reads.row_panel == 0 || reads.column_panel == 0) return 1;
   const double rows =
-      std::sqrt(static_cast<double>(target.multiprocessors) * static_cast<double>(reads.column_panel) /
+      std::sqrt(static_cast<double>(sharing_blocks(target)) * static_cast<double>(reads.column_panel) /
                 static_cast<double>(reads.row_panel));
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max(rows, 1.0))));
 }
@@ -119,10 +124,12 @@ std::string refusal(const plan::RasterPlan& given, const ir::Kernel& kernel, con
   const std::string& order = given.order;
   if (!target.has_block_threads() && order != "row_major")
     return "`order` is '" + order + "', and " + target.name + " walks tiles by rows";
-  if ((order == "column_major" || order == "grouped") && kernel.grid.size() < 2)
+  if ((order == "column_major" || order == "grouped" || order == "by_die") && kernel.grid.size() < 2)
     return "`order` is '" + order + "', which takes two dimensions of the grid, and it has one";
-  if (order != "grouped" && given.group > 1)
-    return "`group` is " + std::to_string(given.group) + ", which only 'grouped' has";
+  if (order != "grouped" && order != "by_die" && given.group > 1)
+    return "`group` is " + std::to_string(given.group) + ", which only 'grouped' and 'by_die' have";
+  if (order != "by_die" && given.dies > 1)
+    return "`dies` is " + std::to_string(given.dies) + ", which only 'by_die' has";
   const bool along = given.dimension != plan::kOpen || given.increasing ||
                      given.group_iterations != plan::kOpen || given.group_tiles != plan::kOpen;
   if (order != "lpt")
@@ -141,7 +148,9 @@ std::string refusal(const plan::RasterPlan& given, const ir::Kernel& kernel, con
 plan::RasterPlan completed(const plan::RasterPlan& given, const ir::Program& p, const ir::Kernel& kernel,
                            const target::Target& target, const std::optional<analysis::VaryingWork>& work) {
   plan::RasterPlan plan = given;
-  if (plan.order == "grouped" && plan.group == 0) plan.group = best_group(block_traffic(p, kernel), target);
+  if ((plan.order == "grouped" || plan.order == "by_die") && plan.group == 0)
+    plan.group = best_group(block_traffic(p, kernel), target);
+  if (plan.order == "by_die" && plan.dies == 0) plan.dies = target.dies;
   if (plan.order != "lpt" || !work) return plan;
   const plan::RasterPlan planned = lpt(p, *work, target);
   if (plan.dimension == plan::kOpen) plan.dimension = planned.dimension;
@@ -180,10 +189,12 @@ Expected<plan::RasterPlan> plan_raster(const ir::Program& p, const ir::Kernel& k
                                     : "blocks share little of what they read";
   const int64_t group = best_group(reads, target);
   if (group == 1) return plan;
-  plan.order = "grouped";
+  const bool by_die = target.dies > 1;
+  plan.order = by_die ? "by_die" : "grouped";
   plan.group = group;
-  plan.reason = std::to_string(target.multiprocessors) + " blocks at once read least when they cover about " +
-                std::to_string(plan.group) + " rows of tiles";
+  plan.dies = by_die ? target.dies : 0;
+  plan.reason = std::to_string(sharing_blocks(target)) + " blocks at once" + (by_die ? " of a die" : "") +
+                " read least when they cover about " + std::to_string(plan.group) + " rows of tiles";
   return plan;
 }
 

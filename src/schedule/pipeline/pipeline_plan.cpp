@@ -25,7 +25,7 @@ class LoopPlanner {
               analysis::LoopDependences& dependences, const target::Target& t,
               const IdVector<ValueId, int64_t>& bytes, const ArenaBytes& arena,
               const std::set<OpId>& produced, bool single_wave, const plan::KernelSchedule* given,
-              PipelineResult& out)
+              const std::map<OpId, std::string>& not_loaded, int64_t most_stages, PipelineResult& out)
       : p_(p),
         ops_(ops),
         dependences_(dependences),
@@ -34,6 +34,8 @@ class LoopPlanner {
         arena_(arena),
         single_wave_(single_wave),
         given_(given),
+        not_loaded_(not_loaded),
+        most_stages_(most_stages),
         out_(out),
         paths_(p, kernel),
         tree_(p, p.kernels[static_cast<size_t>(kernel)]) {
@@ -50,7 +52,7 @@ class LoopPlanner {
       if (runs_ahead(id, *op, produced)) ahead.push_back(op);
 
     const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, plan.loop) : nullptr;
-    if (!target_.async_copy()) {
+    if (!target_.loads_ahead()) {
       plan.num_stages = 1;
       plan.reason = "one thread per block: nothing to overlap, loads are prefetched by the hardware";
       ahead.clear();
@@ -68,7 +70,7 @@ class LoopPlanner {
       for (const auto* op : ahead)
         for (const auto& a : op->accesses)
           if (a.write && a.value.valid())
-            out_.slots[a.value] = std::max(out_.slots[a.value], plan.num_stages);
+            out_.slots[a.value] = std::max(out_.slots[a.value], slots_of(plan.num_stages));
     out_.loops.push_back(std::move(plan));
   }
 
@@ -79,6 +81,11 @@ class LoopPlanner {
   }
 
  private:
+  bool through_registers() const { return !target_.async_copy(); }
+  int64_t slots_of(int64_t stages) const {
+    return through_registers() ? std::max<int64_t>(1, stages - 1) : stages;
+  }
+
   // What may run ahead may do so by any number of iterations that it has slots for. Ops beside a producer's
   // copies are issued in the given order, which is looked at when products are ordered (overlap_plan.h).
   void take_stages(const plan::LoopPlan& given, ir::StmtId loop,
@@ -119,9 +126,11 @@ class LoopPlanner {
   bool runs_ahead(ir::StmtId id, const analysis::KernelOp& op, bool produced) {
     if (!analysis::is_tile_load(p_, op)) return false;
     if (produced && produced_.count(&op) && tree_.loop_of(op.stmt) == id) return true;
-    const std::string why = produced ? "the loop's tiles come from a producer, which makes tensor copies only"
-                                     : analysis::held_back(p_, ops_, dependences_, id, op);
-    if (!why.empty() && target_.async_copy()) out_.notes.push_back({op.path, "does not run ahead: " + why});
+    std::string why = produced ? "the loop's tiles come from a producer, which makes tensor copies only"
+                               : analysis::held_back(p_, ops_, dependences_, id, op);
+    if (const auto kept = not_loaded_.find(ops_.id_of(op)); why.empty() && kept != not_loaded_.end())
+      why = kept->second;
+    if (!why.empty() && target_.loads_ahead()) out_.notes.push_back({op.path, "does not run ahead: " + why});
     return why.empty();
   }
 
@@ -133,12 +142,13 @@ class LoopPlanner {
       return 1;
     }
     int64_t wanted = loop.num_stages > 0 ? loop.num_stages : produced ? kProducedStages : kDefaultStages;
+    if (loop.num_stages == 0 && most_stages_ > 0) wanted = std::min(wanted, most_stages_);
     int64_t ring = 0;
     auto arena = [&](int64_t stages) {
       std::map<ValueId, int64_t> slots = out_.slots;
       for (const auto* op : ahead)
         for (const auto& a : op->accesses)
-          if (a.write && a.value.valid()) slots[a.value] = std::max(slots[a.value], stages);
+          if (a.write && a.value.valid()) slots[a.value] = std::max(slots[a.value], slots_of(stages));
       return arena_(slots);
     };
     for (const auto* op : ahead)
@@ -170,6 +180,8 @@ class LoopPlanner {
   const ArenaBytes& arena_;
   const bool single_wave_;
   const plan::KernelSchedule* given_;
+  const std::map<OpId, std::string>& not_loaded_;
+  const int64_t most_stages_;
   PipelineResult& out_;
   const ir::KernelPaths paths_;
   const analysis::BlockTree tree_;
@@ -182,9 +194,11 @@ PipelineResult plan_pipelines(const ir::Program& p, int kernel, const analysis::
                               analysis::LoopDependences& dependences, const target::Target& target,
                               const IdVector<ValueId, int64_t>& bytes, const ArenaBytes& arena,
                               const std::set<OpId>& produced, bool single_wave,
-                              const plan::KernelSchedule* given) {
+                              const plan::KernelSchedule* given,
+                              const std::map<OpId, std::string>& not_loaded, int64_t most_stages) {
   PipelineResult out;
-  LoopPlanner planner(p, kernel, ops, dependences, target, bytes, arena, produced, single_wave, given, out);
+  LoopPlanner planner(p, kernel, ops, dependences, target, bytes, arena, produced, single_wave, given,
+                      not_loaded, most_stages, out);
   ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId id, int) {
     const auto* loop = p.as<ir::Loop>(id);
     if (loop && loop->kind != ir::LoopKind::parallel &&

@@ -199,11 +199,12 @@ std::string split_text(const plan::OpPlan& given) {
 
 Expected<GemmPlan> plan_gemm(const ir::Program& p, const TileOp& op, const Target& target, int64_t threads,
                              const plan::OpPlan* given, const std::string& path,
-                             const SourceLocation& location, const std::string& no_warpgroups) {
+                             const SourceLocation& location, const std::string& no_warpgroups,
+                             bool columns_together) {
   GemmShape s = gemm_shape(p, op);
-  return !target.micro_kernels.empty()
-             ? plan_host(p, op, s, target, given, path, location)
-             : plan_mma_gemm(p, op, s, target, threads, given, path, location, no_warpgroups);
+  return !target.micro_kernels.empty() ? plan_host(p, op, s, target, given, path, location)
+                                       : plan_mma_gemm(p, op, s, target, threads, given, path, location,
+                                                       no_warpgroups, columns_together);
 }
 
 }  // namespace tilegen::schedule

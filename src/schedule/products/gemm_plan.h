@@ -28,9 +28,12 @@ std::string split_text(const plan::OpPlan& given);
 
 // `given` may fix the engine, the atom and the warp split. `no_warpgroups`: why warpgroup instructions cannot
 // do it (their tiles do not come by tensor copies, schedule/tensor_copy_plan.h), or empty.
+// `columns_together`: what follows works on columns of the sum, which a lane should have; else on rows, where
+// the target has the choice (MmaAtom::transposed).
 Expected<GemmPlan> plan_gemm(const ir::Program& p, const ir::TileOp& op, const target::Target& target,
                              int64_t threads, const plan::OpPlan* given, const std::string& path,
-                             const SourceLocation& location, const std::string& no_warpgroups = "");
+                             const SourceLocation& location, const std::string& no_warpgroups = "",
+                             bool columns_together = false);
 
 // The part of GPUs (gemm_plan_mma.cpp): every row of the table and every split over warps is
 // weighed by issue cycles, shared memory traffic and registers. Warps that a small tile has no use for hold
@@ -40,7 +43,7 @@ Expected<GemmPlan> plan_gemm(const ir::Program& p, const ir::TileOp& op, const t
 Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const ir::TileOp& op, const GemmShape& s,
                                  const target::Target& t, int64_t threads, const plan::OpPlan* given,
                                  const std::string& path, const SourceLocation& location,
-                                 const std::string& no_warpgroups);
+                                 const std::string& no_warpgroups, bool columns_together);
 
 // Hopper's part (gemm_plan_warpgroup.cpp): wgmma, where the target has it and the tile divides into rows of
 // 64 over whole warpgroups. Warpgroups split rows first; every split and width is weighed by shared memory

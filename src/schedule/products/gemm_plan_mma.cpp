@@ -197,7 +197,8 @@ Expected<std::optional<GemmPlan>> plan_by_warpgroups(const ir::Program& p, const
 
 Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const TileOp& op, const GemmShape& s, const Target& t,
                                  int64_t threads, const plan::OpPlan* given, const std::string& path,
-                                 const SourceLocation& loc, const std::string& no_warpgroups) {
+                                 const SourceLocation& loc, const std::string& no_warpgroups,
+                                 bool columns_together) {
   if (Checked ok = check_parts(p, op, path, loc); !ok) return ok.error();
   if (given && given->engine && *given->engine != plan::Engine::mma &&
       (*given->engine != plan::Engine::warpgroup_mma || t.warpgroup_mma.empty()))
@@ -235,7 +236,10 @@ Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const TileOp& op, const G
   std::string considered;
   auto consider = [&](const MmaAtom& atom, const WarpGrid& g) {
     const Cost cost = cost_of(s, atom, g, from, t);
-    if (!best.atom || cost < best.cost) best = {&atom, g, cost};
+    const bool same = best.atom && !(cost < best.cost) && !(best.cost < cost);
+    const bool lies_better =
+        best.atom && atom.transposed != columns_together && best.atom->transposed == columns_together;
+    if (!best.atom || cost < best.cost || (same && lies_better)) best = {&atom, g, cost};
   };
   const bool in_parts = std::any_of(op.operands.begin(), op.operands.end(), [&](const ir::Region& r) {
     return p.buffer(r.buffer).scope != ir::MemScope::shared && r.extents != p.tile_shape(r.buffer);

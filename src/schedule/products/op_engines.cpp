@@ -12,6 +12,31 @@ using analysis::KernelOps;
 using analysis::OpId;
 using plan::KernelSchedule;
 
+namespace {
+
+// Statistics of columns are taken of the product's sum, or it is made the operand B of another.
+bool columns_together(const ir::Program& p, const KernelOps& ops, const KernelOp& product) {
+  std::set<analysis::ValueId> sums = {product.accesses.back().value};
+  for (const KernelOp& op : ops.ops) {
+    const auto* tile_op = p.as<ir::TileOp>(op.stmt);
+    const auto uses = [&](size_t operand) { return sums.count(op.accesses[operand].value) > 0; };
+    if (op.form == analysis::OpForm::reduction && tile_op && uses(0) &&
+        ops::layout_rule(*tile_op).reduction->axis == 0)
+      return true;
+    if (op.form == analysis::OpForm::contraction && uses(1)) return true;
+    if (op.form != analysis::OpForm::element) continue;
+    const bool reads = std::any_of(op.accesses.begin(), op.accesses.end(), [&](const auto& a) {
+      return a.read && a.value.valid() && sums.count(a.value);
+    });
+    for (const analysis::OpAccess& a : op.accesses)
+      if (reads && a.write && a.value.valid() && ops.values[a.value].scope != ir::MemScope::shared)
+        sums.insert(a.value);
+  }
+  return false;
+}
+
+}  // namespace
+
 Expected<GemmPlans> plan_gemms(const ir::Program& p, const KernelOps& ops, const target::Target& t,
                                int64_t threads, const KernelSchedule* given, const Refusals& refused) {
   GemmPlans plans;
@@ -21,7 +46,7 @@ Expected<GemmPlans> plan_gemms(const ir::Program& p, const KernelOps& ops, const
     const plan::OpPlan* g = given ? plan::find_op(*given, op.path) : nullptr;
     const auto no = refused.find(i);
     auto plan = plan_gemm(p, *p.as<ir::TileOp>(op.stmt), t, threads, g, op.path, op.location,
-                          no == refused.end() ? "" : no->second);
+                          no == refused.end() ? "" : no->second, columns_together(p, ops, op));
     if (!plan) return plan.error();
     plans.emplace(i, std::move(*plan));
   }

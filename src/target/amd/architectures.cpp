@@ -11,7 +11,7 @@ namespace {
 
 struct Architecture {
   std::string_view name;  // LLVM's cpu, too
-  int compute_units = 0;
+  int compute_units = 0, dies = 1;
   int64_t l2_mib = 0;  // of one die, whose compute units share it
   // Clock and bandwidth of device memory by the data sheet; of L2 128 bytes a channel and cycle.
   double clock_mhz = 0, memory_gb_per_s = 0, l2_bytes_per_cycle = 0;
@@ -22,6 +22,7 @@ constexpr Architecture kArchitectures[] = {
     // MI300X: eight dies of 38 compute units and 16 channels of L2
     {.name = "gfx942",
      .compute_units = 304,
+     .dies = 8,
      .l2_mib = 4,
      .clock_mhz = 2100,
      .memory_gb_per_s = 5300,
@@ -54,9 +55,11 @@ Target make(const Architecture& a) {
   t.shared_bytes = 64 << 10;
   t.banks = {32, 4};
   t.vector_bytes = 16;
+  t.register_copies = true;  // memory counters: a load is waited for at its first use
   t.line_bytes = 128;
   t.threads_per_multiprocessor = 4 * 8 * kWave;
   t.multiprocessors = a.compute_units;
+  t.dies = a.dies;
   t.l2_bytes = a.l2_mib << 20;
   t.l1_bytes = 32 << 10;
   // Four units of 16 lanes; transcendental functions at a quarter of the rate.

@@ -1,6 +1,7 @@
 // Matrix instructions of a wave ("CDNA 3" and "CDNA 2" instruction set documents, "Dense Matrix Fused
 // Multiply-Add"). Of an operand a lane has a row of A, or a column of B, and `held` neighbouring k; of the
-// sum a column, rows in groups of four.
+// sum a column, rows in groups of four; transposed a row, and columns in groups of four: what row statistics
+// and an operand A of a further product want.
 #include "target/amd/amd.h"
 #include "target/lane_layout.h"
 
@@ -22,18 +23,22 @@ struct Row {
   int rate;  // multiply-adds a cycle
 };
 
-Fragment sums(const Row& r) {
+// `row`, `column`: the dimensions that are those of what the instruction computes.
+Fragment sums(const Row& r, int row, int column) {
   if (r.out == DType::f64)
-    return over_lanes(kWave, {16, 16}, {{0, 4, kThread, 16}, {0, 4, kRegister, 1}, {1, 16, kThread, 1}});
+    return over_lanes(kWave, {16, 16},
+                      {{row, 4, kThread, 16}, {row, 4, kRegister, 1}, {column, 16, kThread, 1}});
   if (r.size == 16)
-    return over_lanes(kWave, {16, 16}, {{0, 4, kRegister, 1}, {0, 4, kThread, 16}, {1, 16, kThread, 1}});
-  return over_lanes(kWave, {32, 32},
-                    {{0, 4, kRegister, 1}, {0, 2, kThread, 32}, {0, 4, kRegister, 4}, {1, 32, kThread, 1}});
+    return over_lanes(kWave, {16, 16},
+                      {{row, 4, kRegister, 1}, {row, 4, kThread, 16}, {column, 16, kThread, 1}});
+  return over_lanes(
+      kWave, {32, 32},
+      {{row, 4, kRegister, 1}, {row, 2, kThread, 32}, {row, 4, kRegister, 4}, {column, 32, kThread, 1}});
 }
 
-MmaAtom atom_of(const Row& r) {
+MmaAtom atom_of(const Row& r, bool transposed) {
   const int groups = kWave / r.size, held = r.k / groups;
-  return {r.name,
+  return {transposed ? std::string(r.name) + ".t" : r.name,
           r.size,
           r.size,
           r.k,
@@ -44,11 +49,15 @@ MmaAtom atom_of(const Row& r) {
                      {{0, r.size, kThread, 1}, {1, held, kRegister, 1}, {1, groups, kThread, r.size}}),
           over_lanes(kWave, {r.k, r.size},
                      {{0, held, kRegister, 1}, {0, groups, kThread, r.size}, {1, r.size, kThread, 1}}),
-          sums(r),
+          transposed ? sums(r, 1, 0) : sums(r, 0, 1),
           r.size * r.size * r.k / r.rate,
           r.meaning,
           MmaUnit::matrix,
-          r.instruction};
+          r.instruction,
+          /*tf32=*/false,
+          /*isa_version=*/0,
+          /*waits_around_loops=*/true,
+          transposed};
 }
 
 }  // namespace
@@ -86,7 +95,8 @@ std::vector<MmaAtom> matrix_atoms(const MatrixRates& rates) {
   const std::vector<Row>& bytes = rates.wide_bytes ? wide : narrow;
   rows.insert(rows.end(), bytes.begin(), bytes.end());
   std::vector<MmaAtom> atoms;
-  for (const Row& r : rows) atoms.push_back(atom_of(r));
+  for (bool transposed : {false, true})
+    for (const Row& r : rows) atoms.push_back(atom_of(r, transposed));
   return atoms;
 }
 

@@ -1,6 +1,6 @@
 // Scheduled programs as text: the kernels that docs/performance.md compares with others on sm_90a, and
-// pipelines of asynchronous copies on sm_80. The expected text is scheduled/NAME.<target>.scheduled beside
-// this file; TILEGEN_BLESS=1 writes it anew.
+// pipelines of asynchronous copies on sm_80 and of loads to registers on gfx942. The expected text is
+// scheduled/NAME.<target>.scheduled beside this file; TILEGEN_BLESS=1 writes it anew.
 #include <cstdlib>
 
 #include "scheduled_support.h"
@@ -45,7 +45,8 @@ INSTANTIATE_TEST_SUITE_P(
                       File{kHopper, "chain_of_three_products", "sm_90a"},
                       File{kHopper, "tile_of_an_outer_loop", "sm_90a"},
                       File{kHopper, "copies_in_a_branch", "sm_90a"}, File{kPlan, "gemm_bias_relu", "sm_80"},
-                      File{kPlan, "flash_attention", "sm_80"}, File{kPlan, "gemm_bias_relu", "x86-64-v4"}),
+                      File{kPlan, "flash_attention", "sm_80"}, File{kPlan, "gemm_bias_relu", "gfx942"},
+                      File{kPlan, "gemm_bias_relu", "x86-64-v4"}),
     [](const auto& info) {
       std::string name = std::string(info.param.name) + "_" + info.param.target;
       for (char& c : name)

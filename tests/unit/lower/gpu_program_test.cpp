@@ -71,10 +71,16 @@ TEST(GpuProgram, AnyOrderOfBlocks) {
     const ir::Program p = load_program(file);
     auto schedule = schedule::plan_program(p, target, {});
     ASSERT_TRUE(schedule) << schedule.error().to_text();
-    for (const auto& [order, group] :
-         {std::pair("row_major", 1), {"column_major", 1}, {"grouped", 2}, {"grouped", 3}, {"grouped", 64}}) {
+    for (const auto& [order, group] : {std::pair("row_major", 1),
+                                       {"column_major", 1},
+                                       {"grouped", 2},
+                                       {"grouped", 3},
+                                       {"grouped", 64},
+                                       {"by_die", 1},
+                                       {"by_die", 3}}) {
       schedule->kernels[0].raster->order = order;
       schedule->kernels[0].raster->group = group;
+      schedule->kernels[0].raster->dies = 4;
       bool ran = false;
       run_lowered(p, target, *schedule, {67, 264}, true, &ran);
       EXPECT_TRUE(ran);
@@ -123,6 +129,31 @@ TEST(GpuProgram, EveryBandIsWalkedByColumns) {
             want.emplace_back(row, column);
       EXPECT_EQ(walk_of(p, *schedule, target, rows, columns), want) << rows << " rows by " << group;
     }
+}
+
+// Every die's blocks, which come in turn, have a part of the grouped order, each as many as any other give or
+// take one.
+TEST(GpuProgram, DiesWalkPartsOfTheGrid) {
+  const target::Target target = *target::find_target("sm_80");
+  const ir::Program p = load_program("lower/gpu/gemm_f16_nt.tl");
+  auto schedule = schedule::plan_program(p, target, {});
+  ASSERT_TRUE(schedule) << schedule.error().to_text();
+  schedule->kernels[0].raster->group = 3;
+  for (int64_t rows : {1, 2, 7, 16}) {
+    const int64_t columns = 5, tiles = rows * columns;
+    schedule->kernels[0].raster->order = "grouped";
+    schedule->kernels[0].raster->dies = 0;
+    const auto grouped = walk_of(p, *schedule, target, rows, columns);
+    schedule->kernels[0].raster->order = "by_die";
+    for (int64_t dies : {1, 3, 8}) {
+      schedule->kernels[0].raster->dies = dies;
+      std::vector<std::pair<int64_t, int64_t>> want(static_cast<size_t>(tiles));
+      auto next = grouped.begin();
+      for (int64_t die = 0; die < dies; ++die)
+        for (int64_t block = die; block < tiles; block += dies) want[static_cast<size_t>(block)] = *next++;
+      EXPECT_EQ(walk_of(p, *schedule, target, rows, columns), want) << rows << " rows, " << dies << " dies";
+    }
+  }
 }
 
 // Threads that hold no column of a tile of 24 do not push a block to the edge.

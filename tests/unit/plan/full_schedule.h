@@ -26,7 +26,7 @@ inline Schedule full_schedule() {
   KernelSchedule k;
   k.kernel = "gemm";
   k.threads = 128;
-  k.raster = RasterPlan{"grouped", 8, 1, false, 40, 128, "neighbouring blocks share B"};
+  k.raster = RasterPlan{"grouped", 8, 2, 1, false, 40, 128, "neighbouring blocks share B"};
   k.roles = {{"consumer", 8, 232, {}, ""},
              {"producer", 4, 40, {"gemm/ko/copy#0"}, "one thread issues the copies"}};
   k.persistence = PersistencePlan{true, "dynamic", true, "one block fills a multiprocessor"};

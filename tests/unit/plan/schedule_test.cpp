@@ -28,7 +28,7 @@ TEST(ScheduleJson, RoundTripsEveryField) {
 
 TEST(ScheduleJson, RoundTripsEveryEnumerator) {
   for (Engine e : {Engine::loop, Engine::vector_copy, Engine::async_copy, Engine::mma, Engine::micro_kernel,
-                   Engine::lane_reduce, Engine::tensor_copy, Engine::warpgroup_mma})
+                   Engine::lane_reduce, Engine::tensor_copy, Engine::warpgroup_mma, Engine::register_copy})
     for (Origin o : {Origin::strict, Origin::common, Origin::free, Origin::given}) {
       Schedule s;
       s.kernels.resize(1);
@@ -104,15 +104,16 @@ TEST(ScheduleJson, RefusalsNamePathExpectedGotAndWayOut) {
        "$.kernels[0].threads: expected an integer between 1 and 2147483648, got 0 (choose a value in that "
        "range)"},
       {in_kernel(R"("raster": {"order": "diagonal"})"),
-       "$.kernels[0].raster.order: expected one of row_major, column_major, grouped, lpt, got "
-       "\"diagonal\" (use one of the names)"},
+       "$.kernels[0].raster.order: expected one of row_major, column_major, grouped, by_die, lpt, "
+       "got \"diagonal\" (use one of the names)"},
       {in_kernel(R"("ops": {})"),
        "$.kernels[0].ops: expected an array, got an object (put the values in [ ])"},
       {in_op(R"("atom": "")"),
        "$.kernels[0].ops[0].atom: expected a name, got \"\" (leave it out to have it planned)"},
       {in_op(R"("engine": "mmma")"),
        "$.kernels[0].ops[0].engine: expected one of loop, vector_copy, async_copy, mma, "
-       "micro_kernel, lane_reduce, tensor_copy, warpgroup_mma, got \"mmma\" (did you mean 'mma'?)"},
+       "micro_kernel, lane_reduce, tensor_copy, warpgroup_mma, register_copy, got \"mmma\" (did you mean "
+       "'mma'?)"},
       {in_op(R"("engine": "mma", "vector": 18446744073709551616)"),
        "$.kernels[0].ops[0].vector: expected an integer, got 18446744073709551616 (an integer between 1 and "
        "1024)"},

@@ -1,9 +1,9 @@
-// Plans as text: every program of tests/files/plan, for GPUs and for a host of each vector width; those of
-// tests/files/plan/hopper for that generation, and so the kernels that docs/performance.md compares with
-// others, in the folder `flagship` beside this file. The expected text stands beside the program as
-// NAME.<target>.plan; TILEGEN_BLESS=1 writes it anew. It has the decisions, and what there are notes of; the
-// words of reasons and notes are those of the programs named "*_refusals" alone, so that a better wording is
-// a change of few files.
+// Plans as text: every program of tests/files/plan, for GPUs and for a host of each vector width, a product
+// and attention for an AMD one too; those of tests/files/plan/hopper for that generation, and so the kernels
+// that docs/performance.md compares with others, in the folder `flagship` beside this file. The expected text
+// stands beside the program as NAME.<target>.plan; TILEGEN_BLESS=1 writes it anew. It has the decisions, and
+// what there are notes of; the words of reasons and notes are those of the programs named "*_refusals" alone,
+// so that a better wording is a change of few files.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -66,6 +66,15 @@ std::string test_name(const ::testing::TestParamInfo<PlanFile::ParamType>& info)
 INSTANTIATE_TEST_SUITE_P(All, PlanFile,
                          ::testing::Combine(::testing::ValuesIn(programs("tests/files/plan")),
                                             ::testing::Values("sm_80", "sm_90a", "x86-64-v3", "x86-64-v4")),
+                         test_name);
+std::vector<std::filesystem::path> amd_programs() {
+  std::vector<std::filesystem::path> list;
+  for (const std::filesystem::path& path : programs("tests/files/plan"))
+    if (path.stem() == "gemm_bias_relu" || path.stem() == "flash_attention") list.push_back(path);
+  return list;
+}
+INSTANTIATE_TEST_SUITE_P(Amd, PlanFile,
+                         ::testing::Combine(::testing::ValuesIn(amd_programs()), ::testing::Values("gfx942")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Flagship, PlanFile,
                          ::testing::Combine(::testing::ValuesIn(programs("tests/unit/schedule/flagship")),

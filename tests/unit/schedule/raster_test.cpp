@@ -27,10 +27,10 @@ std::string program(const std::string& grid, const std::string& a, const std::st
          "}\n";
 }
 
-plan::RasterPlan raster_of(const std::string& text) {
+plan::RasterPlan raster_of(const std::string& text, const char* target = "sm_90a") {
   const auto p = program_from(text);
   EXPECT_TRUE(p) << text;
-  const auto plan = plan_for(*p, "sm_90a");
+  const auto plan = plan_for(*p, target);
   EXPECT_TRUE(plan) << text;
   return *plan->kernels[0].raster;
 }
@@ -50,6 +50,18 @@ TEST(Raster, GoesDownTheColumnsWhereOnlyTheseAreShared) {
 TEST(Raster, GroupsWhereBothAreShared) {
   EXPECT_EQ(raster_of(program(kRowsFirst, kByRow, kByColumn)).order, "grouped");
   EXPECT_EQ(raster_of(program(kColumnsFirst, kByRow, kByColumn)).order, "grouped");
+}
+
+// A second cache of each die: blocks go to the dies in turn, and those of one are neighbours.
+TEST(Raster, GoesByDiesWhereTheDeviceHasSome) {
+  const plan::RasterPlan many = raster_of(program(kRowsFirst, kByRow, kByColumn), "gfx942");
+  EXPECT_EQ(many.order, "by_die");
+  EXPECT_EQ(many.dies, 8);
+  EXPECT_EQ(many.group, 4) << "of the 38 compute units of a die";
+  const plan::RasterPlan one = raster_of(program(kRowsFirst, kByRow, kByColumn), "gfx90a");
+  EXPECT_EQ(one.order, "grouped");
+  EXPECT_EQ(one.dies, 0);
+  EXPECT_EQ(raster_of(program(kRowsFirst, kByRow, kByRow), "gfx942").order, "row_major");
 }
 
 TEST(Raster, AFewSharedBytesDoNotTakeBlocksFromTheOrderOfMemory) {

@@ -42,6 +42,8 @@ class AmdEmitter : public GpuEmitter {
   // products (emit_matrix.cpp)
   void emit_node(const thread::WarpMma& mma) override;
   Values matrix_operand(thread::MemoryId memory, ir::ExprId index, int elements);
+  void keep_loads_in_front();
+  llvm::Instruction* product_end_ = nullptr;  // the last instruction of the product before
 };
 
 }  // namespace tilegen::codegen

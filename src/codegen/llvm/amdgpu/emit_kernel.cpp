@@ -34,6 +34,9 @@ void AmdEmitter::declare_kernel() {
   const int64_t waves = ceil_div(program_.threads, int64_t{target_.warp});
   const int64_t least = ceil_div(waves * std::max<int64_t>(program_.min_blocks, 1), int64_t{4});
   function_->addFnAttr("amdgpu-waves-per-eu", std::to_string(std::min<int64_t>(least, 8)));
+  // With two waves a lane has 256 registers, all of which plain code reaches; LLVM would make a half of them
+  // accumulation registers, and move sums between the halves.
+  if (least > 1) function_->addFnAttr("amdgpu-no-agpr");
   b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));
   if (program_.arena_bytes == 0) return;
   // Any access of a lane finds its bytes at the beginning, where its predicate does not hold.

@@ -1,5 +1,5 @@
 // Products of a wave: matrix instructions, and multiply-adds of the lanes.
-#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include "codegen/llvm/amdgpu/amd_emitter.h"
 
@@ -31,6 +31,15 @@ AmdEmitter::Values AmdEmitter::matrix_operand(MemoryId memory, ir::ExprId index,
   return registers;
 }
 
+// Loads of operands from shared memory stand where they were put, in front of the products of a step before:
+// the scheduler would move them to their own products, and each would wait for its own. Nothing moves across:
+// with a mask of what may, LLVM 19.1.7 forgets the order of accesses and s_barrier around.
+void AmdEmitter::keep_loads_in_front() {
+  const llvm::BasicBlock& block = *b_.GetInsertBlock();
+  if (block.empty() || &block.back() == product_end_) return;
+  b_.CreateIntrinsic(llvm::Intrinsic::amdgcn_sched_barrier, {}, {b_.getInt32(0)});
+}
+
 void AmdEmitter::emit_node(const WarpMma& mma) {
   const target::MmaAtom* atom = target::find_mma_atom(target_, mma.atom);
   if (atom && atom->unit == target::MmaUnit::multiply_add) return emit_fma(mma);
@@ -42,10 +51,12 @@ void AmdEmitter::emit_node(const WarpMma& mma) {
       mma.c_registers != atom->c_layout.registers())
     return refuse("atom '" + mma.atom + "' takes other numbers of elements");
   llvm::Function* product = llvm::Intrinsic::getDeclaration(&module_, id);
-  const Values a = matrix_operand(mma.a, mma.a_index, mma.a_registers),
-               b = matrix_operand(mma.b, mma.b_index, mma.b_registers),
-               c = matrix_operand(mma.c, mma.c_index, mma.c_registers);
+  keep_loads_in_front();
+  Values a = matrix_operand(mma.a, mma.a_index, mma.a_registers),
+         b = matrix_operand(mma.b, mma.b_index, mma.b_registers);
+  const Values c = matrix_operand(mma.c, mma.c_index, mma.c_registers);
   if (refused()) return;
+  if (atom->transposed) std::swap(a, b);
   const llvm::FunctionType* type = product->getFunctionType();
   Value* none = b_.getInt32(0);  // no broadcast, no permutation
   Value* sum =
@@ -55,6 +66,7 @@ void AmdEmitter::emit_node(const WarpMma& mma) {
   for (size_t i = 0; word && i < c.size(); ++i)
     registers_.set_register(mma.c, *word + static_cast<int64_t>(i),
                             b_.CreateExtractElement(sum, uint64_t{i}));
+  product_end_ = &b_.GetInsertBlock()->back();
 }
 
 }  // namespace tilegen::codegen

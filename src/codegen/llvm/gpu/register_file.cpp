@@ -27,7 +27,46 @@ RegisterFile::RegisterFile(const ThreadProgram& program, llvm::IRBuilder<>& b, P
   mark_packed();
 }
 
+// Elements of these memories are loaded from tensors and stored to shared memory as they are, and nothing
+// else: where control flow joins words do, and no load is waited for to be taken apart.
+void RegisterFile::mark_copied() {
+  std::vector<bool> copied(packed_.size(), false);
+  const auto loaded = [&](ir::ExprId e) {  // the register memory of a load, or an invalid one
+    const ir::ExprNode& n = program_.exprs[e];
+    return n.op == ir::ExprOp::load && owns(n.object) ? n.object : MemoryId();
+  };
+  for (const Stmt& s : program_.stmts)
+    if (const auto* store = std::get_if<Store>(&s.node); store && owns(store->memory)) {
+      const ir::DType t = program_.memory(store->memory).type;
+      copied[store->memory.value] = ir::is_float(t) && word_elements(t) > 1;
+    }
+  const auto used = [&](ir::ExprId e) {
+    if (e.valid() && loaded(e).valid()) copied[loaded(e).value] = false;
+  };
+  for (size_t i = 0; i < program_.exprs.size(); ++i) {
+    const ir::ExprNode& n = program_.exprs[ir::ExprId(i)];
+    for (ir::ExprId operand : {n.a, n.b, n.c}) used(operand);
+  }
+  for (const Stmt& s : program_.stmts) {
+    if (const auto* shuffle = std::get_if<Shuffle>(&s.node)) {
+      used(shuffle->value);
+      if (owns(shuffle->dst)) copied[shuffle->dst.value] = false;
+    }
+    const auto* store = std::get_if<Store>(&s.node);
+    if (!store) continue;
+    const Memory& to = program_.memory(store->memory);
+    if (to.space != Space::shared || store->atomic) used(store->value);
+    if (!owns(store->memory)) continue;
+    const ir::ExprNode& value = program_.exprs[store->value];
+    if (value.op != ir::ExprOp::load || program_.memory(value.object).space != Space::global)
+      copied[store->memory.value] = false;
+  }
+  for (size_t m = 0; m < copied.size(); ++m)
+    if (copied[m]) packed_[m] = true;
+}
+
 void RegisterFile::mark_packed() {
+  mark_copied();
   auto pack = [&](MemoryId m) { packed_[m.value] = owns(m) && word_elements(program_.memory(m).type) > 1; };
   for (const Stmt& s : program_.stmts) {
     if (auto* load = std::get_if<LoadMatrix>(&s.node)) pack(load->dst);

@@ -2,7 +2,8 @@
 //
 // A word (packing.h) is known as a whole, or element by element, or both; it is turned from one into the
 // other when somebody asks. Where control flow joins, memories written on the way get phis: of words for
-// memories that matrix instructions use as such (`packed`), of elements for the others.
+// memories that matrix instructions use as such, or that only hold what is copied (`packed`), of elements for
+// the others.
 #pragma once
 
 #include <set>
@@ -47,6 +48,7 @@ class RegisterFile {
   Word& word(thread::MemoryId m, int64_t index);
   void collect_written(const thread::Block& body, Memories& out) const;
   void mark_packed();
+  void mark_copied();
 
   const thread::ThreadProgram& program_;
   llvm::IRBuilder<>& b_;

@@ -1,0 +1,157 @@
+"""The static model of bench/amd on loops whose cycles are known, and what it says of the code of this library.
+amd_loops_test.py SOURCE TOOL"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(sys.argv[1])
+TOOL = sys.argv[2]
+sys.path.insert(0, str(SOURCE / "bench/amd"))
+import loop_model  # noqa: E402
+
+PRODUCT = "v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], a[0:15]"
+
+
+def code(*body, vgprs=512, threads=256):
+    lines = "\n".join(f"\t{line}" for line in body)
+    return (f"loop:\n.LBB0_1:\n{lines}\n\ts_cbranch_scc1 .LBB0_1\n\ts_endpgm\n\t.amdhsa_next_free_vgpr {vgprs}\n"
+            f"    .max_flat_workgroup_size: {threads}\n    .name:           loop\n")
+
+
+def cycles_of(*body, target="gfx942", **more):
+    share, cycles, *_ = loop_model.estimate(code(*body, **more), target)
+    return share, cycles
+
+
+class Model(unittest.TestCase):
+    def test_products_alone_keep_the_units_busy(self):
+        share, cycles = cycles_of(*[PRODUCT] * 16)
+        self.assertAlmostEqual(cycles, 16 * 32)
+        self.assertAlmostEqual(share, 1)
+
+    def test_rates_of_a_generation(self):
+        self.assertAlmostEqual(cycles_of(*["v_mfma_f32_32x32x8f16 a[0:15], v[0:1], v[2:3], a[0:15]"] * 16, target="gfx90a")[1], 16 * 64)
+        self.assertAlmostEqual(cycles_of(*["v_mfma_f32_32x32x2_f32 a[0:15], v0, v2, a[0:15]"] * 16)[1], 16 * 64)
+
+    def test_a_load_that_is_waited_for_shows(self):
+        load = "global_load_dwordx4 v[4:7], v8, s[0:1]"
+        share, cycles = cycles_of(load, "s_waitcnt vmcnt(0)", PRODUCT)
+        self.assertGreater(cycles, 800)
+        self.assertLess(share, 0.05)
+
+    def test_a_load_of_an_iteration_before_does_not(self):
+        load = "global_load_dwordx4 v[4:7], v8, s[0:1]"
+        self.assertGreater(cycles_of("s_waitcnt vmcnt(0)", load, *[PRODUCT] * 32)[0], 0.98)
+
+    def test_shared_memory_is_one_for_all_units(self):
+        # 4 waves read 1024 bytes each by an instruction, 128 a cycle
+        _, cycles = cycles_of(*["ds_read_b128 v[4:7], v8"] * 32, "s_waitcnt lgkmcnt(0)", PRODUCT)
+        self.assertGreaterEqual(cycles, 4 * 32 * 8)
+
+    def test_other_waves_work_beside_a_wait(self):
+        body = ["ds_read_b128 v[4:7], v8", "s_waitcnt lgkmcnt(0)", *[PRODUCT] * 2]
+        alone, beside = cycles_of(*body)[0], cycles_of(*body, vgprs=128)[0]
+        self.assertLess(alone, 0.6)
+        self.assertGreater(beside, 0.9)
+
+    def test_exponentials_take_the_port(self):
+        _, cycles = cycles_of(*["v_exp_f32_e32 v4, v4"] * 16, PRODUCT)
+        self.assertGreaterEqual(cycles, 16 * 16)
+
+
+def gemm(transpose_b, tile=(128, 128, 32), threads=256):
+    m, n, k = tile
+    b, take = ((f"[{n}, {k}]", f"B[bx * {n} :+ {n}, ko * {k} :+ {k}]") if transpose_b
+               else (f"[{k}, {n}]", f"B[ko * {k} :+ {k}, bx * {n} :+ {n}]"))
+    return f"""tl 1 program gemm
+tensor A: f16[8192, 8192] readonly
+tensor B: f16[8192, 8192] readonly
+tensor C: f16[8192, 8192]
+kernel gemm grid (by: {8192 // m}, bx: {8192 // n}) threads {threads} {{
+  alloc As: shared f16[{m}, {k}]
+  alloc Bs: shared f16{b}
+  alloc acc: fragment f32[{m}, {n}]
+  fill acc, 0.0f32
+  pipelined ko in 0 .. {8192 // k} {{
+    copy A[by * {m} :+ {m}, ko * {k} :+ {k}] -> As
+    copy {take} -> Bs
+    gemm As, Bs -> acc{' {transpose_b}' if transpose_b else ''}
+  }}
+  copy acc -> C[by * {m} :+ {m}, bx * {n} :+ {n}]
+}}
+"""
+
+
+def attention(rows, keys, threads, dim=128):
+    return f"""tl 1 program attention
+dim heads >= 1
+scalar scale: f32
+tensor Q: f16[heads, 4096, {dim}] readonly
+tensor K: f16[heads, 4096, {dim}] readonly
+tensor V: f16[heads, 4096, {dim}] readonly
+tensor O: f16[heads, 4096, {dim}]
+kernel attention grid (h: heads, bq: {4096 // rows}) threads {threads} {{
+  alloc Qs: fragment f16[{rows}, {dim}]
+  alloc Ks: shared f16[{keys}, {dim}]
+  alloc Vs: shared f16[{keys}, {dim}]
+  alloc scores: fragment f32[{rows}, {keys}]
+  alloc weights: fragment f16[{rows}, {keys}]
+  alloc out: fragment f32[{rows}, {dim}]
+  alloc top: fragment f32[{rows}]
+  alloc before: fragment f32[{rows}]
+  alloc part: fragment f32[{rows}]
+  alloc total: fragment f32[{rows}]
+  copy Q[h :+ 1, bq * {rows} :+ {rows}, 0 :+ {dim}] -> Qs
+  fill out, 0.0f32
+  fill total, 0.0f32
+  fill top, -1e+30f32
+  pipelined kb in 0 .. {4096 // keys} {{
+    copy K[h :+ 1, kb * {keys} :+ {keys}, 0 :+ {dim}] -> Ks
+    gemm Qs, Ks -> scores {{transpose_b, policy=full_row, clear}}
+    copy top -> before
+    reduce scores -> top {{kind=max, axis=1, accumulate}}
+    parallel i, j in {rows}, {keys} {{ scores[i, j] = exp2(scores[i, j] * scale - top[i] * scale) }}
+    parallel i in {rows} {{ before[i] = exp2((before[i] - top[i]) * scale) }}
+    reduce scores -> part {{axis=1}}
+    parallel i in {rows} {{ total[i] = total[i] * before[i] + part[i] }}
+    copy scores -> weights
+    parallel i, j in {rows}, {dim} {{ out[i, j] = out[i, j] * before[i] }}
+    copy V[h :+ 1, kb * {keys} :+ {keys}, 0 :+ {dim}] -> Vs
+    gemm weights, Vs -> out {{policy=full_row}}
+  }}
+  parallel i, j in {rows}, {dim} {{ out[i, j] = out[i, j] / total[i] }}
+  copy out -> O[h :+ 1, bq * {rows} :+ {rows}, 0 :+ {dim}]
+}}
+"""
+
+
+def estimate(text, target="gfx942"):
+    with tempfile.TemporaryDirectory() as folder:
+        program, assembly = pathlib.Path(folder) / "p.tl", pathlib.Path(folder) / "p.s"
+        program.write_text(text)
+        subprocess.run([TOOL, "compile", program, "--target", target, "--emit", "asm", "-o", assembly], check=True,
+                       capture_output=True)
+        return loop_model.estimate(assembly.read_text(), target)
+
+
+class Code(unittest.TestCase):
+    """Shares as docs/hip.md has them. Queries of attention stay in registers, so that shared memory has room for two blocks."""
+
+    def holds(self, least, text):
+        share, cycles, kernel, body, blocks = estimate(text)
+        print(f"{kernel.name}: {share:.3f}, {cycles:.0f} cycles, {blocks} blocks, {kernel.vgprs} registers")
+        self.assertFalse([i.text for i in body if i.text.startswith("scratch_")])
+        self.assertGreaterEqual(share, least)
+
+    def test_gemm(self):
+        self.holds(0.90, gemm(transpose_b=True))
+        self.holds(0.75, gemm(transpose_b=False))
+
+    def test_attention(self):
+        self.holds(0.55, attention(128, 64, 256))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v"])

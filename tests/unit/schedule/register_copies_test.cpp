@@ -1,0 +1,105 @@
+// Tiles that come through registers on targets without asynchronous copies.
+#include "schedule/pipeline/register_copies.h"
+
+#include "plan_support.h"
+
+namespace tilegen::schedule {
+namespace {
+
+using plan::Engine;
+
+struct Parts {
+  int tile = 128, k = 32;
+  std::string type = "f16";
+  std::string stages = "";
+  std::string more;  // in the loop, before the product
+};
+
+std::shared_ptr<const ir::Program> gemm(const Parts& t) {
+  const std::string n = std::to_string(t.tile), k = std::to_string(t.k);
+  return program_from(
+      "tl 1 program p\ndim m divisible 64\ndim n divisible 64\ndim k divisible 64\n"
+      "tensor A: " +
+      t.type + "[m, k] readonly\ntensor B: " + t.type +
+      "[k, n] readonly\ntensor C: f32[m, n]\nkernel g grid (by: ceildiv(m, " + n + "), bx: ceildiv(n, " + n +
+      ")) threads 256 {\n alloc As: shared f16[" + n + ", " + k + "]\n alloc Bs: shared f16[" + k + ", " + n +
+      "]\n alloc acc: fragment f32[" + n + ", " + n +
+      "]\n fill acc, 0.0f32\n pipelined ko in 0 .. ceildiv(k, " + k + ")" + t.stages + " {\n copy A[by * " +
+      n + " :+ " + n + ", ko * " + k + " :+ " + k + "] -> As\n copy B[ko * " + k + " :+ " + k + ", bx * " +
+      n + " :+ " + n + "] -> Bs\n" + t.more + " gemm As, Bs -> acc\n }\n copy acc -> C[by * " + n + " :+ " +
+      n + ", bx * " + n + " :+ " + n + "]\n}\n");
+}
+
+plan::KernelSchedule plan_of(const Parts& t, const char* target = "gfx942",
+                             const plan::Schedule* given = nullptr) {
+  auto s = plan_for(*gemm(t), target, given);
+  EXPECT_TRUE(s) << s.error().to_text();
+  return s ? s->kernels[0] : plan::KernelSchedule();
+}
+
+std::string note_of(const plan::KernelSchedule& k, const std::string& path) {
+  for (const plan::Note& n : k.notes)
+    if (n.path == path) return n.text;
+  return "";
+}
+
+bool through_registers(const plan::KernelSchedule& k) {
+  return plan::find_op(k, "g/ko/copy#0")->engine == Engine::register_copy;
+}
+
+// Loads two iterations ahead, one of which lies in the other slot.
+TEST(RegisterCopies, TilesOfALoopRunAhead) {
+  for (const char* target : {"gfx942", "gfx90a"}) {
+    const plan::KernelSchedule k = plan_of({}, target);
+    EXPECT_TRUE(through_registers(k)) << target;
+    EXPECT_EQ(plan::find_op(k, "g/ko/copy#1")->engine, Engine::register_copy);
+    ASSERT_EQ(k.loops.size(), 1u);
+    EXPECT_EQ(k.loops[0].num_stages, 3);
+    EXPECT_EQ(plan::find_value(k, "g:As")->slots, 2);
+  }
+  EXPECT_FALSE(through_registers(plan_of({}, "sm_80"))) << "there are asynchronous copies";
+}
+
+TEST(RegisterCopies, OfStagesThatAreAskedFor) {
+  const plan::KernelSchedule two = plan_of({.stages = " stages 2"});
+  EXPECT_TRUE(through_registers(two));
+  EXPECT_EQ(plan::find_value(two, "g:As")->slots, 1) << "the newest iteration is in registers";
+  const plan::KernelSchedule one = plan_of({.stages = " stages 1"});
+  EXPECT_FALSE(through_registers(one));
+  EXPECT_EQ(plan::find_op(one, "g/ko/copy#0")->engine, Engine::vector_copy);
+}
+
+// The registers are of the source's type: the cast waits for the load, and the load for nobody.
+TEST(RegisterCopies, CopiesThatCast) { EXPECT_TRUE(through_registers(plan_of({.type = "f32"}))); }
+
+TEST(RegisterCopies, FewerStagesWhereSharedMemoryEnds) {
+  const plan::KernelSchedule k = plan_of({.tile = 128, .k = 128});
+  EXPECT_EQ(k.loops[0].num_stages, 2);
+  EXPECT_EQ(plan::find_value(k, "g:As")->slots, 1);
+  EXPECT_NE(note_of(k, "g/ko").find("fewer stages"), std::string::npos) << note_of(k, "g/ko");
+}
+
+TEST(RegisterCopies, AnEngineThatIsGivenHolds) {
+  plan::Schedule given;
+  given.kernels.resize(1);
+  given.kernels[0].kernel = "g";
+  given.kernels[0].ops = {{.op = "g/ko/copy#0", .engine = Engine::vector_copy}};
+  const plan::KernelSchedule k = plan_of({}, "gfx942", &given);
+  EXPECT_FALSE(through_registers(k));
+  EXPECT_EQ(plan::find_op(k, "g/ko/copy#1")->engine, Engine::register_copy);
+  EXPECT_EQ(note_of(k, "g/ko/copy#0"), "does not run ahead: the schedule gives it engine 'vector_copy'");
+  given.kernels[0].ops[0].engine = Engine::register_copy;
+  EXPECT_TRUE(through_registers(plan_of({}, "gfx942", &given)));
+  auto refused = plan_for(*gemm({.stages = " stages 1"}), "gfx942", &given);
+  EXPECT_FALSE(refused) << "nothing of the loop runs ahead";
+}
+
+TEST(RegisterCopies, WhatDependsOnTheLoopStays) {
+  const plan::KernelSchedule k =
+      plan_of({.more = " parallel i, j in 128, 32 { As[i, j] = As[i, j] * 2.0f16 }\n"});
+  EXPECT_FALSE(through_registers(k));
+  EXPECT_EQ(note_of(k, "g/ko/copy#0"), "does not run ahead: another operation writes the tile too");
+}
+
+}  // namespace
+}  // namespace tilegen::schedule
