@@ -37,8 +37,9 @@ struct Draft {
   std::map<StmtId, Assignment> assignments;  // a variable's first one declares it
   std::map<VarId, bool> temporaries;         // whether it may be assigned again
   bool loops_in_parallel = false;
+  bool functions = false;  // or constants: their expressions stand for them by now, and may be repeated
 
-  bool empty() const { return assignments.empty() && !loops_in_parallel; }
+  bool empty() const { return assignments.empty() && !loops_in_parallel && !functions; }
 };
 
 // Errors; the program is then not to be used.

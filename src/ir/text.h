@@ -7,17 +7,17 @@
 // Grammar. White space separates and means nothing else; a comment runs from ';' to the end of the line.
 //   program   := "tl" "1" "program" NAME decl* kernel+
 //   decl      := "dim" NAME fact*                fact := (">=" | "<=" | "divisible") const
-//              | "scalar" NAME ":" DTYPE
+//              | "scalar" NAME ":" DTYPE | let | "fn" NAME params ["->" DTYPE] "{" let* "return" expr "}"
 //              | "tensor" NAME ":" DTYPE "[" exprs "]" ["strides" "[" exprs "]"] ["readonly" | "workspace"]
 //              | "param" NAME ["=" int] "in" "{" int ("," int)* "}"
 //   kernel    := "kernel" NAME "grid" "(" block ("," block)* ")" ["threads" const] "{" alloc* stmt* "}"
 //   block     := NAME ":" expr                   at most three
 //   alloc     := "alloc" NAME ":" ("shared" | "fragment" | "local") DTYPE "[" consts "]"
-//   stmt      := LOOP NAME "in" expr (".." | ":+") expr ["stages" const] "{" stmt* "}"
+//   stmt      := LOOP NAME "in" expr (".." | ":+") expr ["step" const] ["stages" const] "{" stmt* "}"
 //              | "parallel" NAME ("," NAME)* "in" const ("," const)* "{" stmt* "}"
-//              | "if" expr "{" stmt* "}" ["else" "{" stmt* "}"]
+//              | "if" expr "{" stmt* "}" ["else" ("{" stmt* "}" | if)]
 //              | NAME "[" exprs "]" ASSIGN expr         ASSIGN := = += -= *= /=
-//              | ("let" | "var") NAME [":" DTYPE] "=" expr | NAME ASSIGN expr
+//              | ("let" | "var") NAME [":" DTYPE] "=" expr | NAME ASSIGN expr | argmax, as an OP
 //              | OP regions ["," expr] ["->" regions] ["{" attr ("," attr)* "}"]
 //   region    := NAME [ "[" range ("," range)* "]" ]      range := expr ":+" const
 //   attr      := NAME | NAME "=" (int | NAME)             a bare NAME sets a boolean attribute

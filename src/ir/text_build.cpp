@@ -206,6 +206,7 @@ ExprId Parser::make_variable(const Token& name) {
     return {};
   }
   if (symbol->kind == SymbolKind::compile_param) return use_param(symbol->id, name);
+  if (symbol->kind == SymbolKind::constant) return use_constant(symbol->id, name);
   if (symbol->kind != SymbolKind::variable) {
     error(DiagCode::syntax_error, name, "expected a value, found the whole buffer " + describe(name),
           "read one element of it: " + std::string(name.text) + "[...]");

@@ -88,6 +88,10 @@ void Parser::parse_top_level() {
     ok = parse_tensor();
   } else if (accept("param")) {
     ok = parse_param();
+  } else if (accept("let")) {
+    ok = parse_top_level_let();
+  } else if (accept("fn")) {
+    ok = parse_function();
   } else if (accept("kernel")) {
     ok = parse_kernel();
   } else if (token_.is("}")) {
@@ -95,7 +99,8 @@ void Parser::parse_top_level() {
              "every open block is closed already; remove this '}'");
   } else {
     NearestName nearest(token_.text);
-    for (std::string_view word : {"dim", "scalar", "tensor", "param", "kernel"}) nearest.offer(word);
+    for (std::string_view word : {"dim", "scalar", "tensor", "param", "let", "fn", "kernel"})
+      nearest.offer(word);
     expected("'dim', 'scalar', 'tensor', 'param' or 'kernel'",
              nearest.hint("declare parameters, then kernels"));
   }

@@ -78,7 +78,12 @@ void Parser::close_block() {
       break;
   }
   Token after = token_;
-  if (token_.is("else") && !open_.empty() && !parse_else(closed)) recover(after, declared_.size());
+  const bool goes_on = token_.is("else") && !open_.empty() && closed.kind != BlockKind::loop;
+  if (!goes_on) close_chain();
+  if (token_.is("else") && !open_.empty() && !parse_else(closed)) {
+    close_chain();
+    recover(after, declared_.size());
+  }
 }
 
 bool Parser::parse_else(const OpenBlock& closed) {
@@ -90,7 +95,24 @@ bool Parser::parse_else(const OpenBlock& closed) {
   if (closed.kind != BlockKind::then_body)
     return expected("a statement or '}'", "'else' follows only the '}' of an 'if'");
   advance();
-  return open_block(BlockKind::else_body, closed.stmt, declared_.size());
+  if (!token_.is("if")) return open_block(BlockKind::else_body, closed.stmt, declared_.size());
+  if (static_cast<int64_t>(open_.size()) > limits_.nesting)
+    return open_block(BlockKind::else_body, closed.stmt, declared_.size());
+  open_.push_back({BlockKind::else_body, closed.stmt, declared_.size(), token_, {}, true});
+  if (parse_if()) return true;
+  open_.pop_back();
+  return false;
+}
+
+// Blocks of "else if" whose if is complete.
+bool Parser::close_chain() {
+  while (!open_.empty() && open_.back().chained) {
+    OpenBlock closed = std::move(open_.back());
+    open_.pop_back();
+    forget_since(closed.scope_mark);
+    std::get<Branch>(program_.stmts[closed.stmt.value].node).else_body = std::move(closed.body);
+  }
+  return true;
 }
 
 bool Parser::parse_alloc() {
@@ -143,13 +165,17 @@ bool Parser::room_for_rank(size_t dimensions, const Token& at) {
                "fold dimensions together");
 }
 
-VarId Parser::add_loop_var(const Token& name, VarKind kind) {
+VarId Parser::add_unseen_var(const Token& name, VarKind kind) {
   Var var;
   var.name = name.text;
   var.kind = kind;
   var.location = location(name);
-  VarId id(program_.vars.size());
   program_.vars.push_back(std::move(var));
+  return VarId(program_.vars.size() - 1);
+}
+
+VarId Parser::add_loop_var(const Token& name, VarKind kind) {
+  const VarId id = add_unseen_var(name, kind);
   declare(name, SymbolKind::variable, id.value);
   return id;
 }
@@ -203,12 +229,48 @@ bool Parser::parse_loop(LoopKind kind) {
   if (!parse_name(name, "the loop variable")) return false;
   size_t mark = declared_.size();
   bool ok = expect("in", "after the loop variable") && parse_bounds(loop);
+  ExprId stepped;
+  if (ok && token_.is("step")) ok = parse_step(loop, name, stepped);
   if (ok && accept("stages")) ok = parse_constant(loop.num_stages, "the number of stages");
-  loop.vars.push_back(add_loop_var(name, VarKind::loop));  // after the bounds: they cannot use it
+  if (!stepped.valid())
+    loop.vars.push_back(add_loop_var(name, VarKind::loop));  // after the bounds: they cannot use it
   if (!ok) return false;
   draft_.loops_in_parallel |= in_parallel();
   StmtId id = add_statement(at, std::move(loop));
-  return id.valid() && open_block(BlockKind::loop, id, mark);
+  if (!id.valid() || !open_block(BlockKind::loop, id, mark)) return false;
+  if (!stepped.valid()) return true;
+  const VarId value = add_loop_var(name, VarKind::loop);
+  draft_.temporaries[value] = false;
+  return add_assignment(name, value, stepped);
+}
+
+// step n: the loop counts its iterations, and its variable is named in each.
+bool Parser::parse_step(Loop& loop, const Token& name, ExprId& value) {
+  advance();
+  const Token at = token_;
+  int64_t step = 1;
+  if (!parse_constant(step, "the step")) return false;
+  if (step < 1) {
+    error(DiagCode::bad_attribute, at,
+          "a loop has the step " + std::to_string(step) + ", expected at least 1",
+          "count upwards, and subtract from the end inside");
+    return true;
+  }
+  if (step == 1 || !loop.begin.valid() || !loop.extents[0].valid()) return true;
+  ExprId first = loop.begin;
+  if (!program_.exprs.is_const_int(first)) {  // it is taken once
+    const VarId begin = add_unseen_var(name, VarKind::loop);
+    draft_.temporaries[begin] = false;
+    if (!add_assignment(name, begin, first)) return false;
+    first = program_.exprs.var(begin);
+  }
+  const VarId count = add_unseen_var(name, VarKind::loop);
+  loop.vars.push_back(count);
+  loop.begin = constant(0, at);
+  loop.extents[0] = make_ceildiv(loop.extents[0], constant(step, at), at);
+  value = make_binary(ExprOp::add, first,
+                      make_binary(ExprOp::mul, program_.exprs.var(count), constant(step, at), at), at);
+  return value.valid() && loop.extents[0].valid();
 }
 
 bool Parser::in_parallel() const {

@@ -9,14 +9,15 @@ namespace tilegen::ir::text {
 
 // An operator or an open bracket that waits for its right-hand side.
 struct Parser::Pending {
-  enum class Kind : uint8_t { infix, minus, paren, call, cast, ceildiv, unknown_call, load };
+  enum class Kind : uint8_t { infix, minus, paren, call, cast, ceildiv, function, unknown_call, load };
   Kind kind;
   Token at;
   Infix infix{};             // infix
   ExprOp op{};               // call
   DType type = DType::none;  // cast
   BufferId buffer{};         // load; invalid = unknown name, already reported
-  size_t base = 0;           // bracket: operands below it
+  const Function* function = nullptr;
+  size_t base = 0;  // bracket: operands below it
 
   bool bracket() const { return kind != Kind::infix && kind != Kind::minus; }
 };
@@ -125,8 +126,7 @@ bool Parser::parse_named_operand(ExprStacks& s, bool& complete) {
   if (name.text == "inf" || name.text == "nan")
     return parse_special_float(s.operands.emplace_back().id, name, false);
   if (token_.is("(")) {
-    complete = false;
-    return open_call(s, name);
+    return open_call(s, name, complete);
   }
   if (token_.is("[")) {
     Pending load{Kind::load, name};
@@ -140,7 +140,8 @@ bool Parser::parse_named_operand(ExprStacks& s, bool& complete) {
   return true;
 }
 
-bool Parser::open_call(ExprStacks& s, const Token& name) {
+bool Parser::open_call(ExprStacks& s, const Token& name, bool& complete) {
+  complete = false;
   advance();
   Pending call{Kind::call, name};
   if (name.text == "cast") {
@@ -152,9 +153,13 @@ bool Parser::open_call(ExprStacks& s, const Token& name) {
     call.kind = Kind::ceildiv;
   } else if (std::optional<ExprOp> op = function_from_text(name.text)) {
     call.op = *op;
+  } else if (const auto it = functions_.find(name.text); it != functions_.end()) {
+    call.kind = Kind::function;
+    call.function = &it->second;
   } else {
     call.kind = Kind::unknown_call;
     NearestName nearest(name.text);
+    for (const auto& [known, function] : functions_) nearest.offer(known);
     for (size_t i = 0; i < expr_op_count(); ++i) {
       const char* text = expr_text(static_cast<ExprOp>(i));
       if (function_from_text(text)) nearest.offer(text);
@@ -164,7 +169,10 @@ bool Parser::open_call(ExprStacks& s, const Token& name) {
     error(DiagCode::unknown_name, name, "expected a function, found the unknown name " + describe(name),
           nearest.hint("functions are the words of the expression table, such as exp, max, select or cast"));
   }
-  return push_bracket(s, std::move(call));
+  const bool empty = call.kind == Kind::function && call.function->parameters.empty() && token_.is(")");
+  if (!push_bracket(s, std::move(call))) return false;
+  complete = empty;
+  return !empty || close_bracket(s);
 }
 
 bool Parser::push_bracket(ExprStacks& s, Pending p) {
@@ -230,7 +238,10 @@ std::vector<ExprId> Parser::arguments(const ExprStacks& s, const Pending& open) 
   std::vector<ExprId> args;
   for (const Operand& o : operands) {
     const bool of_cast = open.kind == Kind::cast && is_float(open.type) && o.literal.fractional;
-    args.push_back(typed(o, of_cast ? open.type : args.size() < first ? DType::none : context));
+    const bool of_function = open.kind == Kind::function && args.size() < open.function->parameters.size();
+    DType own = of_cast ? open.type : args.size() < first ? DType::none : context;
+    if (of_function) own = program_.var(open.function->parameters[args.size()]).type;
+    args.push_back(typed(o, own));
   }
   return args;
 }
@@ -250,6 +261,7 @@ bool Parser::close_bracket(ExprStacks& s) {
   if (top.kind == Kind::call) arity = expr_arity(top.op);
   if (top.kind == Kind::cast) arity = 1;
   if (top.kind == Kind::ceildiv) arity = 2;
+  if (top.kind == Kind::function) arity = static_cast<int>(top.function->parameters.size());
   ExprId result;
   if (arity >= 0 && static_cast<int>(args.size()) != arity) {
     int shown = top.kind == Kind::cast ? 1 : 0;  // the type counts for the reader
@@ -259,6 +271,8 @@ bool Parser::close_bracket(ExprStacks& s) {
           "give exactly " + std::to_string(arity + shown));
   } else if (top.kind == Kind::load) {
     if (top.buffer.valid()) result = make_load(top.buffer, args, top.at);
+  } else if (top.kind == Kind::function) {
+    result = call_function(*top.function, args, top.at);
   } else if (top.kind == Kind::cast) {
     result = make_cast(top.type, args[0], top.at);
   } else if (top.kind == Kind::ceildiv) {

@@ -16,16 +16,8 @@ bool Parser::parse_let(bool assignable) {
   }
   DType type = DType::none;
   if (accept(":") && !parse_dtype(type)) return false;
-  const Token at = token_;
   ExprId value;
-  if (!expect("=", "and the value that it names") || !parse_expr(value, kAny, type)) return false;
-  if (value.valid() && type != DType::none && program_.exprs.type(value) != type) {
-    error(DiagCode::dtype_mismatch, at,
-          describe(name) + " is declared " + dtype_name(type) + ", the value is " +
-              dtype_name(program_.exprs.type(value)),
-          std::string("write cast(") + dtype_name(type) + ", ...) around it");
-    value = ExprId();
-  }
+  if (!parse_typed_value(value, name, type)) return false;
   const VarId var = add_loop_var(name, VarKind::loop);  // after the value, which cannot use it
   program_.vars[var.value].type = value.valid() ? program_.exprs.type(value) : type;
   if (program_.vars[var.value].type == DType::none) program_.vars[var.value].type = DType::i64;

@@ -163,7 +163,9 @@ bool Parser::parse_constant(int64_t& out, std::string_view what) {
   if (!begins_constant(what)) return false;
   ExprPool program_exprs = std::exchange(program_.exprs, ExprPool());
   ExprId id;
+  outer_exprs_ = &program_exprs;
   const bool parsed = parse_expr(id, kSum);
+  outer_exprs_ = nullptr;
   int64_t value = 0;
   const bool whole = parsed && id.valid() && program_.exprs.type(id) == DType::i64 &&
                      program_.exprs.is_const_int(id, &value);

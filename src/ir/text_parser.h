@@ -39,7 +39,7 @@ class Parser {
   struct ExprStacks;  // both defined in text_parse_expr.cpp
 
  private:
-  enum class SymbolKind : uint8_t { variable, buffer, kernel, compile_param };
+  enum class SymbolKind : uint8_t { variable, buffer, kernel, compile_param, constant };
   struct Symbol {
     SymbolKind kind;
     uint32_t id;
@@ -52,6 +52,11 @@ class Parser {
     size_t scope_mark;  // names declared since are forgotten when the block closes
     Token opened;
     Block body;
+    bool chained = false;  // of "else if": it ends with the if that it holds
+  };
+  struct Function {
+    std::vector<VarId> parameters;
+    ExprId value;
   };
 
   // text_parse.cpp: program, declarations, kernels
@@ -62,6 +67,16 @@ class Parser {
   bool parse_scalar();
   bool parse_tensor();
   bool parse_kernel();
+
+  // text_parse_function.cpp: constants and functions
+  bool parse_top_level_let();
+  bool parse_function();
+  bool parse_parameters(Function& f);
+  bool parse_function_body(Function& f, DType result);
+  bool parse_typed_value(ExprId& value, const Token& name, DType type);
+  void declare_constant(const Token& name, ExprId value);
+  ExprId use_constant(uint32_t id, const Token& at);
+  ExprId call_function(const Function& f, std::span<const ExprId> args, const Token& at);
   bool parse_grid(Kernel& kernel, std::vector<Token>& names);
 
   // text_parse_param.cpp: compile-time parameters and constants
@@ -85,6 +100,8 @@ class Parser {
   void check_rank(BufferId buffer, size_t given, const Token& at);
   bool parse_statement();
   bool parse_loop(LoopKind kind);
+  bool parse_step(Loop& loop, const Token& name, ExprId& value);
+  bool close_chain();
   bool parse_bounds(Loop& loop);
   bool parse_parallel();
   bool parse_if();
@@ -95,6 +112,7 @@ class Parser {
   bool open_block(BlockKind kind, StmtId stmt, size_t scope_mark);
   StmtId add_statement(const Token& at, std::variant<Loop, Branch, Store, TileOp> node);
   VarId add_loop_var(const Token& name, VarKind kind);
+  VarId add_unseen_var(const Token& name, VarKind kind);
 
   // text_parse_let.cpp: named values and assignments
   bool parse_let(bool assignable);
@@ -121,7 +139,7 @@ class Parser {
   bool parse_operand(ExprStacks& s, bool& complete);
   bool parse_named_operand(ExprStacks& s, bool& complete);
   bool parse_infix(ExprStacks& s, const Infix& infix);
-  bool open_call(ExprStacks& s, const Token& name);
+  bool open_call(ExprStacks& s, const Token& name, bool& complete);
   bool push_bracket(ExprStacks& s, Pending p);
   bool close_bracket(ExprStacks& s);
   void reduce_to_bracket(ExprStacks& s);
@@ -206,6 +224,9 @@ class Parser {
   std::vector<uint32_t> in_constant_;  // parameters that the latest constant names
   bool in_attributes_ = false;         // the "}" ahead closes an attribute list
   Draft draft_;
+  std::vector<ExprId> constants_;          // by symbol
+  const ExprPool* outer_exprs_ = nullptr;  // the program's, while a constant has a pool of its own
+  std::unordered_map<std::string_view, Function> functions_;
 };
 
 }  // namespace tilegen::ir::text

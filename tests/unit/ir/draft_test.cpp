@@ -136,5 +136,64 @@ TEST(Draft, Mistakes) {
       std::string::npos);
 }
 
+// A kernel with the declarations before it.
+std::string with(const std::string& declarations, const std::string& body) {
+  std::string text = kernel_of(body);
+  return text.insert(text.find("kernel"), declarations + "\n");
+}
+
+TEST(Draft, ConstantsAndFunctions) {
+  EXPECT_EQ(made(with("let four = 4 let half: f32 = 0.5", "x[i % four, j] = half * a")),
+            "x[i % 4, j] = 0.5f32 * a\n");
+  EXPECT_EQ(
+      made(with("fn f(v: f32, k: i64) { let w = v * v return w + cast(f32, k) }", "x[i, j] = f(a + 1, j)")),
+      "x[i, j] = (a + 1.0f32) * (a + 1.0f32) + cast(f32, j)\n");
+  EXPECT_EQ(
+      made(with("fn two() -> f32 { return 2 }\nfn f(v: f32) { return v * two() }", "x[i, j] = f(3) + f(a)")),
+      "x[i, j] = 6.0f32 + a * 2.0f32\n");
+  const std::pair<const char*, const char*> cases[] = {
+      {"fn f(v: f32) -> f32 { return v }", "argument 1 of 'f' is i64, its parameter 'v' is f32"},
+      {"fn f(v: i64, w: i64) { return v }", "'f' takes 2 arguments, found 1"},
+      {"fn f(v: i64) -> f32 { return v }", "the function gives f32, its result is i64"},
+      {"fn f(v: i64) { return f(v) }", "found the unknown name 'f'"},
+      {"fn exp(v: i64) { return v }", "there is a function 'exp' already"},
+      {"fn f(v: i64) { return v } fn f(w: i64) { return w }", "there is a function 'f' already"},
+      {"fn f(v: i64) { return w }", "found the unknown name 'w'"},
+      {"fn f(v: i64) { let n = v return n }", "'n' is already declared"},
+  };
+  for (auto [given, wanted] : cases) {
+    const std::string said = made(with(given, "x[i, j] = f(i)"));
+    EXPECT_NE(said.find(wanted), std::string::npos) << given << "\n" << said;
+  }
+  EXPECT_NE(made(with("let r = n * 2", "unroll k in 0 .. 2 { x[k, j] = a } } parallel l in r {"))
+                .find("expected an integer constant, found 'r'"),
+            std::string::npos);
+}
+
+TEST(Draft, StepsOfLoops) {
+  EXPECT_EQ(made(kernel_of("unroll k in 1 .. 8 step 3 { x[i, j] += cast(f32, k) }")),
+            "x[i, j] = x[i, j] + 1.0f32\nx[i, j] = x[i, j] + 4.0f32\nx[i, j] = x[i, j] + 7.0f32\n");
+  EXPECT_EQ(made(kernel_of("c[0] = cast(i32, q)", "serial q in 2 .. n step 4")),
+            "serial q in 0 .. (n - 2 + 3) // 4 {\nc[0] = cast(i32, 2 + q * 4)\n");
+  // The begin is taken once.
+  EXPECT_EQ(made(kernel_of("c[0] = cast(i32, q)", "serial q in cast(i64, c[0]) :+ 9 step 2")),
+            "alloc q_1: local i64[1]\nq_1[0] = cast(i64, c[0])\nserial q in 0 .. 5 {\n"
+            "c[0] = cast(i32, q_1[0] + q * 2)\n");
+  EXPECT_NE(made(kernel_of("c[0] = 1", "serial q in 0 .. n step 0")).find("a loop has the step 0"),
+            std::string::npos);
+}
+
+TEST(Draft, ChainsOfIfs) {
+  EXPECT_EQ(made(kernel_of("if j < 2 { x[i, j] = a } else if j < 4 { x[i, j] = 2 } else { x[i, j] = 3 }")),
+            "if j < 2 {\nx[i, j] = a\n} else {\nif j < 4 {\nx[i, j] = 2.0f32\n} else {\nx[i, j] = 3.0f32\n");
+  EXPECT_EQ(made(kernel_of("if j < 2 { x[i, j] = a } else if j < 4 { x[i, j] = 2 } x[i, j] = 3")),
+            "if j < 2 {\nx[i, j] = a\n} else {\nif j < 4 {\nx[i, j] = 2.0f32\nx[i, j] = 3.0f32\n");
+  EXPECT_NE(
+      made(kernel_of("if j < 2 { } else if i { } x[i, j] = 3")).find("the condition of an if has type i64"),
+      std::string::npos);
+  EXPECT_NE(made(kernel_of("if j < 2 { } else if j < 3 { } else { } else { }")).find("'else' follows only"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace tilegen::ir

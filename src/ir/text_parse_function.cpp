@@ -1,0 +1,151 @@
+// Constants and functions of the text form. Both are expressions that take the place of their names.
+#include "ir/text_parser.h"
+#include "support/diag_codes.h"
+
+namespace tilegen::ir::text {
+namespace {
+
+class Arguments : public ExprRewriter {
+ public:
+  Arguments(ExprPool& pool, const std::vector<VarId>& parameters, std::span<const ExprId> args)
+      : ExprRewriter(pool, pool), parameters_(parameters), args_(args) {}
+
+ protected:
+  ExprId rewrite_var(const ExprNode& n) override {
+    for (size_t i = 0; i < parameters_.size(); ++i)
+      if (parameters_[i] == n.var()) return args_[i];
+    return to_->var(n.var(), n.type);
+  }
+
+ private:
+  const std::vector<VarId>& parameters_;
+  const std::span<const ExprId> args_;
+};
+
+}  // namespace
+
+void Parser::declare_constant(const Token& name, ExprId value) {
+  declare(name, SymbolKind::constant, static_cast<uint32_t>(constants_.size()));
+  constants_.push_back(value);
+}
+
+ExprId Parser::use_constant(uint32_t id, const Token& at) {
+  const ExprId value = constants_[id];
+  if (outer_exprs_ == nullptr || !value.valid()) return value;
+  int64_t number = 0;
+  if (outer_exprs_->type(value) == DType::i64 && outer_exprs_->is_const_int(value, &number))
+    return constant(number, at);
+  error(DiagCode::syntax_error, at, "expected an integer constant, found " + describe(at),
+        "it depends on what is known at launch only, or is no i64");
+  return {};
+}
+
+// "= expr" of the type, where one is given.
+bool Parser::parse_typed_value(ExprId& value, const Token& name, DType type) {
+  const Token at = token_;
+  if (!expect("=", "and the value that it names") || !parse_expr(value, kAny, type)) return false;
+  if (!value.valid() || type == DType::none || program_.exprs.type(value) == type) return true;
+  error(DiagCode::dtype_mismatch, at,
+        describe(name) + " is declared " + dtype_name(type) + ", the value is " +
+            dtype_name(program_.exprs.type(value)),
+        std::string("write cast(") + dtype_name(type) + ", ...) around it");
+  value = ExprId();
+  return true;
+}
+
+// let NAME = expr, before the kernels: of constants, dims and scalars.
+bool Parser::parse_top_level_let() {
+  Token name;
+  DType type = DType::none;
+  ExprId value;
+  if (!parse_name(name, "the constant's name") || (accept(":") && !parse_dtype(type)) ||
+      !parse_typed_value(value, name, type))
+    return false;
+  declare_constant(name, value);
+  draft_.functions = true;
+  return true;
+}
+
+// fn NAME(x: f32, n: i32) -> f32 { let* return expr }
+bool Parser::parse_function() {
+  Token name;
+  if (!parse_name(name, "the function's name")) return false;
+  if (function_from_text(name.text) || name.is("cast") || name.is("ceildiv") ||
+      functions_.contains(name.text)) {
+    error(DiagCode::duplicate_name, name, "there is a function " + describe(name) + " already",
+          "choose another name");
+  }
+  const size_t mark = declared_.size();
+  Function f;
+  DType result = DType::none;
+  const bool ok =
+      parse_parameters(f) && (!accept("->") || parse_dtype(result)) && parse_function_body(f, result);
+  forget_since(mark);
+  functions_.try_emplace(name.text, std::move(f));
+  draft_.functions = true;
+  return ok;
+}
+
+bool Parser::parse_parameters(Function& f) {
+  if (!expect("(", "and the function's parameters")) return false;
+  if (accept(")")) return true;
+  do {
+    Token name;
+    DType type = DType::f32;
+    if (!room_for_rank(f.parameters.size(), token_) || !parse_name(name, "a parameter's name") ||
+        !expect(":", "and the parameter's type") || !parse_dtype(type))
+      return false;
+    const VarId var = add_unseen_var(name, VarKind::loop);
+    program_.vars[var.value].type = type;
+    f.parameters.push_back(var);
+    declare_constant(name, room_for_node(1, name) ? program_.exprs.var(var, type) : ExprId());
+  } while (accept(","));
+  return expect(")", "or ',' and a further parameter");
+}
+
+bool Parser::parse_function_body(Function& f, DType result) {
+  if (!expect("{", "to open the function")) return false;
+  while (accept("let")) {
+    Token name;
+    DType type = DType::none;
+    ExprId value;
+    if (!parse_name(name, "the value's name") || (accept(":") && !parse_dtype(type)) ||
+        !parse_typed_value(value, name, type))
+      return false;
+    declare_constant(name, value);
+  }
+  const Token at = token_;
+  if (!expect("return", "and the function's result, or a let") || !parse_expr(f.value, kAny, result))
+    return false;
+  if (f.value.valid() && result != DType::none && program_.exprs.type(f.value) != result) {
+    error(DiagCode::dtype_mismatch, at,
+          std::string("the function gives ") + dtype_name(result) + ", its result is " +
+              dtype_name(program_.exprs.type(f.value)),
+          std::string("write cast(") + dtype_name(result) + ", ...) around it");
+    f.value = ExprId();
+  }
+  return expect("}", "to close the function, which ends with its result");
+}
+
+ExprId Parser::call_function(const Function& f, std::span<const ExprId> args, const Token& at) {
+  if (outer_exprs_ != nullptr) {
+    error(DiagCode::syntax_error, at, "expected an integer constant, found a call of " + describe(at),
+          "name its result with let before the kernels");
+    return {};
+  }
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!args[i].valid()) return {};
+    const DType want = program_.var(f.parameters[i]).type, got = program_.exprs.type(args[i]);
+    if (want == got) continue;
+    error(DiagCode::dtype_mismatch, at,
+          "argument " + std::to_string(i + 1) + " of " + describe(at) + " is " + dtype_name(got) +
+              ", its parameter '" + program_.var(f.parameters[i]).name + "' is " + dtype_name(want),
+          std::string("write cast(") + dtype_name(want) + ", ...) around it");
+    return {};
+  }
+  if (!f.value.valid() || !room_for_node(1, at)) return {};
+  const ExprId result = Arguments(program_.exprs, f.parameters, args).rewrite(f.value);
+  return room_for_node(program_.exprs[result].depth, at) ? result : ExprId();
+}
+
+}  // namespace tilegen::ir::text
