@@ -1,5 +1,8 @@
 #include "codegen/llvm/nvptx/expand_division.h"
 
+#include <map>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <llvm/IR/IRBuilder.h>
@@ -62,49 +65,67 @@ Value* reciprocal(llvm::IRBuilderBase& b, Value* x) {
   return b.CreateIntrinsic(llvm::Intrinsic::nvvm_rcp_approx_ftz_f, {}, {x});
 }
 
-// |n| / |d| with the signs put back: a quotient has that of both, a remainder that of n.
-void expand_wide(BinaryOperator* i) {
+// |n| / |d| with the signs put back.
+Value* long_quotient(llvm::IRBuilder<>& b, bool with_signs, Value* n, Value* d) {
+  if (!with_signs) return unsigned_quotient(b, n, d, reciprocal);
+  Value* zero = llvm::ConstantInt::get(n->getType(), 0);
+  const auto is_negative = [&](Value* v) { return b.CreateICmpSLT(v, zero); };
+  const auto magnitude = [&](Value* v) { return b.CreateSelect(is_negative(v), b.CreateNeg(v), v); };
+  Value* negative = b.CreateXor(is_negative(n), is_negative(d));
+  Value* q = unsigned_quotient(b, magnitude(n), magnitude(d), reciprocal);
+  return b.CreateSelect(negative, b.CreateNeg(q), q);
+}
+
+// Where neither has a bit beyond 32, and so no sign either, by the machine's division of 32 bits.
+Value* wide_quotient(BinaryOperator* i) {
   llvm::IRBuilder<> b(i);
   Value *n = i->getOperand(0), *d = i->getOperand(1);
-  Value* zero = llvm::ConstantInt::get(i->getType(), 0);
-  Value* negative = nullptr;
-  if (is_signed(*i)) {
-    Value *n_negative = b.CreateICmpSLT(n, zero), *d_negative = b.CreateICmpSLT(d, zero);
-    negative = is_quotient(*i) ? b.CreateXor(n_negative, d_negative) : n_negative;
-    n = b.CreateSelect(n_negative, b.CreateNeg(n), n);
-    d = b.CreateSelect(d_negative, b.CreateNeg(d), d);
-  }
-  Value* is_long = b.CreateICmpNE(b.CreateLShr(b.CreateOr(n, d), kWord), zero);
+  Value* is_long =
+      b.CreateICmpNE(b.CreateLShr(b.CreateOr(n, d), kWord), llvm::ConstantInt::get(i->getType(), 0));
   Instruction *long_end = nullptr, *short_end = nullptr;
   llvm::SplitBlockAndInsertIfThenElse(is_long, i, &long_end, &short_end);
   b.SetInsertPoint(long_end);
-  Value* long_quotient = unsigned_quotient(b, n, d, reciprocal);
+  Value* in_full = long_quotient(b, is_signed(*i), n, d);
+  llvm::BasicBlock* after_long = b.GetInsertBlock();
   b.SetInsertPoint(short_end);
-  Value* short_quotient = b.CreateZExt(
+  Value* in_words = b.CreateZExt(
       b.CreateUDiv(b.CreateTrunc(n, b.getInt32Ty()), b.CreateTrunc(d, b.getInt32Ty())), i->getType());
   b.SetInsertPoint(i);
   llvm::PHINode* q = b.CreatePHI(i->getType(), 2);
-  q->addIncoming(long_quotient, long_end->getParent());
-  q->addIncoming(short_quotient, short_end->getParent());
-  Value* result = is_quotient(*i) ? static_cast<Value*>(q) : b.CreateSub(n, b.CreateMul(q, d));
-  if (negative) result = b.CreateSelect(negative, b.CreateNeg(result), result);
-  replace(i, result);
+  q->addIncoming(in_full, after_long);
+  q->addIncoming(in_words, short_end->getParent());
+  return q;
+}
+
+// Quotients of a block by operands and signedness: what has been divided is not divided for its remainder.
+using Quotients = std::map<std::tuple<Value*, Value*, bool>, Value*>;
+
+void expand_wide(BinaryOperator* i, Quotients& known) {
+  Value *n = i->getOperand(0), *d = i->getOperand(1);
+  Value*& q = known[{n, d, is_signed(*i)}];
+  if (!q) q = wide_quotient(i);
+  llvm::IRBuilder<> b(i);
+  replace(i, is_quotient(*i) ? q : b.CreateSub(n, b.CreateMul(q, d)));
 }
 
 }  // namespace
 
 void expand_divisions(llvm::Module& module) {
-  std::vector<BinaryOperator*> divisions;
+  std::vector<std::pair<BinaryOperator*, llvm::BasicBlock*>> divisions;  // and the block before any is split
   for (llvm::Function& f : module)
     for (Instruction& i : llvm::instructions(f))
       if (i.isIntDivRem() && !llvm::isa<llvm::Constant>(i.getOperand(1)))
-        divisions.push_back(llvm::cast<BinaryOperator>(&i));
-  for (BinaryOperator* division : divisions)
+        divisions.emplace_back(llvm::cast<BinaryOperator>(&i), i.getParent());
+  Quotients known;
+  llvm::BasicBlock* of_block = nullptr;
+  for (const auto& [division, block] : divisions) {
+    if (std::exchange(of_block, block) != block) known.clear();
     for (BinaryOperator* i : scalars_of(division)) {
       const unsigned bits = i->getType()->getIntegerBitWidth();
       if (bits < kWord) widen(i);
-      if (bits > kWord) expand_wide(i);
+      if (bits > kWord) expand_wide(i, known);
     }
+  }
 }
 
 }  // namespace tilegen::codegen
