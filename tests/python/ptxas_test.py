@@ -17,8 +17,6 @@ TARGETS = ("sm_80", "sm_90", "sm_90a")
 KNOWN_SPILLS = {
     # The thread that claims tiles also looks its launch's record up, and has a producer's few registers.
     ("attention_f16_128_causal", "sm_90a"): 4,
-    # Sums of three results beside two products of a tile of 128 queries.
-    ("summed_64", "sm_90a"): 28,
     # Two fragments of an operand are held beside the sums.
     ("regressions_operand_filled_by_two_copies", "sm_80"): 56,
     ("regressions_operand_filled_by_two_copies", "sm_90"): 76,
