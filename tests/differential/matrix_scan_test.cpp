@@ -110,6 +110,8 @@ TEST(ArgReduce, TypesAxesShapes) {
             whole.magnitude = 3;
             Launch any = whole;
             any.data = Data::bit_patterns;  // infinities and NaNs
+            Launch distinct;
+            distinct.seed = whole.seed + 1;
             expect_agree(replaced(R"(tl 1 program p
 tensor X: $type[$shape] readonly
 tensor V: $type[$kept]
@@ -131,7 +133,7 @@ kernel k grid (g: 1) {
                                    {"index", index},
                                    {"word", word},
                                    {"axis", std::to_string(axis)}}),
-                         {whole, any});
+                         {whole, any, distinct});
             if (HasFailure()) return;
           }
 }

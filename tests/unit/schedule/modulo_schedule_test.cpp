@@ -77,11 +77,11 @@ LoopGraph gradients() {
   return g;
 }
 
-TEST(ModuloSchedule, ProductsOfOneIterationAreIssuedAsTheirOperandsComeAndWhatThreadsAwaitFirst) {
+TEST(ModuloSchedule, ProductsOfOneIterationAreIssuedAsTheirOperandsCome) {
   const LoopGraph g = gradients();
   const LoopOrder o = modulo_schedule(g, kNoneFit);
   EXPECT_EQ(o.lag, std::vector<int64_t>(6, 0));
-  EXPECT_EQ(o.order, (std::vector<size_t>{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(o.order, (std::vector<size_t>{0, 3, 1, 2, 4, 5}));
   EXPECT_TRUE(broken_edges(g, o).empty());
   EXPECT_LT(o.cycles, program_order(g).cycles);
 }
@@ -92,25 +92,9 @@ TEST(ModuloSchedule, ValuesLiveFromTheFirstUseToTheLastAndOperandsUntilThreadsHa
   // Beside dp are s, or what the exponentials leave of it, which the product holds until the threads wait.
   LoopOrder o = program_order(g);
   EXPECT_EQ(live_words(g, o), 96);
+  // The last two hold theirs beside the next iteration's first.
   o.order = {0, 3, 1, 4, 2, 5};
-  EXPECT_EQ(live_words(g, o), 128);
-  // The products of the iteration before hold their operands beside both.
-  o.lag = {0, 0, 1, 0, 0, 1};
-  o.order = {2, 5, 0, 3, 1, 4};
   EXPECT_EQ(live_words(g, o), 192);
-}
-
-TEST(ModuloSchedule, NoOrderKeepsMoreAliveThanThereAreRegistersFor) {
-  LoopGraph g = gradients();
-  g.tiles.front().slots = 2;
-  EXPECT_EQ(modulo_schedule(g, kNoneFit).most_lag(), 1);
-  g.values = {{{0, 1}, 64}, {{1, 2}, 32}, {{3, 4}, 64}, {{4, 5}, 32}};
-  g.missing_words = 64;  // 128 of 192 words
-  const LoopOrder o = modulo_schedule(g, kNoneFit);
-  EXPECT_EQ(o.most_lag(), 0);
-  EXPECT_EQ(o.order, (std::vector<size_t>{0, 3, 1, 4, 2, 5}));
-  g.missing_words = 96;
-  EXPECT_EQ(modulo_schedule(g, kNoneFit), program_order(g));
 }
 
 // part = a * b; sums += scale * part
