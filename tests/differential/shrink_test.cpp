@@ -46,8 +46,8 @@ TEST(Shrink, FindsTheOneStatementThatMatters) {
     const Case small = shrink(c, has_wide_sum, 4000);
     EXPECT_TRUE(has_wide_sum(small)) << small.text;
     EXPECT_TRUE(Subject(small.text).invalid().empty()) << Subject(small.text).invalid();
-    EXPECT_LE(statements_of(small), 4)
-        << small.text;  // what writes the source, the reduction, perhaps a loop and its store
+    // What writes the source, perhaps a loop with its store and a copy from another type; the reduction.
+    EXPECT_LE(statements_of(small), 5) << small.text;
     EXPECT_LE(std::count(small.text.begin(), small.text.end(), '\n'), 14) << small.text;
   }
 }
