@@ -118,7 +118,7 @@ struct Target : thread::Machine {
   layout::BankModel banks;            // of shared memory
   int64_t threads_per_multiprocessor = 0;
   int multiprocessors = 1;  // of the generation's usual part, for the cost model
-  int dies = 1;             // parts with a second cache each, to which a launch's blocks go in turn
+  int dies = 1;             // parts with an L2 each, to which a launch's blocks go in turn
   int vector_bytes = 16;    // widest plain memory access of a thread
   int64_t line_bytes = 0;   // of the device memory's caches
   // Results of at least this size bypass the caches when nothing reads them again; 0: none do.

@@ -212,12 +212,12 @@ class GemmLowering : GemmState {
   // Until a load is there, with those of other warps in front of it.
   int64_t steps_ahead() const {
     constexpr double kLatencies = 2;
-    constexpr int64_t kMost = 3;
+    constexpr int64_t kMaxStepsAhead = 3;
     const target::Target& t = k_.in.target;
     if (!t.register_copies) return 1;
     const double step = static_cast<double>(tiles_m_ * tiles_n_ * atom_.cycles);
     const auto steps = static_cast<int64_t>(std::ceil(kLatencies * t.shared_latency / std::max(step, 1.0)));
-    return std::clamp<int64_t>(steps, 1, kMost);
+    return std::clamp<int64_t>(steps, 1, kMaxStepsAhead);
   }
 
   void instructions() {

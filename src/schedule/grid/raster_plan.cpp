@@ -90,7 +90,7 @@ int64_t bytes_of_trip(const ir::Program& p, const ir::Loop& loop) {
   return bytes;
 }
 
-// Blocks at once that share a second cache.
+// Blocks at once that share an L2.
 int64_t sharing_blocks(const target::Target& target) {
   return std::max<int64_t>(1, target.multiprocessors / target.dies);
 }
