@@ -24,8 +24,7 @@ FORMS = {"scan": (scan_programs.chunk_scan, [dict(bm=64, bk=64, threads=128, sta
                                              dict(bm=128, bk=64, threads=256, stages=3), dict(bm=128, bk=128, threads=256, stages=2)]),
          "state": (scan_programs.chunk_state, [dict(bk=64, threads=128, stages=2), dict(bk=64, threads=128, stages=3),
                                                dict(bk=128, threads=128, stages=2)])}
-# Several heads a block; blocks of a head's chunk.
-BY_HEADS = {"scan": (scan_programs.chunk_scan_by_heads, CHUNK // 128), "state": (scan_programs.chunk_state_by_heads, 1)}
+BY_HEADS = {"scan": scan_programs.chunk_scan_by_heads, "state": scan_programs.chunk_state_by_heads}
 MULTIPROCESSORS, MOST_WAVES = 132, 70
 
 
@@ -34,8 +33,8 @@ def programs(form, batch, length):
     make, configurations = FORMS[form]
     one = {f"ours {' '.join(f'{k}{v}' for k, v in values.items())} {way}": make(way=way, **values)
            for way in ("shared", "direct") for values in configurations}
-    make, parts = BY_HEADS[form]
-    blocks = lambda group: batch * (length // CHUNK) * parts * HEADS // group
+    make = BY_HEADS[form]
+    blocks = lambda group: batch * (length // CHUNK) * HEADS // group
     groups = [g for g in (2, 4, 8, 16, 32) if 0.9 * MULTIPROCESSORS <= blocks(g) <= MOST_WAVES * MULTIPROCESSORS]
     return one | {f"ours heads{group}": make(group) for group in groups}
 

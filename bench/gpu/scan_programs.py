@@ -133,56 +133,60 @@ def chunk_state(bk, threads, stages, way="shared", sizes=(256, 64, 128), dtype=f
 
 
 def chunk_scan_by_heads(group, stages=2, sizes=(256, 64, 128), dtype=f16):
-    """`chunk_scan` whose blocks walk over `group` heads, a divisor of their number, with half a chunk's rows of C and CB, which heads
-    share. DA must not rise along a chunk: what a row has of the half before it is weighted by a factor of the row and one of the
-    place, each of 1 at most."""
+    """`chunk_scan` whose blocks walk over `group` heads, a divisor of their number, with a chunk's rows of C and CB, which heads
+    share. DA must not rise along a chunk: what a row of the second half has of the first is weighted by a factor of the row and
+    one of the place, each of 1 at most."""
     t = _Mamba("chunk_scan", sizes, dtype, group)
     b, head, state, half = t.b, t.head, t.state, t.chunk // 2
+    part = half // 2  # places that come and are multiplied at once
     X, DT, DA = t.sequence("X"), t.steps("DT"), t.steps("DA")
     CB = t.tensor("CB", [t.batch, t.chunks, t.chunk, t.chunk])
     C, S, D = t.tensor("C", [t.batch, t.length, state]), t.tensor("S", t.states_shape()), t.tensor("D", [t.heads])
     O = t.sequence("O", read_only=False)
-    grid = [t.batch * t.chunks, t.heads // group, 2]
-    with b.kernel("scan", grid, threads=2 * half, names=["bc", "hg", "m"]) as (bc, hg, m):
-        cs, ss = b.shared("cs", dtype, [half, state]), b.shared("ss", dtype, [head, state])
-        own, before = b.fragment("own", dtype, [half, half]), b.fragment("before", dtype, [half, half])
-        a0, t0, x0 = b.shared("a0", dtype, [half]), b.shared("t0", dtype, [half]), b.shared("x0", dtype, [half, head])
-        a1, t1, x1 = b.shared("a1", dtype, [half]), b.shared("t1", dtype, [half]), b.shared("x1", dtype, [half, head])
-        w, v = b.fragment("w", dtype, [half, half]), b.fragment("v", dtype, [half, half])
-        am, u, out = b.fragment("am", f32, [half]), b.fragment("u", dtype, [half]), b.fragment("out", f32, [half, head])
-        rows = m * half
-        b.copy(t.rows(C, bc, rows, half, slice(0, state)), cs)
-        b.copy(CB[bc // t.chunks : 1, bc % t.chunks : 1, rows:half, rows:half], own)
-        b.copy(CB[bc // t.chunks : 1, bc % t.chunks : 1, rows:half, 0:half], before)
-        with b.parallel(half, half) as (i, j):
-            b.store(own, i, j, b.select(j <= i, own(i, j), b.expr(0.0, dtype)))
+    with b.kernel("scan", [t.heads // group, t.batch * t.chunks], threads=2 * half, names=["hg", "bc"]) as (hg, bc):
+        ss, a, dt = b.shared("ss", dtype, [head, state]), b.shared("a", dtype, [t.chunk]), b.shared("dt", dtype, [t.chunk])
+        cs = [b.shared(f"cs{m}", dtype, [half, state]) for m in (0, 1)]
+        xs = [b.shared(f"x{k}", dtype, [part, head]) for k in range(4)]
+        blocks = [(m, k) for m in (0, 1) for k in range(2 + 2 * m)]
+        cb = {at: b.fragment("cb%d%d" % at, dtype, [half, part]) for at in blocks}
+        w = {at: b.fragment("w%d%d" % at, dtype, [half, part]) for at in blocks}
+        am = [b.fragment(f"am{m}", f32, [half]) for m in (0, 1)]
+        out = [b.fragment(f"out{m}", f32, [half, head]) for m in (0, 1)]
+        u = b.fragment("u", dtype, [half])
+        for m in (0, 1):
+            b.copy(t.rows(C, bc, m * half, half, slice(0, state)), cs[m])
+        for m, k in blocks:
+            b.copy(CB[bc // t.chunks : 1, bc % t.chunks : 1, m * half : half, k * part : part], cb[m, k])
         with b.pipelined(0, group, stages=stages, name="g") as g:
             h = hg * group + g
             b.copy(S[bc // t.chunks : 1, bc % t.chunks : 1, h : 1, 0:head, 0:state], ss)
-            b.gemm(cs, ss, out, transpose_b=True, clear=True)
-            b.copy(t.vector(DA, bc, h, rows, half), a1)
-            b.copy(t.vector(DT, bc, h, rows, half), t1)
-            with b.parallel(half) as i:
-                b.store(am, i, b.cast(a1(i), f32) * LOG2E)
-            with b.parallel(half, half) as (i, j):
-                decay = b.min(b.cast(b.exp2(am(i) - b.cast(a1(j), f32) * LOG2E), dtype), b.expr(1.0, dtype))
-                b.store(w, i, j, own(i, j) * (decay * t1(j)) + b.select(j == i, D(h), b.expr(0.0, dtype)))
-            with b.parallel(half, head) as (i, j):
-                b.store(out, i, j, out(i, j) * b.exp2(am(i)))
-            b.copy(t.rows(X, bc, rows, half, slice(h, 1), slice(0, head)), x1)
-            b.gemm(w, x1, out)
-            with b.serial(0, m, name="k"):
-                b.copy(t.vector(DA, bc, h, 0, half), a0)
-                b.copy(t.vector(DT, bc, h, 0, half), t0)
-                last = b.cast(a0(half - 1), f32)
+            b.copy(t.vector(DA, bc, h, 0, t.chunk), a)
+            b.copy(t.vector(DT, bc, h, 0, t.chunk), dt)
+            for k, tile in enumerate(xs):
+                b.copy(t.rows(X, bc, k * part, part, slice(h, 1), slice(0, head)), tile)
+            last = b.cast(a(half - 1), f32) * LOG2E  # of the first half
+            for m in (0, 1):
                 with b.parallel(half) as i:
-                    b.store(u, i, b.cast(b.exp2(am(i) - last * LOG2E), dtype))
-                with b.parallel(half, half) as (i, j):
-                    decay = b.cast(b.exp2((last - b.cast(a0(j), f32)) * LOG2E), dtype)
-                    b.store(v, i, j, before(i, j) * (decay * t0(j)) * u(i))
-                b.copy(t.rows(X, bc, 0, half, slice(h, 1), slice(0, head)), x0)
-                b.gemm(v, x0, out)
-            b.copy(out, t.rows(O, bc, rows, half, slice(h, 1), slice(0, head)))
+                    b.store(am[m], i, b.cast(a(m * half + i), f32) * LOG2E)
+                b.gemm(cs[m], ss, out[m], transpose_b=True, clear=True)
+                if m:
+                    with b.parallel(half) as i:
+                        b.store(u, i, b.cast(b.exp2(am[m](i) - last), dtype))
+                for k in range(2 + 2 * m):
+                    first = k * part - m * half  # a place of the same half; of the one before: less than 0
+                    with b.parallel(half, part) as (i, j):
+                        from_row = last if first < 0 else am[m](i)
+                        decay = b.cast(b.exp2(from_row - b.cast(a(k * part + j), f32) * LOG2E), dtype) * dt(k * part + j)
+                        if first < 0:
+                            b.store(w[m, k], i, j, cb[m, k](i, j) * decay * u(i))
+                        else:
+                            seen = b.select(first + j <= i, cb[m, k](i, j) * decay, b.expr(0.0, dtype))
+                            b.store(w[m, k], i, j, seen + b.select(first + j == i, D(h), b.expr(0.0, dtype)))
+                    if k == 0:
+                        with b.parallel(half, head) as (i, j):
+                            b.store(out[m], i, j, out[m](i, j) * b.exp2(am[m](i)))
+                    b.gemm(w[m, k], xs[k], out[m])
+                b.copy(out[m], t.rows(O, bc, m * half, half, slice(h, 1), slice(0, head)))
     return b.finish()
 
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "analysis/uniformity.h"
+#include "arith/interval.h"
 #include "layout/tensor_tile.h"
 #include "ops/element_view.h"
 #include "ops/op.h"
@@ -111,62 +112,76 @@ int64_t known_divisor(const ir::Program& p, ExprId e) {
   }
 }
 
-constexpr int64_t kUnknown = INT64_MIN;
+using arith::Interval;
 
-int64_t least(const ir::Program& p, ExprId e);
+Interval range(const ir::Program& p, ExprId e);
 
-// A loop counts up from where it begins.
-int64_t least_of_loop(const ir::Program& p, ir::VarId v) {
-  for (const ir::Stmt& s : p.stmts)
-    if (const auto* loop = std::get_if<ir::Loop>(&s.node);
-        loop && std::count(loop->vars.begin(), loop->vars.end(), v))
-      return loop->begin.valid() ? least(p, loop->begin) : 0;
-  return kUnknown;
+// 0 <= counter < trips
+Interval range_of_counter(Interval trips) {
+  return {0, trips.hi == Interval::kMax ? trips.hi : std::max<int64_t>(0, trips.hi - 1)};
 }
-
-int64_t least_of_variable(const ir::Program& p, ir::VarId v) {
+Interval range_of_block_index(const ir::Program& p, ir::VarId v) {
+  for (const ir::Kernel& k : p.kernels)
+    if (const auto at = std::find(k.block_vars.begin(), k.block_vars.end(), v); at != k.block_vars.end())
+      return range_of_counter(range(p, k.grid[static_cast<size_t>(at - k.block_vars.begin())]));
+  return {0, Interval::kMax};
+}
+// A loop counts up from where it begins.
+Interval range_of_loop(const ir::Program& p, ir::VarId v) {
+  for (const ir::Stmt& s : p.stmts) {
+    const auto* loop = std::get_if<ir::Loop>(&s.node);
+    if (!loop) continue;
+    const auto at = std::find(loop->vars.begin(), loop->vars.end(), v);
+    if (at == loop->vars.end()) continue;
+    const Interval count =
+        range_of_counter(range(p, loop->extents[static_cast<size_t>(at - loop->vars.begin())]));
+    return loop->begin.valid() ? arith::interval_add(range(p, loop->begin), count) : count;
+  }
+  return Interval::whole();
+}
+Interval range_of_variable(const ir::Program& p, ir::VarId v) {
   switch (p.var(v).kind) {
     case ir::VarKind::dim:
-      return p.var(v).lower;
+      return {p.var(v).lower, p.var(v).upper};
     case ir::VarKind::block_index:
-      return 0;
+      return range_of_block_index(p, v);
     case ir::VarKind::loop:
-      return least_of_loop(p, v);
+      return range_of_loop(p, v);
     default:
-      return kUnknown;
+      return Interval::whole();
   }
 }
 
-// A number that the value, taken over the integers, is not below; kUnknown where none is known.
-int64_t least(const ir::Program& p, ExprId e) {
+// Of the value, taken over the integers.
+Interval range(const ir::Program& p, ExprId e) {
   const ExprNode& n = p.exprs[e];
   int64_t value = 0;
-  if (p.exprs.is_const_int(e, &value)) return value;
+  if (p.exprs.is_const_int(e, &value)) return Interval::point(value);
+  const auto a = [&] { return range(p, n.a); };
+  const auto b = [&] { return range(p, n.b); };
   switch (n.op) {
     case ExprOp::var:
-      return least_of_variable(p, n.var());
-    case ExprOp::add: {
-      const int64_t a = least(p, n.a), b = least(p, n.b);
-      return a == kUnknown || b == kUnknown ? kUnknown : checked_add(a, b).value_or(kUnknown);
-    }
-    case ExprOp::sub: {
-      const int64_t a = least(p, n.a);
-      return a != kUnknown && p.exprs.is_const_int(n.b, &value) ? checked_sub(a, value).value_or(kUnknown)
-                                                                : kUnknown;
-    }
+      return range_of_variable(p, n.var());
+    case ExprOp::add:
+      return arith::interval_add(a(), b());
+    case ExprOp::sub:
+      return arith::interval_sub(a(), b());
+    case ExprOp::neg:
+      return arith::interval_neg(a());
     case ExprOp::mul:
+      return arith::interval_mul(a(), b());
     case ExprOp::floordiv:
-      return least(p, n.a) >= 0 && least(p, n.b) >= 0 ? 0 : kUnknown;
+      return arith::interval_floordiv(a(), b());
     case ExprOp::floormod:
-      return least(p, n.b) >= 0 ? 0 : kUnknown;
+      return arith::interval_floormod(a(), b());
     case ExprOp::min:
-      return std::min(least(p, n.a), least(p, n.b));
+      return arith::interval_min(a(), b());
     case ExprOp::max:
-      return std::max(least(p, n.a), least(p, n.b));
+      return arith::interval_max(a(), b());
     case ExprOp::select:
-      return std::min(least(p, n.b), least(p, n.c));
+      return arith::hull(b(), range(p, n.c));
     default:
-      return kUnknown;
+      return Interval::whole();
   }
 }
 
@@ -181,8 +196,8 @@ std::string place_refusal(const ir::Program& p, const ir::Region& region, const 
   if (!load && !can_be_multiple(p, tensor.shape.back(), d))
     return no_multiple(p, tensor.shape.back(), "a row of tensor '" + tensor.name + "'") +
            ", in which the engine stores";
-  if (!load &&
-      !std::all_of(region.offsets.begin(), region.offsets.end(), [&](ExprId o) { return least(p, o) >= 0; }))
+  if (!load && !std::all_of(region.offsets.begin(), region.offsets.end(),
+                            [&](ExprId o) { return range(p, o).lo >= 0; }))
     return "its place may lie before tensor '" + tensor.name +
            "', as far as is known (max(.., 0) says that it does not)";
   return "";

@@ -42,6 +42,7 @@ struct Nest {
   // GPU: digit variable -> expression of the thread variable. Threads that no digit reaches walk the points
   //   of another.
   std::map<VarId, ExprId> thread_digits;
+  std::map<VarId, layout::Digit> warp_digits;  // GPU: of these, what is the same for the lanes of a warp
   // GPU: of the threads that walk this point, the one that writes to memory; invalid when there is only one.
   ExprId writer;
 };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -11,8 +12,15 @@
 
 namespace tilegen::plan {
 
+// A thread's points in parts, each taken as its warp knows a condition on indices.
+struct MaskParts {
+  int64_t parts = 0, elements = 0;
+  int64_t open = 0, known = 0;  // operations of a thread: where no warp knows it, and on average
+  bool operator==(const MaskParts&) const = default;
+};
+
 struct OpAccessFacts {
-  std::set<int64_t> wide;  // widths at which accesses are vectors, ...
+  std::set<int64_t> wide;        // widths at which accesses are vectors, ...
   std::set<int64_t> misaligned;  // ... one of which may be unaligned, or has lanes that wait for each other
   // Widths at which blocks inside the tensors do without predicates that differ between lanes: operations of
   // a thread in the version for the others, which has no vectors.
@@ -20,6 +28,7 @@ struct OpAccessFacts {
   // A condition on indices is the same for all elements of some blocks.
   bool masked = false;
   int64_t unmasked_operations = 0;  // of a thread in the version for those
+  std::optional<MaskParts> mask_parts;
   // By width: copies of the body in loops that need not be unrolled, when they are.
   std::map<int64_t, int64_t> copies;
   bool in_memory = false;  // no access is to a register

@@ -91,6 +91,9 @@ struct OpPlan {
   int64_t chains = 0;  // reductions: partial results of a thread, combined at the end
   // Copies of the body that loops over a thread's points come to, where these need not be unrolled; 0: all.
   int64_t unroll = 0;
+  // Parts of a thread's points. A warp whose lanes all lie on one side of a condition on indices takes a part
+  // in the form in which the condition is known. 0 and 1: no parts.
+  int64_t mask_parts = 0;
   bool operator==(const OpPlan&) const = default;
 };
 

@@ -66,6 +66,10 @@ struct EntryFields<OpPlan> {
                        "copies of its body that loops over a thread's points make at most, where they need "
                        "not be unrolled",
                        "unroll %"},
+        NumberField<E>{"mask_parts", &E::mask_parts, 1, kMaxNumber, 0,
+                       "parts of a thread's points, each taken in the form in which the warp knows a "
+                       "condition on indices",
+                       "mask known by warps in % parts", 1},
         FlagField<E>{"computed_first", &E::computed_first,
                      "`tensor_copy` out of a fragment: its values are computed before the first pass",
                      "computed first"},

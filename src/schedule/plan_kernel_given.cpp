@@ -40,6 +40,7 @@ void KernelPlanner::keep_given_accesses(KernelSchedule& s) const {
       plan.full_tile_version = g->full_tile_version;
       plan.unmasked_version = g->unmasked_version;
       plan.unroll = g->unroll;
+      plan.mask_parts = g->mask_parts;
     }
 }
 

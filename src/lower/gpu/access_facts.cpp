@@ -5,6 +5,7 @@
 #include "lower/access_facts.h"
 #include "lower/gpu/code_size.h"
 #include "lower/gpu/element_nest.h"
+#include "lower/gpu/mask_parts.h"
 #include "lower/gpu/masks.h"
 #include "lower/lowering_context.h"
 
@@ -89,6 +90,8 @@ void find_facts(LoweringContext& k, const Walk& walk, const EmitPoint& emit) {
   } else {
     widest = find_widest(k, walk, emit, facts);
   }
+  if (const auto parts = find_mask_parts(k, walk, widest_of(walk, facts), emit); parts && !facts.mask_parts)
+    facts.mask_parts = parts;
   if (widest > 1 && !k.facts->all_widths) return;
   const Sizes before = sizes(k);
   try_walk(k, walk, 1, emit, false);  // what is unrolled

@@ -8,6 +8,7 @@
 #include "lower/gpu/access_facts.h"
 #include "lower/gpu/full_tile.h"
 #include "lower/gpu/iteration.h"
+#include "lower/gpu/mask_parts.h"
 #include "lower/gpu/masks.h"
 #include "lower/iteration.h"
 #include "lower/lowering_context.h"
@@ -51,6 +52,22 @@ ExprId full_tile(LoweringContext& k, const Walk& walk, const EmitPoint& emit) {
   return attempt.lane_bounds ? attempt.interior : ExprId();
 }
 
+// Parts as planned. A walk that is not taken in parts, or whose vectors are none, is left to others.
+bool emit_parts(LoweringContext& k, const Walk& walk, const EmitPoint& emit, thread::Block& out) {
+  const int64_t parts = walk.plan->mask_parts;
+  if (parts <= 1 || k.walk.mask_known || k.walk.edge) return false;
+  for (int64_t width : {walk.vector, int64_t{1}}) {
+    const Sizes before = sizes(k);
+    const Attempt attempt = walk_in_parts(k, walk, parts, std::max<int64_t>(width, 1), emit);
+    if (attempt.legal && (attempt.wide || width <= 1)) {
+      out.insert(out.end(), attempt.block.begin(), attempt.block.end());
+      return true;
+    }
+    drop_since(k, before);
+  }
+  return false;
+}
+
 void find_condition(LoweringContext& k, const Walk& walk, const EmitPoint& emit) {
   ConditionSearch& search = *k.condition_search;
   const bool of_mask = search.condition == expand::Version::Condition::unmasked;
@@ -65,6 +82,7 @@ void emit_walk(LoweringContext& k, const Walk& walk, const EmitPoint& emit, thre
   if (k.facts) return walk.plan ? find_facts(k, walk, emit) : void();
   if (!walk.plan) return emit_widest(k, walk, emit, out);
   if (k.condition_search) return find_condition(k, walk, emit);
+  if (emit_parts(k, walk, emit, out)) return;
   const bool masked =
       !k.walk.mask_known && !k.walk.mask_open && unmasked(k, walk, emit).valid();  // in no version
   if (masked) k.walk.mask_open = true;

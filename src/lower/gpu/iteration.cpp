@@ -58,7 +58,7 @@ ThreadDigits thread_digits(LoweringContext& k, const layout::Fragment& f) {
 }
 
 Nest make_thread_nest(LoweringContext& k, const layout::Fragment& iteration, int64_t vector,
-                      const std::vector<int64_t>& extents, bool serial) {
+                      const std::vector<int64_t>& extents, bool serial, int64_t parts) {
   ir::ExprPool& e = k.out.exprs;
   Nest nest;
   nest.point.assign(extents.size(), e.const_int(0));
@@ -80,6 +80,7 @@ Nest make_thread_nest(LoweringContext& k, const layout::Fragment& iteration, int
     const VarId var = k.out.add_var("t" + std::to_string(k.out.vars.size()), ir::VarKind::loop);
     k.ctx.bind(var, 0, t.digit.extent - 1);
     nest.thread_digits[var] = t.value;
+    if (t.digit.stride % k.in.target.warp == 0) nest.warp_digits[var] = t.digit;
     add(t.digit, e.var(var));
   }
 
@@ -100,6 +101,11 @@ Nest make_thread_nest(LoweringContext& k, const layout::Fragment& iteration, int
   for (const Digit& d : digits) {
     const bool is_vector = vector > 1 && d.output == layout::kRegister && d.stride == 1 && d.weight == 1 &&
                            d.extent % vector == 0;
+    if (!is_vector && nest.loops.empty() && parts > 0 && parts < d.extent) {
+      const ExprId part = loop(parts, form, "p");
+      add(d, e.add(e.mul(part, d.extent / parts), loop(d.extent / parts, form, "i")));
+      continue;
+    }
     if (!is_vector) {
       add(d, loop(d.extent, form, "i"));
       continue;

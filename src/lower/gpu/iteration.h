@@ -17,9 +17,10 @@ struct ThreadDigits {
 ThreadDigits thread_digits(LoweringContext& k, const layout::Fragment& f);
 
 // Register digits become loops (unrolled, or serial where no register depends on them), the unit digit a
-// vector.
+// vector. With `parts`, a divisor of the outermost loop's extent, that loop has as many iterations, and
+// another inside of it the rest.
 Nest make_thread_nest(LoweringContext& k, const layout::Fragment& iteration, int64_t vector,
-                      const std::vector<int64_t>& extents, bool serial);
+                      const std::vector<int64_t>& extents, bool serial, int64_t parts = 0);
 // Digit variables replaced by what they stand for, in the stores of `body` and below its loops.
 void finish_thread_nest(LoweringContext& k, const Nest& nest, const thread::Block& body);
 

@@ -150,6 +150,15 @@ class IterationBounds {
 
 }  // namespace
 
+std::vector<ExprId> mask_conditions(const LoweringContext& k, const thread::Block& body) {
+  std::set<ExprId> seen;
+  std::vector<ExprId> conditions;
+  for (thread::StmtId id : body)
+    if (const auto* store = std::get_if<thread::Store>(&k.out.stmts[id.value].node))
+      collect_conditions(k.out.exprs, store->value, seen, conditions);
+  return conditions;
+}
+
 ExprId unmasked(LoweringContext& k, const Walk& walk, const EmitPoint& emit) {
   if (!walk.may_mask) return ExprId();
   ir::ExprPool& e = k.out.exprs;
@@ -162,12 +171,10 @@ ExprId unmasked(LoweringContext& k, const Walk& walk, const EmitPoint& emit) {
   emit(nest, body);
   k.walk.no_padding = ExprId();
   k.walk.bounds.clear();
-  std::set<ExprId> seen;
-  std::vector<ExprId> conditions;
+  std::vector<ExprId> conditions = mask_conditions(k, body);
   for (thread::StmtId id : body) {
     const auto* store = std::get_if<thread::Store>(&k.out.stmts[id.value].node);
     if (!store) continue;
-    collect_conditions(e, store->value, seen, conditions);
     if (!store->predicate || !k.out.memory(store->memory).in_registers) continue;
     const ir::ExprNode n = e[store->predicate];
     if (n.op == ir::ExprOp::lt) conditions.push_back(e.le(n.b, n.a));

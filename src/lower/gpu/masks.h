@@ -5,6 +5,8 @@
 
 namespace tilegen::lower {
 
+// Of the selects in the stores of `body`; extrema are none.
+std::vector<ExprId> mask_conditions(const LoweringContext& k, const thread::Block& body);
 // The condition, the same for the whole block, under which every select takes its first value and no store
 // that depends on a comparison of indices is done; invalid when none can be told.
 ExprId unmasked(LoweringContext& k, const Walk& walk, const EmitPoint& emit);

@@ -17,6 +17,12 @@ namespace {
 // some thousand lines of PTX. The compiler in the driver takes time in proportion to it, and more.
 constexpr int64_t kMaxCopies = 64, kMaxVersionOperations = 8192;
 
+// What parts must save, of a thread's operations and of an element's. Measured on an H200, chunk scan of
+// Mamba-2: the kernel takes 0.83 of the time where weights of some 15 operations an element, half of which
+// the mask discards, are in parts, and 1.18 where the mask alone is.
+constexpr double kMostKnown = 0.75;
+constexpr int64_t kLeastSaved = 4;
+
 class AccessPlanner {
  public:
   AccessPlanner(const KernelOp& op, const plan::OpAccessFacts& facts, Assumptions allowed,
@@ -33,6 +39,7 @@ class AccessPlanner {
     vector();
     full_tile_version();
     unmasked_version();
+    mask_parts();
     unroll();
     return std::move(checked_);
   }
@@ -103,6 +110,24 @@ class AccessPlanner {
     if (facts_.masked &&
         fits(facts_.unmasked_operations, "no form of its own for blocks that the mask leaves alone"))
       plan_.unmasked_version = true;
+  }
+
+  // Where warps know enough: branches keep the work of parts from overlapping.
+  void mask_parts() {
+    const auto& found = facts_.mask_parts;
+    if (given_ && given_->mask_parts > 0) {
+      const int64_t parts = given_->mask_parts;
+      const bool holds = parts == 1 || (found && found->parts == parts);
+      if (holds) plan_.mask_parts = parts;
+      if (holds || refused("mask_parts", std::to_string(parts),
+                           found ? "a thread's points fall into " + std::to_string(found->parts) + " parts"
+                                 : "no condition on indices is the same for the lanes of a warp"))
+        return;
+    }
+    const bool pays = found &&
+                      static_cast<double>(found->known) <= kMostKnown * static_cast<double>(found->open) &&
+                      found->open - found->known >= kLeastSaved * found->elements;
+    plan_.mask_parts = pays ? found->parts : 0;
   }
 
   void unroll() {
