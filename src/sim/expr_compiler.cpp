@@ -273,6 +273,12 @@ Code float_code(ExprOp op) {
   }
 }
 
+// What the codes of signed numbers do wrong on the bits of a u64.
+bool tells_the_sign(Code code) {
+  return code == Code::div_i || code == Code::mod_i || code == Code::min_i || code == Code::max_i ||
+         code == Code::lt_i || code == Code::le_i || code == Code::shr_i;
+}
+
 Code cast_code(DType from, DType to) {
   if (ir::is_float(to)) return ir::is_float(from) ? Code::round : Code::general;
   return ir::is_float(from) || ir::is_bool(to) ? Code::general : Code::wrap;
@@ -292,6 +298,7 @@ Instr ExprCompiler::instruction(ExprId id, const ExprNode& n) {
   instr.code = n.op == ExprOp::cast          ? cast_code(instr.operand, n.type)
                : ir::is_float(instr.operand) ? float_code(n.op)
                                              : integer_code(n.op);
+  if (ir::is_u64(instr.operand) && tells_the_sign(instr.code)) instr.code = Code::general;
   int64_t divisor = 0;
   const bool divides = instr.code == Code::div_i || instr.code == Code::mod_i;
   if (divides && p_.exprs.is_const_int(n.b, &divisor) && divisor > 0 &&

@@ -105,6 +105,12 @@ void wrap_results(const Instr& n, const Values& v) {
       return for_results(n, v, [](Cell& c) { c.i = static_cast<int8_t>(c.i); });
     case DType::u8:
       return for_results(n, v, [](Cell& c) { c.i = static_cast<uint8_t>(c.i); });
+    case DType::i16:
+      return for_results(n, v, [](Cell& c) { c.i = static_cast<int16_t>(c.i); });
+    case DType::u16:
+      return for_results(n, v, [](Cell& c) { c.i = static_cast<uint16_t>(c.i); });
+    case DType::u32:
+      return for_results(n, v, [](Cell& c) { c.i = static_cast<uint32_t>(c.i); });
     default:
       return;
   }

@@ -152,6 +152,21 @@ Checked check_parts(const ir::Program& p, const TileOp& op, const std::string& p
 
 // What keeps multiply-adds from being instructions of matrices: an extent that is no multiple of the
 // instruction's.
+// Of 8-bit floats, each vendor's matrix instructions take a kind of its own, or none.
+std::string no_instruction_of_type(const GemmShape& s, const Target& t) {
+  if (!ir::is_storage_only(s.a)) return "";
+  std::string taken;
+  using enum ir::DType;
+  for (ir::DType type : {e4m3, e5m2, e4m3fnuz, e5m2fnuz})
+    if (std::any_of(t.mma.begin(), t.mma.end(),
+                    [&](const MmaAtom& atom) { return is_matrix_instruction(atom) && atom.a == type; }))
+      taken += (taken.empty() ? "" : " and ") + std::string(ir::dtype_name(type));
+  return "no matrix instructions: " + t.name +
+         (taken.empty() ? " has none of 8-bit floats (copy the operands to f16, which is exact)"
+                        : "'s take " + taken +
+                              " (copy the operands to these, exact up to their largest values, or to f16)");
+}
+
 std::string no_instruction(const GemmShape& s, const Target& t, bool in_parts) {
   for (const MmaAtom& atom : t.mma) {
     if (!serves(atom, s) || !is_matrix_instruction(atom)) continue;
@@ -166,7 +181,7 @@ std::string no_instruction(const GemmShape& s, const Target& t, bool in_parts) {
       return begin + "n is " + number(s.n) + of + number(atom.n) + ", of a part of a fragment";
     return "";
   }
-  return "";
+  return no_instruction_of_type(s, t);
 }
 
 bool asks_for_warpgroups(const plan::OpPlan* given) {
