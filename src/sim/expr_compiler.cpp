@@ -13,6 +13,7 @@ using ir::ExprOp;
 ExprCompiler::ExprCompiler(const thread::ThreadProgram& program, Bytecode& out)
     : p_(program), out_(out), facts_(program.exprs.size()), places_(2 * program.exprs.size()) {
   out_.program = &program;
+  out_.lanes = program.machine.warp;
   out_.first_thread = uniform_slot();
   out_.variables.assign(p_.vars.size(), kNothing);
   for (size_t v = 0; v < p_.vars.size(); ++v)
@@ -46,7 +47,7 @@ uint32_t ExprCompiler::add_access(thread::MemoryId memory, const char* action, b
 
 bool ExprCompiler::is_multiple_of_warp(ExprId id) const {
   int64_t v = 0;
-  return p_.exprs.is_const_int(id, &v) && v > 0 && v % kLanes == 0;
+  return p_.exprs.is_const_int(id, &v) && v > 0 && v % out_.lanes == 0;
 }
 
 const ExprCompiler::NodeFacts& ExprCompiler::facts(ExprId id) {

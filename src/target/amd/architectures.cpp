@@ -95,6 +95,6 @@ std::optional<Target> find(std::string_view name) {
 
 }  // namespace
 
-const Vendor kVendor = {"amd", names, find};
+const Vendor kVendor = {"amd", names, find, /*simulated=*/true};
 
 }  // namespace tilegen::target::amd
