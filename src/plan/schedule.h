@@ -91,6 +91,11 @@ struct OpPlan {
   int64_t chains = 0;  // reductions: partial results of a thread, combined at the end
   // Copies of the body that loops over a thread's points come to, where these need not be unrolled; 0: all.
   int64_t unroll = 0;
+  // Products of a warp: steps along k by which operands are loaded from shared memory ahead; 0: one.
+  int64_t steps_ahead = 0;
+  // Loads of tiles whose neighbours lie along another dimension than the tensor's: a thread loads a block of
+  // elements along the one and stores it along the other.
+  std::optional<bool> transposing;
   bool operator==(const OpPlan&) const = default;
 };
 
