@@ -128,8 +128,14 @@ enum {
   TL_I32 = 7,
   TL_I64 = 8,
   TL_BOOL = 9,
-  TL_E4M3 = 10, /* E4M3FN: no infinities, NaN is 0x7f and 0xff, largest value 448 */
-  TL_E5M2 = 11  /* IEEE-like, with infinities, largest finite value 57344 */
+  TL_E4M3 = 10,     /* E4M3FN: no infinities, NaN is 0x7f and 0xff, largest value 448 */
+  TL_E5M2 = 11,     /* IEEE-like, with infinities, largest finite value 57344 */
+  TL_E4M3FNUZ = 12, /* AMD's: no infinities, no negative zero, NaN is 0x80, largest value 240 */
+  TL_E5M2FNUZ = 13, /* the same with two bits of mantissa, largest value 57344 */
+  TL_I16 = 14,
+  TL_U16 = 15,
+  TL_U32 = 16,
+  TL_U64 = 17 /* literals beyond 2^63 - 1: tl_cast of a literal of TL_I64 with the same bits */
 };
 
 /* Where a buffer lives. Tensors are global; tiles are allocated in one of the others. */
@@ -697,7 +703,7 @@ TL_API tl_expr tl_ternary(tl_builder* builder, tl_ternary_op op, tl_expr a, tl_e
 /** a where `condition` (bool) holds, else b. */
 TL_API tl_expr tl_select(tl_builder* builder, tl_expr condition, tl_expr a, tl_expr b);
 
-/** Converts. To a narrower float: nearest even, to TL_E4M3 and TL_E5M2 saturating at the largest finite
+/** Converts. To a narrower float: nearest even, to 8-bit floats saturating at the largest finite
  *  value, infinities too; float to integer: truncates and saturates, NaN gives 0;
  *  integers wrap; to bool: x != 0. */
 TL_API tl_expr tl_cast(tl_builder* builder, tl_dtype dtype, tl_expr a);

@@ -14,8 +14,16 @@ tl_dtype element_dtype(const char* name) {
 
 size_t element_bytes(tl_dtype dtype) { return tl_dtype_bits(dtype) / 8; }
 
+static int is_float8(tl_dtype dtype) {
+  return dtype == TL_E4M3 || dtype == TL_E5M2 || dtype == TL_E4M3FNUZ || dtype == TL_E5M2FNUZ;
+}
+
 int element_is_float(tl_dtype dtype) {
-  return dtype == TL_F16 || dtype == TL_BF16 || dtype == TL_F32 || dtype == TL_F64;
+  return dtype == TL_F16 || dtype == TL_BF16 || dtype == TL_F32 || dtype == TL_F64 || is_float8(dtype);
+}
+
+static int is_unsigned(tl_dtype dtype) {
+  return dtype == TL_U8 || dtype == TL_U16 || dtype == TL_U32 || dtype == TL_U64;
 }
 
 double element_rounding(tl_dtype dtype) {
@@ -28,6 +36,12 @@ double element_rounding(tl_dtype dtype) {
       return ldexp(1.0, -24);
     case TL_F64:
       return ldexp(1.0, -53);
+    case TL_E4M3:
+    case TL_E4M3FNUZ:
+      return ldexp(1.0, -4);
+    case TL_E5M2:
+    case TL_E5M2FNUZ:
+      return ldexp(1.0, -3);
     default:
       return 0.0;
   }
@@ -68,6 +82,40 @@ static uint16_t encode16(double value, int mantissa) {
   return (uint16_t)(sign | (code < infinity ? code : infinity));
 }
 
+/* 8-bit floats: of OCP, and of the FNUZ kind, whose exponents are one lower. */
+static double decode8(tl_dtype dtype, uint8_t bits) {
+  const int fnuz = dtype == TL_E4M3FNUZ || dtype == TL_E5M2FNUZ;
+  const int mantissa = dtype == TL_E4M3 || dtype == TL_E4M3FNUZ ? 3 : 2;
+  const int bias = (1 << (6 - mantissa)) - (fnuz ? 0 : 1);
+  const int magnitude = bits & 0x7f, exponent = magnitude >> mantissa;
+  const int fraction = magnitude & ((1 << mantissa) - 1);
+  double value;
+  if (fnuz ? bits == 0x80 : magnitude > (dtype == TL_E4M3 ? 0x7e : 0x7c)) return NAN;
+  if (dtype == TL_E5M2 && magnitude == 0x7c)
+    value = INFINITY;
+  else if (exponent == 0)
+    value = ldexp(fraction, 1 - bias - mantissa);
+  else
+    value = ldexp(fraction + (1 << mantissa), exponent - bias - mantissa);
+  return bits & 0x80 ? -value : value;
+}
+
+/* The nearest of all finite numbers, of two the even one. */
+static uint8_t encode8(tl_dtype dtype, double value) {
+  const int fnuz = dtype == TL_E4M3FNUZ || dtype == TL_E5M2FNUZ;
+  const int last = fnuz ? 0x7f : dtype == TL_E4M3 ? 0x7e : 0x7b;
+  const double magnitude = fabs(value);
+  int code = 0;
+  if (isnan(value)) return fnuz ? 0x80 : 0x7f;
+  while (code < last) {
+    const double low = decode8(dtype, (uint8_t)code), high = decode8(dtype, (uint8_t)(code + 1));
+    const double middle = (low + high) / 2;
+    if (magnitude < middle || (magnitude == middle && code % 2 == 0)) break;
+    ++code;
+  }
+  return (uint8_t)(code | (signbit(value) && !(fnuz && code == 0) ? 0x80 : 0));
+}
+
 double element_get(tl_dtype dtype, const void* data, size_t index) {
   switch (dtype) {
     case TL_F16:
@@ -88,8 +136,16 @@ double element_get(tl_dtype dtype, const void* data, size_t index) {
       return (double)((const int64_t*)data)[index];
     case TL_BOOL:
       return ((const uint8_t*)data)[index] != 0;
+    case TL_I16:
+      return ((const int16_t*)data)[index];
+    case TL_U16:
+      return ((const uint16_t*)data)[index];
+    case TL_U32:
+      return ((const uint32_t*)data)[index];
+    case TL_U64:
+      return (double)((const uint64_t*)data)[index];
     default:
-      return 0.0;
+      return is_float8(dtype) ? decode8(dtype, ((const uint8_t*)data)[index]) : 0.0;
   }
 }
 
@@ -122,7 +178,20 @@ void element_set(tl_dtype dtype, void* data, size_t index, double value) {
     case TL_BOOL:
       ((uint8_t*)data)[index] = value != 0;
       break;
+    case TL_I16:
+      ((int16_t*)data)[index] = (int16_t)(int64_t)value;
+      break;
+    case TL_U16:
+      ((uint16_t*)data)[index] = (uint16_t)(int64_t)value;
+      break;
+    case TL_U32:
+      ((uint32_t*)data)[index] = (uint32_t)(int64_t)value;
+      break;
+    case TL_U64:
+      ((uint64_t*)data)[index] = (uint64_t)value;
+      break;
     default:
+      if (is_float8(dtype)) ((uint8_t*)data)[index] = encode8(dtype, value);
       break;
   }
 }
@@ -152,6 +221,6 @@ void element_random(tl_dtype dtype, void* data, size_t count, uint64_t seed) {
     else if (dtype == TL_BOOL)
       element_set(dtype, data, i, (double)(bits >> 63));
     else
-      element_set(dtype, data, i, (double)(bits >> 60) - (dtype == TL_U8 ? 0 : 8));
+      element_set(dtype, data, i, (double)(bits >> 60) - (is_unsigned(dtype) ? 0 : 8));
   }
 }

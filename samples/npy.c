@@ -13,9 +13,9 @@ static const unsigned char kMagic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 static const struct {
   const char* descr;
   tl_dtype dtype;
-} kTypes[] = {{"<f2", TL_F16},  {"<f4", TL_F32},  {"<f8", TL_F64}, {"|i1", TL_I8},
-              {"|u1", TL_U8},   {"<i4", TL_I32},  {"<i8", TL_I64}, {"|b1", TL_BOOL},
-              {"<u2", TL_BF16}, {"|V2", TL_BF16}, {"<V2", TL_BF16}};
+} kTypes[] = {{"<f2", TL_F16}, {"<f4", TL_F32},  {"<f8", TL_F64},  {"|i1", TL_I8},  {"|u1", TL_U8},
+              {"<i4", TL_I32}, {"<i8", TL_I64},  {"|b1", TL_BOOL}, {"<i2", TL_I16}, {"<u4", TL_U32},
+              {"<u8", TL_U64}, {"<u2", TL_BF16}, {"|V2", TL_BF16}, {"<V2", TL_BF16}};
 
 static int fail(char* message, const char* path, const char* why) {
   snprintf(message, NPY_MESSAGE_SIZE, "%s: %s", path, why);

@@ -18,6 +18,7 @@ Interval type_range(DType t) {
     case ir::DTypeKind::boolean:
       return Interval::boolean();
     case ir::DTypeKind::unsigned_int:
+      if (ir::dtype_bits(t) >= 64) return Interval::whole();
       return {0, (int64_t{1} << ir::dtype_bits(t)) - 1};
     case ir::DTypeKind::signed_int: {
       if (ir::dtype_bits(t) >= 64) return Interval::whole();
@@ -29,7 +30,8 @@ Interval type_range(DType t) {
   }
 }
 
-bool is_discrete(DType t) { return ir::is_integer(t) || ir::is_bool(t); }
+// Of which an interval tells; not of u64, whose order is not that of its bits.
+bool is_discrete(DType t) { return (ir::is_integer(t) && !ir::is_u64(t)) || ir::is_bool(t); }
 
 int64_t power_of_two_in(int64_t v) { return v & -v; }
 
@@ -67,6 +69,7 @@ Interval Analyzer::atom_range(ExprId atom) {
 Interval Analyzer::structural_range(ExprId e) {
   const ExprNode n = pool_[e];
   const Interval type = type_range(n.type);
+  if (ir::is_u64(n.type)) return type;
   Interval r = type;
   switch (n.op) {
     case ExprOp::const_int:

@@ -137,9 +137,10 @@ ir::ExprId Builder::const_int(int64_t v, ir::DType t) {
          "use tl_const_f64");
     return {};
   }
-  if (ir::wrap_to(t, v) != v) {
+  if (ir::wrap_to(t, v) != v || (ir::is_u64(t) && v < 0)) {
     fail(DiagCode::dtype_mismatch, kCall, std::to_string(v) + " is not a value of " + ir::dtype_name(t),
-         "use a wider type, or wrap it yourself");
+         ir::is_u64(t) ? "tl_cast a literal of TL_I64 with the same bits"
+                       : "use a wider type, or wrap it yourself");
     return {};
   }
   return program_.exprs.const_int(v, t);

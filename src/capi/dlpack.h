@@ -44,7 +44,9 @@ enum TypeCode : uint8_t {
   kBfloat = 4,
   kBool = 6,
   kFloat8E4m3fn = 10,
+  kFloat8E4m3fnuz = 11,
   kFloat8E5m2 = 12,
+  kFloat8E5m2fnuz = 13,
 };
 
 }  // namespace tilegen::capi::dl

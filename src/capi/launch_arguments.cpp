@@ -26,17 +26,26 @@ ir::DType dtype_of(const DLDataType& t) {
       return t.bits == 16 ? ir::DType::bf16 : ir::DType::none;
     case dl::kInt:
       return t.bits == 8    ? ir::DType::i8
+             : t.bits == 16 ? ir::DType::i16
              : t.bits == 32 ? ir::DType::i32
              : t.bits == 64 ? ir::DType::i64
                             : ir::DType::none;
     case dl::kUInt:
-      return t.bits == 8 ? ir::DType::u8 : ir::DType::none;
+      return t.bits == 8    ? ir::DType::u8
+             : t.bits == 16 ? ir::DType::u16
+             : t.bits == 32 ? ir::DType::u32
+             : t.bits == 64 ? ir::DType::u64
+                            : ir::DType::none;
     case dl::kBool:
       return t.bits == 8 ? ir::DType::boolean : ir::DType::none;
     case dl::kFloat8E4m3fn:
       return t.bits == 8 ? ir::DType::e4m3 : ir::DType::none;
     case dl::kFloat8E5m2:
       return t.bits == 8 ? ir::DType::e5m2 : ir::DType::none;
+    case dl::kFloat8E4m3fnuz:
+      return t.bits == 8 ? ir::DType::e4m3fnuz : ir::DType::none;
+    case dl::kFloat8E5m2fnuz:
+      return t.bits == 8 ? ir::DType::e5m2fnuz : ir::DType::none;
   }
   return ir::DType::none;
 }

@@ -22,8 +22,14 @@ Interval type_range(DType t) {
       return {-128, 127};
     case DType::u8:
       return {0, 255};
+    case DType::i16:
+      return {INT16_MIN, INT16_MAX};
+    case DType::u16:
+      return {0, UINT16_MAX};
     case DType::i32:
       return {INT32_MIN, INT32_MAX};
+    case DType::u32:
+      return {0, UINT32_MAX};
     default:
       return Interval::whole();
   }

@@ -62,7 +62,7 @@ void TypeCheck::check_statement(StmtId id) {
                      std::string(ir::atomic_text(*store->atomic)),
                  *store->atomic < ir::AtomicKind::bit_and
                      ? "use a number of 16 bits or more; 8-bit values can be kept in an i32 tensor"
-                     : "bits are combined in i32 and i64 tensors");
+                     : "bits are combined in tensors of integers of 16 bits or more");
   } else if (const auto* op = p_.as<ir::TileOp>(id)) {
     const size_t before = ctx_.out.size();
     const std::string& path = ctx_.paths[id.value];

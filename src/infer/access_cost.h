@@ -21,6 +21,16 @@ struct KnownLayouts {
 int64_t vector_width(const ir::Program& p, const analysis::KernelOp& op, const layout::Fragment& iteration,
                      const KnownLayouts& known, const target::Target& t);
 
+// A copy into a tile whose neighbours lie along another dimension than the tensor's: blocks of elements that
+// a thread loads along the one and stores along the other, and the vector of its loads. Nothing for others.
+struct TransposingCopy {
+  layout::Fragment iteration;
+  int64_t vector = 1;
+};
+std::optional<TransposingCopy> transposing_copy(const ir::Program& p, const analysis::KernelOp& op,
+                                                int64_t threads, const KnownLayouts& known,
+                                                const target::Target& t);
+
 // Estimated cycles of a block: memory transactions weighted by level, plus registers held.
 double access_cost(const ir::Program& p, const analysis::KernelOp& op, const layout::Fragment& iteration,
                    const KnownLayouts& known, const target::Target& t);

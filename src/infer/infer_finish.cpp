@@ -26,9 +26,17 @@ void Inference::finish_op(OpId id) {
   if (op.form == OpForm::contraction) return finish_gemm(id, plan);
   plan.engine = op.form == OpForm::reduction ? plan::Engine::lane_reduce : plan::Engine::loop;
   Fragment iteration = op.form == OpForm::reduction ? reduce_iteration(id) : element_iteration(id, plan);
+  const auto transposing = transposing_copy(p_, op, in_.threads, state_.known, in_.target);
+  const bool transposes = transposing && is_transposing(id, *transposing);
+  if (transposes && !iteration_[id]) iteration = transposing->iteration;
   plan.iteration = iteration;
   if (op.form == OpForm::element) {
-    plan.vector = vector_width(p_, op, iteration, state_.known, in_.target);
+    plan.vector =
+        transposes ? transposing->vector : vector_width(p_, op, iteration, state_.known, in_.target);
+    if (transposes) {
+      plan.transposing = true;
+      plan.reason = "blocks that lie along the tensor's rows and along the tile's";
+    }
     // Parts of the widest access, in powers of two.
     if (const plan::OpPlan* g = given(id); g && g->vector > 0 && plan.vector % g->vector == 0)
       plan.vector = g->vector;
@@ -40,6 +48,13 @@ void Inference::finish_op(OpId id) {
     else
       element_conversions(op, iteration);
   }
+}
+
+// As planned, or as the schedule says and its iterations allow.
+bool Inference::is_transposing(OpId id, const TransposingCopy& copy) const {
+  const plan::OpPlan* g = given(id);
+  if (g && g->transposing && !*g->transposing) return false;
+  return !iteration_[id] || iteration_[id]->equivalent(copy.iteration);
 }
 
 // A scan has its elements in registers between reading and writing them.
@@ -67,6 +82,10 @@ void Inference::finish_gemm(OpId id, plan::OpPlan& plan) {
   plan.atom = plan.engine == plan::Engine::loop ? "" : gemm.atom;
   plan.warps_m = gemm.warps_m;
   plan.warps_n = gemm.warps_n;
+  if (plan.engine == plan::Engine::mma) {
+    const plan::OpPlan* g = given(id);
+    plan.steps_ahead = g && g->steps_ahead > 0 ? g->steps_ahead : gemm.steps_ahead;
+  }
   plan.reason =
       plan.engine == plan::Engine::loop ? "operand layouts contradict another op's (see notes)" : gemm.reason;
   if (const ValueId c = op.accesses[2].value;

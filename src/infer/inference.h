@@ -146,6 +146,7 @@ class Inference {
   void finish_op(OpId id);
   const plan::OpPlan* given(OpId id) const;
   void finish_gemm(OpId id, plan::OpPlan& plan);
+  bool is_transposing(OpId id, const TransposingCopy& copy) const;
   void finish_scan(const KernelOp& op, plan::OpPlan& plan);
   layout::Fragment reduce_iteration(OpId id);
   layout::Fragment element_iteration(OpId id, plan::OpPlan& plan);

@@ -45,7 +45,8 @@ struct FloatFormat {
   int mantissa_bits;
   uint64_t largest = 0;
   bool infinities = true;  // without: all ones are NaN, the other codes of the last exponent are numbers
-  constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+  bool fnuz = false;       // the code of -0 is the only NaN; the bias is one more
+  constexpr int bias() const { return (1 << (exponent_bits - 1)) - (fnuz ? 0 : 1); }
   constexpr uint64_t exponent_mask() const { return ((uint64_t{1} << exponent_bits) - 1) << mantissa_bits; }
   constexpr uint64_t infinity() const { return infinities ? exponent_mask() : largest; }
   constexpr uint64_t overflow() const { return largest != 0 ? largest : infinity(); }
@@ -57,12 +58,14 @@ FloatFormat format(DType t) {
   if (t == DType::bf16) return {8, 7};
   if (t == DType::e4m3) return {4, 3, 0x7e, false};
   if (t == DType::e5m2) return {5, 2, 0x7b};
+  if (t == DType::e4m3fnuz) return {4, 3, 0x7f, false, true};
+  if (t == DType::e5m2fnuz) return {5, 2, 0x7f, false, true};
   return {8, 23};
 }
 
 // Done on integers, in one rounding, so the result depends neither on the rounding mode of the calling thread
 // nor on a detour over f32. A NaN keeps the leading bits of its payload.
-uint64_t encode(FloatFormat fmt, double value) {
+uint64_t encode_signed(FloatFormat fmt, double value) {
   const auto bits = std::bit_cast<uint64_t>(value);
   const uint64_t sign = bits >> 63 ? fmt.sign() : 0;
   const uint64_t biased = (bits >> kDoubleMantissa) & kDoubleExponentMask;
@@ -99,12 +102,19 @@ uint64_t encode(FloatFormat fmt, double value) {
   return sign | (rounded < fmt.overflow() ? rounded : fmt.overflow());
 }
 
+uint64_t encode(FloatFormat fmt, double value) {
+  if (fmt.fnuz && value != value) return fmt.sign();
+  const uint64_t code = encode_signed(fmt, value);
+  return fmt.fnuz && code == fmt.sign() ? 0 : code;
+}
+
 double decode(FloatFormat fmt, uint64_t bits) {
   const uint64_t sign = (bits & fmt.sign()) != 0 ? uint64_t{1} << 63 : 0;
   const uint64_t mantissa = bits & ((uint64_t{1} << fmt.mantissa_bits) - 1);
   const uint64_t biased = (bits & fmt.exponent_mask()) >> fmt.mantissa_bits;
   const uint64_t wide_mantissa = mantissa << (kDoubleMantissa - fmt.mantissa_bits);
-  const bool all_ones = (bits & (fmt.sign() - 1)) == fmt.sign() - 1;
+  if (fmt.fnuz && bits == fmt.sign()) return std::numeric_limits<double>::quiet_NaN();
+  const bool all_ones = !fmt.fnuz && (bits & (fmt.sign() - 1)) == fmt.sign() - 1;
   if (fmt.infinities ? biased == fmt.exponent_mask() >> fmt.mantissa_bits : all_ones)
     return std::bit_cast<double>(sign | kDoubleExponentMask << kDoubleMantissa | wide_mantissa);
   if (biased == 0) {
@@ -157,8 +167,14 @@ int64_t wrap_to(DType t, int64_t value) {
       return static_cast<int8_t>(value);
     case DType::u8:
       return static_cast<uint8_t>(value);
+    case DType::i16:
+      return static_cast<int16_t>(value);
+    case DType::u16:
+      return static_cast<uint16_t>(value);
     case DType::i32:
       return static_cast<int32_t>(value);
+    case DType::u32:
+      return static_cast<uint32_t>(value);
     case DType::boolean:
       return value != 0;
     default:
@@ -173,8 +189,13 @@ int64_t saturate_to(DType t, double value) {
   const double low = is_unsigned ? 0.0 : -std::ldexp(1.0, bits - 1);
   const double end = std::ldexp(1.0, is_unsigned ? bits : bits - 1);  // one past the largest value
   if (value <= low) return is_unsigned ? 0 : std::numeric_limits<int64_t>::min() >> (64 - bits);
+  if (is_u64(t)) return static_cast<int64_t>(value >= end ? ~uint64_t{0} : static_cast<uint64_t>(value));
   if (value >= end) return std::numeric_limits<int64_t>::max() >> (is_unsigned ? 63 - bits : 64 - bits);
   return static_cast<int64_t>(value);
+}
+
+std::string integer_text(DType t, int64_t value) {
+  return is_u64(t) ? std::to_string(static_cast<uint64_t>(value)) : std::to_string(value);
 }
 
 uint64_t float_to_bits(DType t, double value) {

@@ -5,7 +5,7 @@
 // Limits::expr_depth, which makes recursion over an expression safe. All index arithmetic is i64.
 //
 // Evaluation rules (every executor): an operation on f16 or bf16 is computed as if in f32 and rounded to the
-// type after each operation; e4m3 and e5m2 are never computed in; integers wrap; contraction of mul+add to a
+// type after each operation; 8-bit floats are never computed in; integers wrap; contraction of mul+add to a
 // fused form is allowed for floats.
 #pragma once
 

@@ -115,13 +115,15 @@ double float_min(double a, double b) {
   return a < b ? a : b;
 }
 
+bool less(DType t, int64_t a, int64_t b) { return is_u64(t) ? bits_of(a) < bits_of(b) : a < b; }
+
 bool compare(ExprOp op, ScalarValue a, ScalarValue b) {
   const bool floating = is_float(a.type);
   switch (op) {
     case ExprOp::lt:
-      return floating ? a.f < b.f : a.i < b.i;
+      return floating ? a.f < b.f : less(a.type, a.i, b.i);
     case ExprOp::le:
-      return floating ? a.f <= b.f : a.i <= b.i;
+      return floating ? a.f <= b.f : !less(a.type, b.i, a.i);
     case ExprOp::eq:
       return floating ? a.f == b.f : a.i == b.i;
     default:
@@ -134,6 +136,7 @@ bool compare(ExprOp op, ScalarValue a, ScalarValue b) {
 uint64_t own_bits(DType t, int64_t v) { return bits_of(v) & (~uint64_t{0} >> (64 - dtype_bits(t))); }
 
 int64_t eval_mulhi(DType t, int64_t a, int64_t b) {
+  if (is_u64(t)) return static_cast<int64_t>((static_cast<unsigned __int128>(bits_of(a)) * bits_of(b)) >> 64);
   return static_cast<int64_t>((static_cast<__int128>(a) * b) >> dtype_bits(t));
 }
 
@@ -178,6 +181,14 @@ ScalarValue eval_float_binary(ExprOp op, DType t, double a, double b) {
   }
 }
 
+// A zero divisor gives 0.
+int64_t eval_division(ExprOp op, DType t, int64_t a, int64_t b) {
+  const bool quotient = op == ExprOp::floordiv;
+  if (!is_u64(t)) return quotient ? floor_div(a, b) : floor_mod(a, b);
+  if (b == 0) return 0;
+  return static_cast<int64_t>(quotient ? bits_of(a) / bits_of(b) : bits_of(a) % bits_of(b));
+}
+
 // Sums and products are taken modulo 2^64 and then wrapped, which is the same as wrapping in the type.
 ScalarValue eval_int_binary(ExprOp op, DType t, int64_t a, int64_t b) {
   const uint64_t shift = bits_of(b) & static_cast<uint64_t>(dtype_bits(t) - 1);
@@ -189,13 +200,12 @@ ScalarValue eval_int_binary(ExprOp op, DType t, int64_t a, int64_t b) {
     case ExprOp::mul:
       return from_int(t, static_cast<int64_t>(bits_of(a) * bits_of(b)));
     case ExprOp::floordiv:
-      return from_int(t, floor_div(a, b));
     case ExprOp::floormod:
-      return from_int(t, floor_mod(a, b));
+      return from_int(t, eval_division(op, t, a, b));
     case ExprOp::min:
-      return from_int(t, a < b ? a : b);
+      return from_int(t, less(t, a, b) ? a : b);
     case ExprOp::max:
-      return from_int(t, a < b ? b : a);
+      return from_int(t, less(t, a, b) ? b : a);
     case ExprOp::bit_and:
     case ExprOp::logical_and:
       return from_int(t, a & b);
@@ -209,7 +219,8 @@ ScalarValue eval_int_binary(ExprOp op, DType t, int64_t a, int64_t b) {
     case ExprOp::mulhi:
       return from_int(t, eval_mulhi(t, a, b));
     case ExprOp::shr:
-      return from_int(t, a >> shift);  // values of an unsigned type are never negative
+      if (is_u64(t)) return from_int(t, static_cast<int64_t>(bits_of(a) >> shift));
+      return from_int(t, a >> shift);  // values of a narrower unsigned type are never negative
     default:
       assert(false && "not an operation of two integer operands");
       return from_int(t, 0);
@@ -225,7 +236,7 @@ ScalarValue eval_unary(ExprOp op, DType result, ScalarValue a) {
     case ExprOp::neg:
       return from_int(result, static_cast<int64_t>(0 - bits_of(a.i)));
     case ExprOp::abs:
-      return from_int(result, a.i < 0 ? static_cast<int64_t>(0 - bits_of(a.i)) : a.i);
+      return from_int(result, less(result, a.i, 0) ? static_cast<int64_t>(0 - bits_of(a.i)) : a.i);
     case ExprOp::bit_not:
       return from_int(result, ~a.i);
     case ExprOp::popcount:
@@ -273,9 +284,11 @@ ScalarValue eval_cast(DType to, ScalarValue a) {
     return {to, saturate_to(to, a.f), 0};
   }
   if (!is_float(to)) return from_int(to, a.i);
-  // i64 is not exact in a double: go to f32 directly, from which the 16-bit types are rounded.
-  if (to == DType::f64) return {to, 0, static_cast<double>(a.i)};
-  return {to, 0, round_to(to, static_cast<double>(static_cast<float>(a.i)))};
+  // i64 and u64 are not exact in a double: go to f32 directly, from which the narrower types are rounded.
+  const uint64_t u = bits_of(a.i);
+  if (to == DType::f64) return {to, 0, is_u64(a.type) ? static_cast<double>(u) : static_cast<double>(a.i)};
+  const float f = is_u64(a.type) ? static_cast<float>(u) : static_cast<float>(a.i);
+  return {to, 0, round_to(to, static_cast<double>(f))};
 }
 
 }  // namespace tilegen::ir

@@ -16,7 +16,7 @@ std::string type_name(DType t) { return dtype_name(t); }
 
 std::string range_text(DType t) {
   int bits = dtype_bits(t);
-  if (dtype_kind(t) == DTypeKind::unsigned_int) return "0 to " + std::to_string((uint64_t{1} << bits) - 1);
+  if (dtype_kind(t) == DTypeKind::unsigned_int) return "0 to " + integer_text(t, wrap_to(t, -1));
   int64_t lowest = std::numeric_limits<int64_t>::min() >> (64 - bits);
   return std::to_string(lowest) + " to " + std::to_string(-(lowest + 1));
 }
@@ -89,15 +89,15 @@ ExprId Parser::make_literal(const Token& t, bool negative, DType context) {
   if (!t.suffix.empty()) {
     std::optional<DType> named = dtype_from_name(t.suffix);
     if (!named || is_bool(*named)) {
-      if (t.suffix == "m3" || t.suffix == "m2") {  // the lexer took the rest for an exponent
-        error(DiagCode::syntax_error, t, "e4m3 and e5m2 have no decimal literals, found " + describe(t),
+      if (t.suffix.starts_with("m3") || t.suffix.starts_with("m2")) {  // the lexer took "e4" for an exponent
+        error(DiagCode::syntax_error, t, "8-bit floats have no decimal literals, found " + describe(t),
               "write cast(e4m3, 1.5f32), or the bits: 0x3c:e4m3");
         return {};
       }
       NearestName nearest(t.suffix);
-      for (DType d :
-           {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::u8, DType::i32, DType::i64})
-        nearest.offer(dtype_name(d));
+      for (uint32_t d = 1; dtype_valid(d); ++d)
+        if (const auto type = static_cast<DType>(d); !is_bool(type) && !is_storage_only(type))
+          nearest.offer(dtype_name(type));
       error(DiagCode::syntax_error, t, "expected a numeric type after the digits, found " + describe(t),
             nearest.hint("write the type right after the digits, for example 1.5f32 or 7i32"));
       return {};
@@ -127,9 +127,13 @@ ExprId Parser::make_literal(const Token& t, bool negative, DType context) {
 
 ExprId Parser::make_integer(const Token& t, bool negative, DType type) {
   std::string digits = (negative ? "-" : "") + std::string(t.body);
+  const char *first = digits.data(), *last = first + digits.size();
   int64_t v = 0;
-  auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), v);
-  if (failed != std::errc() || wrap_to(type, v) != v) {
+  uint64_t u = 0;
+  const bool read = is_u64(type) && !negative ? std::from_chars(first, last, u).ec == std::errc()
+                                              : std::from_chars(first, last, v).ec == std::errc();
+  if (is_u64(type) && !negative) v = static_cast<int64_t>(u);
+  if (!read || wrap_to(type, v) != v || (is_u64(type) && negative && v != 0)) {
     error(DiagCode::syntax_error, t,
           std::string(negative ? "negative " : "") + describe(t) + " does not fit " + type_name(type),
           "the range of " + type_name(type) + " is " + range_text(type));

@@ -41,7 +41,7 @@ std::string float_text(DType t, double v) {
 std::string literal_text(const ExprNode& n) {
   if (n.op == ExprOp::const_float) return float_text(n.type, n.float_value());
   if (is_bool(n.type)) return n.imm != 0 ? "true" : "false";
-  std::string text = std::to_string(n.imm);
+  const std::string text = integer_text(n.type, n.imm);
   return n.type == DType::i64 ? text : text + dtype_name(n.type);
 }
 

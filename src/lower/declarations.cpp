@@ -96,7 +96,8 @@ void declare_values(LoweringContext& k) {
   }
   for (const analysis::KernelOp& op : k.in.ops.ops) {
     const plan::OpPlan* plan = plan::find_op(k.in.schedule, op.path);
-    if (plan && plan->engine == plan::Engine::register_copy && plan->iteration)
+    if (plan && plan->iteration &&
+        (plan->engine == plan::Engine::register_copy || plan->transposing.value_or(false)))
       k.names.loaded[op.stmt] = add_registers(
           k, "loaded", k.in.program.buffer(op.accesses.front().buffer).type, plan->iteration->registers());
   }

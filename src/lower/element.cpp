@@ -102,6 +102,7 @@ void OpLowering::for_each_point(int operand, const PointValue& value) {
   if (k_.block_threads() && walks_part()) return emit_part(operand, value);
   if (!has_iteration()) return;
   if (k_.at.half != LoweredStatement::Half::none) return load_or_deposit(operand, value);
+  if (plan_.transposing.value_or(false)) return load_and_deposit(operand, value);
   ir::BufferId dst = tile_op_->operands[static_cast<size_t>(operand)].buffer;
   emit_nest(*plan_.iteration, plan_.vector, [&](const Nest& nest, thread::Block& body) {
     if (!k_.block_threads()) no_padding_ = both(k_, ExprId(), nest.inside);

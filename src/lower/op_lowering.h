@@ -67,6 +67,8 @@ class OpLowering final : public ops::LowerSink {
   // gpu/register_copy.cpp
   FragmentView loaded() const;
   void load_or_deposit(int operand, const PointValue& value);
+  void load_and_deposit(int operand, const PointValue& value);
+  void deposit_across(int operand, const PointValue& value);
   std::optional<thread::Block> async_copies(int src, int dst, int64_t width, bool& edges, ExprId* interior);
 
   LoweringContext& k_;

@@ -28,7 +28,7 @@ ExprId reduction_identity(ir::ExprPool& e, ReduceKind kind, DType t) {
   bool lowest = kind == ReduceKind::max;
   if (ir::is_float(t)) return e.const_float(lowest ? -INFINITY : INFINITY, t);
   if (ir::dtype_kind(t) == ir::DTypeKind::unsigned_int || ir::is_bool(t))
-    return e.const_int(lowest ? 0 : (ir::is_bool(t) ? 1 : 255), t);
+    return e.const_int(lowest ? 0 : (ir::is_bool(t) ? 1 : ir::wrap_to(t, -1)), t);
   int bits = ir::dtype_bits(t);
   int64_t high = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1;
   return e.const_int(lowest ? -high - 1 : high, t);

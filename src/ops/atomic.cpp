@@ -38,7 +38,7 @@ void check(const ir::Program& p, const ir::TileOp& op, const std::string& path, 
                  "dst " + operand_text(p, dst) + ": there is no " + word + " of its type",
                  kind_of(op) < ir::AtomicKind::bit_and
                      ? "use a number of 16 bits or more; 8-bit values can be kept in an i32 tensor"
-                     : "bits are combined in i32 and i64 tensors");
+                     : "bits are combined in tensors of integers of 16 bits or more");
   if (from != to)
     report.error(DiagCode::dtype_mismatch,
                  "src " + operand_text(p, src) + " and dst " + operand_text(p, dst) + " have different types",

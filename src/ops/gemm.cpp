@@ -21,13 +21,23 @@ struct TypeRow {
   DType a, b, c;
 };
 constexpr TypeRow kTypes[] = {
-    {DType::f16, DType::f16, DType::f16},   {DType::f16, DType::f16, DType::f32},
-    {DType::bf16, DType::bf16, DType::f32}, {DType::f32, DType::f32, DType::f32},
-    {DType::f64, DType::f64, DType::f64},   {DType::i8, DType::i8, DType::i32},
-    {DType::i8, DType::u8, DType::i32},     {DType::u8, DType::i8, DType::i32},
-    {DType::u8, DType::u8, DType::i32},     {DType::e4m3, DType::e4m3, DType::f32},
-    {DType::e4m3, DType::e5m2, DType::f32}, {DType::e5m2, DType::e4m3, DType::f32},
+    {DType::f16, DType::f16, DType::f16},
+    {DType::f16, DType::f16, DType::f32},
+    {DType::bf16, DType::bf16, DType::f32},
+    {DType::f32, DType::f32, DType::f32},
+    {DType::f64, DType::f64, DType::f64},
+    {DType::i8, DType::i8, DType::i32},
+    {DType::i8, DType::u8, DType::i32},
+    {DType::u8, DType::i8, DType::i32},
+    {DType::u8, DType::u8, DType::i32},
+    {DType::e4m3, DType::e4m3, DType::f32},
+    {DType::e4m3, DType::e5m2, DType::f32},
+    {DType::e5m2, DType::e4m3, DType::f32},
     {DType::e5m2, DType::e5m2, DType::f32},
+    {DType::e4m3fnuz, DType::e4m3fnuz, DType::f32},
+    {DType::e4m3fnuz, DType::e5m2fnuz, DType::f32},
+    {DType::e5m2fnuz, DType::e4m3fnuz, DType::f32},
+    {DType::e5m2fnuz, DType::e5m2fnuz, DType::f32},
 };
 
 // The dimensions of one operand's region that hold its rows and columns, as stored.
@@ -71,7 +81,7 @@ void check_types(const ir::Program& p, const ir::TileOp& op, const Reporter& rep
       report.error(DiagCode::dtype_mismatch,
                    std::string("a promoting gemm of ") + ir::dtype_name(a) + " x " + ir::dtype_name(b) +
                        " into " + ir::dtype_name(c),
-                   "promote says how products of e4m3 and e5m2 are summed; leave it out");
+                   "promote says how products of 8-bit floats are summed; leave it out");
     return;
   }
   report.error(
@@ -79,7 +89,8 @@ void check_types(const ir::Program& p, const ir::TileOp& op, const Reporter& rep
       std::string("no gemm of ") + ir::dtype_name(a) + " x " + ir::dtype_name(b) + " into " +
           ir::dtype_name(c),
       "legal: f16 x f16 into f16 or f32, bf16 x bf16 into f32, f32 x f32 into f32, f64 x f64 into f64, "
-      "i8 or u8 x i8 or u8 into i32, e4m3 or e5m2 x e4m3 or e5m2 into f32");
+      "i8 or u8 x i8 or u8 into i32, e4m3 or e5m2 x e4m3 or e5m2 into f32, "
+      "e4m3fnuz or e5m2fnuz x e4m3fnuz or e5m2fnuz into f32");
 }
 
 void check_shapes(const ir::Program& p, const ir::TileOp& op, const Reporter& report) {
@@ -144,7 +155,7 @@ void lower(const ir::TileOp& op, LowerSink& sink) {
 
 // ---- reference meaning ----
 //
-// k ascends. f16, bf16, e4m3 and e5m2 operands: products and sums in f32, starting from the old C, one
+// k ascends. f16, bf16 and 8-bit float operands: products and sums in f32, starting from the old C, one
 // rounding to C's type at the end of the op. f32, f64: products and sums in that type; with tf32 both
 // operands are rounded first. i8, u8: products and sums in i32, which wraps.
 

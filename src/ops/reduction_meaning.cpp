@@ -16,7 +16,8 @@ int64_t lowest_integer(DType type) {
 
 int64_t highest_integer(DType type) {
   if (ir::is_bool(type)) return 1;
-  const int bits = ir::dtype_bits(type) - (ir::dtype_kind(type) == ir::DTypeKind::signed_int ? 1 : 0);
+  if (ir::dtype_kind(type) == ir::DTypeKind::unsigned_int) return ir::wrap_to(type, -1);
+  const int bits = ir::dtype_bits(type) - 1;
   return bits >= 63 ? INT64_MAX : (int64_t(1) << bits) - 1;
 }
 

@@ -102,7 +102,7 @@ bool accumulates_in(ir::DType src, ir::DType dst) {
   if (ir::is_storage_only(src)) return false;
   if (src == dst) return true;
   if (src == ir::DType::f16 || src == ir::DType::bf16) return dst == ir::DType::f32;
-  return (src == ir::DType::i8 || src == ir::DType::u8) && dst == ir::DType::i32;
+  return ir::is_integer(src) && ir::dtype_bits(src) < 32 && dst == ir::DType::i32;
 }
 
 std::vector<int> matched_dims(const ir::Region& r, size_t rank) {

@@ -94,6 +94,11 @@ struct OpPlan {
   // Parts of a thread's points. A warp whose lanes all lie on one side of a condition on indices takes a part
   // in the form in which the condition is known. 0 and 1: no parts.
   int64_t mask_parts = 0;
+  // Products of a warp: steps along k by which operands are loaded from shared memory ahead; 0: one.
+  int64_t steps_ahead = 0;
+  // Loads of tiles whose neighbours lie along another dimension than the tensor's: a thread loads a block of
+  // elements along the one and stores it along the other.
+  std::optional<bool> transposing;
   bool operator==(const OpPlan&) const = default;
 };
 

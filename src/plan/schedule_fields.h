@@ -70,6 +70,14 @@ struct EntryFields<OpPlan> {
                        "parts of a thread's points, each taken in the form in which the warp knows a "
                        "condition on indices",
                        "mask known by warps in % parts", 1},
+        NumberField<E>{"steps_ahead", &E::steps_ahead, 1, 64, 0,
+                       "products of a warp: steps along k by which operands are loaded ahead from shared "
+                       "memory",
+                       "operands % steps ahead", 1},
+        FlagField<E>{"transposing", &E::transposing,
+                     "loads of a tile: a thread's block is loaded along the tensor's rows and stored along "
+                     "the tile's",
+                     "transposing"},
         FlagField<E>{"computed_first", &E::computed_first,
                      "`tensor_copy` out of a fragment: its values are computed before the first pass",
                      "computed first"},

@@ -1,7 +1,7 @@
 // Transactions of one warp-wide access, from the addresses of its active lanes.
 #pragma once
 
-#include <cstdint>
+#include "sim/bytecode.h"
 
 namespace tilegen::sim {
 
@@ -11,8 +11,8 @@ struct AccessCost {
 
 // Wavefronts of a shared access as layout/bank_model.h counts them: accesses of 8 and 16
 // bytes in halves and quarters of the warp. `lanes` has one bit per active lane; addresses are byte offsets.
-AccessCost shared_cost(const int64_t* offsets, uint32_t lanes, int bytes);
+AccessCost shared_cost(const int64_t* offsets, LaneMask lanes, int bytes);
 // Sectors of a global access.
-AccessCost global_cost(const int64_t* addresses, uint32_t lanes, int bytes);
+AccessCost global_cost(const int64_t* addresses, LaneMask lanes, int bytes);
 
 }  // namespace tilegen::sim

@@ -16,7 +16,7 @@ using thread::Space;
 
 namespace {
 
-uint32_t bit(int lane) { return uint32_t{1} << lane; }
+LaneMask bit(int lane) { return LaneMask{1} << lane; }
 
 // A store to what a copy of this block still reads.
 void check_sources(ClusterRun& run, const Warp& w, uint32_t access, int lane, uint64_t address,
@@ -24,7 +24,7 @@ void check_sources(ClusterRun& run, const Warp& w, uint32_t access, int lane, ui
   for (const Warp& owner : run.warps)
     for (uint32_t id : owner.copies) {
       const CopyInFlight& c = run.copies[id];
-      for (int l = 0; l < kLanes; ++l) {
+      for (int l = 0; l < run.lanes; ++l) {
         if ((c.pending & c.fetched & bit(l)) == 0) continue;
         const uint64_t from = c.from[static_cast<size_t>(l)];
         if (from >= address + static_cast<uint64_t>(bytes) ||
@@ -49,14 +49,14 @@ void move(ClusterRun& run, CopyInFlight& c, int lane) {
     std::memset(to, 0, static_cast<size_t>(c.bytes));
 }
 
-void land(ClusterRun& run, Warp& w, CopyInFlight& c, uint32_t id, uint32_t lanes) {
+void land(ClusterRun& run, Warp& w, CopyInFlight& c, uint32_t id, LaneMask lanes) {
   const MemoryView& src = run.memory(run.code.accesses[c.src_access].memory);
-  for (int l = 0; l < kLanes; ++l) {
+  for (int l = 0; l < run.lanes; ++l) {
     if ((lanes & bit(l)) == 0) continue;
     if (run.options.async_latest) move(run, c, l);
     if (run.options.check_races)
       run.history.land(actor(run, w, l, c.dst_access), c.to[static_cast<size_t>(l)], c.bytes,
-                       id * kLanes + l + 1);
+                       id * static_cast<uint32_t>(run.lanes) + l + 1);
     // The copy has read its source at any time up to now.
     if (src.watched && (c.fetched & bit(l)))
       global_access(run, w, c.src_access, l, c.from[static_cast<size_t>(l)], c.bytes, false);
@@ -78,7 +78,7 @@ void global_access(ClusterRun& run, const SharedHistory::Actor& who, uint64_t ad
   if (!run.options.check_races || run.launch.global == nullptr) return;
   GlobalHistory::Actor by{who};
   const auto thread_of_party = [&](int64_t thread) {
-    const auto party = static_cast<size_t>(thread / kLanes);
+    const auto party = static_cast<size_t>(thread / run.lanes);
     return party < run.warps.size() ? thread : run.asked_by[party];
   };
   by.block = run.block + thread_of_party(by.thread) / run.block_threads();
@@ -105,7 +105,7 @@ void async_copy(ClusterRun& run, Warp& w, const Step& s) {
   const auto& n = run.node<thread::AsyncCopy>(s);
   const MemoryView &dst = run.memory(n.dst), &src = run.memory(n.src);
   const Addresses to = locate(run, w, s.access, w.mask, w.values.operand(s.x), true);
-  const uint32_t wanted = s.z ? true_lanes(w, s.z, to.lanes) : to.lanes;
+  const LaneMask wanted = s.z ? true_lanes(w, s.z, to.lanes) : to.lanes;
   const Addresses from = locate(run, w, s.access2, wanted, w.values.operand(s.y), true);
   check_alignment(run, w, s.access, to, n.bytes);
   check_alignment(run, w, s.access2, from, n.bytes);
@@ -114,8 +114,8 @@ void async_copy(ClusterRun& run, Warp& w, const Step& s) {
   run.counters.async_bytes += int64_t{n.bytes} * std::popcount(to.lanes);
   if (to.lanes == 0) return;
   if (const StatementPlaces* places = statement_places(run, s.stmt); places != nullptr && places->copy) {
-    std::array<int64_t, kLanes> from_index{}, to_index{};
-    for (size_t l = 0; l < kLanes; ++l) {
+    std::array<int64_t, kMaxLanes> from_index{}, to_index{};
+    for (size_t l = 0; l < run.width(); ++l) {
       from_index[l] = w.values.operand(s.y)[static_cast<int>(l)].i;
       to_index[l] = w.values.operand(s.x)[static_cast<int>(l)].i;
     }
@@ -135,19 +135,19 @@ void async_copy(ClusterRun& run, Warp& w, const Step& s) {
   c.bytes = n.bytes;
   c.group = w.commits;
   c.to = to.at;
-  for (size_t l = 0; l < kLanes; ++l) c.from[l] = static_cast<uint64_t>(from.at[l]);
+  for (size_t l = 0; l < run.width(); ++l) c.from[l] = static_cast<uint64_t>(from.at[l]);
   w.copies.push_back(id);
   if (src.watched && from.lanes != 0) {
     ++run.watched_sources;
     check_history(run, w, s.access2, src, from, n.bytes, false);
   }
-  for (int l = 0; l < kLanes; ++l) {
+  for (int l = 0; l < run.lanes; ++l) {
     if ((to.lanes & bit(l)) == 0) continue;
     if (run.options.check_races) {
       int64_t at = 0;
       const auto by = actor(run, w, l, s.access);
-      const Trouble t =
-          run.history.launch(by, to.at[static_cast<size_t>(l)], n.bytes, id * kLanes + l + 1, &at);
+      const Trouble t = run.history.launch(by, to.at[static_cast<size_t>(l)], n.bytes,
+                                           id * static_cast<uint32_t>(run.lanes) + l + 1, &at);
       // Another copy on the way to the same bytes is in their record no more: it is named by its access.
       if (t.conflict != Conflict::none) report_shared(run, t, s.access, by.thread, at);
     }
@@ -156,7 +156,7 @@ void async_copy(ClusterRun& run, Warp& w, const Step& s) {
 }
 
 void async_commit(Warp& w) {
-  for (int l = 0; l < kLanes; ++l)
+  for (int l = 0; l < w.lanes; ++l)
     if (w.mask & bit(l)) ++w.commits[static_cast<size_t>(l)];
 }
 
@@ -165,10 +165,10 @@ void async_wait(ClusterRun& run, Warp& w, const Step& s) {
   size_t kept = 0;
   for (uint32_t id : w.copies) {
     CopyInFlight& c = run.copies[id];
-    uint32_t lanes = 0;
-    for (int l = 0; l < kLanes; ++l) {
+    LaneMask lanes = 0;
+    for (int l = 0; l < run.lanes; ++l) {
       const auto at = static_cast<size_t>(l);
-      lanes |= uint32_t{int64_t{c.group[at]} + pending < int64_t{w.commits[at]}} << l;
+      lanes |= LaneMask{int64_t{c.group[at]} + pending < int64_t{w.commits[at]}} << l;
     }
     lanes &= c.pending & w.mask;
     if (lanes != 0) land(run, w, c, id, lanes);

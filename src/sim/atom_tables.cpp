@@ -7,7 +7,7 @@ namespace tilegen::sim {
 namespace {
 
 // Matrix element, row-major, that a thread holds in a register. Of the lanes that hold copies each names it.
-std::vector<uint32_t> element_table(const layout::Fragment& f, int64_t threads = kLanes) {
+std::vector<uint32_t> element_table(const layout::Fragment& f, int64_t threads) {
   std::vector<uint32_t> table(static_cast<size_t>(f.registers() * threads), kNothing);
   const int64_t rows = f.shape()[0], columns = f.shape()[1];
   for (int64_t i = 0; i < rows; ++i)
@@ -48,10 +48,10 @@ uint32_t find_atom(Bytecode& code, const thread::ThreadProgram& p, const target:
     if (code.atoms[i].atom->name == m.atom) return i;
   for (const target::MmaAtom& atom : target.mma) {
     if (atom.name != m.atom) continue;
-    AtomTables tables{&atom, element_table(atom.a_layout), element_table(atom.b_layout),
-                      element_table(atom.c_layout)};
-    const auto fits = [](const std::vector<uint32_t>& table, int registers) {
-      return table.size() == static_cast<size_t>(registers) * kLanes;
+    AtomTables tables{&atom, element_table(atom.a_layout, code.lanes),
+                      element_table(atom.b_layout, code.lanes), element_table(atom.c_layout, code.lanes)};
+    const auto fits = [&](const std::vector<uint32_t>& table, int registers) {
+      return table.size() == static_cast<size_t>(registers) * static_cast<size_t>(code.lanes);
     };
     if (!fits(tables.a, m.a_registers) || !fits(tables.b, m.b_registers) || !fits(tables.c, m.c_registers) ||
         p.memory(m.a).type != atom.a || p.memory(m.b).type != atom.b || p.memory(m.c).type != atom.c)

@@ -51,7 +51,7 @@ void barrier(ClusterRun& run, Warp& w, const Step& s) {
   const size_t of_block = run.barriers.size() / static_cast<size_t>(run.program.cluster);
   const size_t number = static_cast<size_t>(w.rank) * of_block + static_cast<size_t>(node.id) % of_block;
   BarrierState& b = run.barriers[number];
-  const int64_t whole = (run.program.threads + kLanes - 1) / kLanes * kLanes;
+  const int64_t whole = (run.program.threads + run.lanes - 1) / run.lanes * run.lanes;
   const int64_t expected = node.threads == 0 ? whole : node.threads;
   const auto wrong_count = [&](std::string detail) {
     Event e;
@@ -66,7 +66,7 @@ void barrier(ClusterRun& run, Warp& w, const Step& s) {
   if (b.arrived == 0) {
     b.expected = expected;
     b.first_stmt = s.stmt;
-    if (expected % kLanes != 0) {
+    if (expected % run.lanes != 0) {
       b.first_stmt = kNothing;
       wrong_count(std::to_string(expected) + " threads are no whole number of warps");
     }
@@ -80,7 +80,7 @@ void barrier(ClusterRun& run, Warp& w, const Step& s) {
                      " of " + std::to_string(b.expected) + " threads are there");
   b.here |= uint32_t{1} << w.local;
   b.last_stmt = s.stmt;
-  b.arrived += kLanes;
+  b.arrived += run.lanes;
   release(run, w, b.clock);
   if (!node.arrive_only) {
     w.state = WarpState::waiting;
@@ -95,8 +95,8 @@ void cluster_barrier(ClusterRun& run, Warp& w, const Step& s) {
   converged(run, w, s, FindingKind::divergent_barrier);
   ++run.counters.barriers;
   BarrierState& b = run.cluster_barrier;
-  b.expected = (run.program.threads + kLanes - 1) / kLanes * kLanes * run.program.cluster;
-  b.arrived += kLanes;
+  b.expected = (run.program.threads + run.lanes - 1) / run.lanes * run.lanes * run.program.cluster;
+  b.arrived += run.lanes;
   release(run, w, b.clock);
   w.state = WarpState::waiting;
   w.awaited = Awaited::cluster;

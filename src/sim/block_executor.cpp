@@ -49,15 +49,16 @@ void BlockExecutor::begin_warp(Warp& w) {
   w.touched = 0;
   w.fences = w.product_commits = 0;
   w.has_products = false;
-  for (auto* by_register : {&w.written, &w.in_product, &w.touched_at})
+  std::fill(w.written.begin(), w.written.end(), 0);
+  for (auto* by_register : {&w.in_product, &w.touched_at})
     std::fill(by_register->begin(), by_register->end(), 0);
   if (run_.program.launched_var.valid())
     w.uniform[run_.code.variables[run_.program.launched_var.value]].i = run_.launch.launched;
   for (size_t d = 0; d < run_.launch.grid.size(); ++d)
     w.uniform[run_.code.variables[run_.program.block_vars[d].value]].i = at[d];
-  w.uniform[run_.code.first_thread].i = int64_t{w.local} * kLanes;
-  for (int l = 0; l < kLanes; ++l)
-    w.kept[size_t{run_.code.thread_value} * kLanes + l].i = thread_in_block(w, l);
+  w.uniform[run_.code.first_thread].i = int64_t{w.local} * run_.lanes;
+  for (int l = 0; l < run_.lanes; ++l)
+    w.kept[size_t{run_.code.thread_value} * run_.width() + static_cast<size_t>(l)].i = thread_in_block(w, l);
   run_segment(run_, w, 0);
 }
 
@@ -113,7 +114,7 @@ void BlockExecutor::end_block() {
       if (!run_.abandoned && !c.moved) move_out(run_, c);
     for (uint32_t id : w.copies) {
       CopyInFlight& c = run_.copies[id];
-      for (int l = 0; l < kLanes; ++l)
+      for (int l = 0; l < run_.lanes; ++l)
         if (c.pending >> l & 1) run_.history.forget(c.to[l], c.bytes);
       run_.free_copies.push_back(id);
     }

@@ -1,5 +1,5 @@
 // The form of a thread program that the simulator runs: flat steps, with their expressions as instructions
-// over the 32 lanes of a warp.
+// over the lanes of a warp.
 //
 // An instruction whose value is the same for all lanes (`uniform`) is evaluated once. Expressions without
 // loads are evaluated where their variables change: in the prologue of the warp or at the start of an
@@ -18,8 +18,9 @@
 namespace tilegen::sim {
 
 // The machine that is simulated; simulate() refuses targets of other figures.
-constexpr int kLanes = 32;          // of a warp
-constexpr int kGroupThreads = 128;  // of a warpgroup
+constexpr int kMaxLanes = 64;       // of a warp; it has as many as its program says, a power of two
+using LaneMask = uint64_t;          // a bit for each
+constexpr int kGroupThreads = 128;  // of a warpgroup whose instructions are simulated
 constexpr int kBanks = 32, kBankBits = 2, kBankBytes = 1 << kBankBits, kBankRowBytes = kBanks * kBankBytes;
 constexpr int kSectorBits = 5, kSectorBytes = 1 << kSectorBits;  // of global memory
 constexpr uint32_t kNothing = 0xffffffffu;
@@ -137,7 +138,7 @@ enum class StepKind : uint8_t {
 
 struct AtomTables {
   const target::MmaAtom* atom = nullptr;
-  std::vector<uint32_t> a, b, c;  // element of the gathered matrix by [register * kLanes + lane]
+  std::vector<uint32_t> a, b, c;  // element of the gathered matrix by [register * lanes + lane]
 };
 
 // A matrix instruction of a warpgroup: elements of A, of one step, and of the accumulator that a thread holds
@@ -182,6 +183,7 @@ using Segment = std::vector<Instr>;
 
 struct Bytecode {
   const thread::ThreadProgram* program = nullptr;
+  int lanes = 1;                  // of a warp
   std::vector<Segment> segments;  // 0: the prologue of a warp
   std::vector<Step> steps;
   std::vector<Access> accesses;

@@ -10,8 +10,9 @@ namespace tilegen::sim {
 
 namespace {
 
-uint32_t lanes_below(int64_t n) {
-  return n >= kLanes ? 0xffffffffu : (uint32_t{1} << std::max<int64_t>(n, 0)) - 1;
+LaneMask lanes_below(int64_t n, int lanes) {
+  const auto last = std::clamp<int64_t>(n, 0, lanes);
+  return last == kMaxLanes ? ~LaneMask{0} : (LaneMask{1} << last) - 1;
 }
 
 // A swizzle moves bytes of the last row of a box by less.
@@ -28,14 +29,16 @@ int64_t stride_of_arena(const thread::ThreadProgram& p) {
 ClusterRun::ClusterRun(const Launch& l)
     : launch(l),
       code(*l.code),
+      lanes(code.lanes),
       program(*l.code->program),
       options(*l.options),
       engines(program),
       arena_stride(stride_of_arena(program)),
       warps(static_cast<size_t>(engines.warps())),
-      temporaries((size_t{code.temporaries} + 1) * kLanes),
+      temporaries((size_t{code.temporaries} + 1) * static_cast<size_t>(lanes)),
       arena(static_cast<size_t>(arena_stride * program.cluster)),
-      barriers(static_cast<size_t>(program.machine.named_barriers) * static_cast<size_t>(program.cluster)),
+      barriers(static_cast<size_t>(std::max(1, program.machine.named_barriers)) *
+               static_cast<size_t>(program.cluster)),
       groups(static_cast<size_t>(engines.groups())),
       order(engines.warps(), engines.count()),
       history(arena_stride * program.cluster, l.granule),
@@ -49,18 +52,19 @@ ClusterRun::ClusterRun(const Launch& l)
     w.index = static_cast<int>(i);
     w.rank = w.index / engines.block_warps();
     w.local = w.index % engines.block_warps();
-    w.all = lanes_below(program.threads - int64_t{w.local} * kLanes);
-    w.kept.resize(size_t{code.kept} * kLanes);
-    w.registers.resize(size_t{code.registers} * kLanes);
+    w.lanes = lanes;
+    w.all = lanes_below(program.threads - int64_t{w.local} * lanes, lanes);
+    w.kept.resize(size_t{code.kept} * static_cast<size_t>(lanes));
+    w.registers.resize(size_t{code.registers} * static_cast<size_t>(lanes));
     w.written.resize(code.registers);
     if (options.places != nullptr) {
-      w.origins.resize(size_t{code.registers} * kLanes);
+      w.origins.resize(size_t{code.registers} * static_cast<size_t>(lanes));
       w.products.resize(options.places->ops);
     }
     w.in_product.resize(code.registers);
     w.touched_at.resize(code.registers);
     w.uniform = l.uniform;
-    w.values = {w.uniform.data(), w.kept.data(), temporaries.data()};
+    w.values = {w.uniform.data(), w.kept.data(), temporaries.data(), lanes};
   }
 }
 

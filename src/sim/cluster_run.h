@@ -33,12 +33,12 @@ struct BarrierState {
 
 // cp.async of a warp.
 struct CopyInFlight {
-  uint32_t pending = 0, fetched = 0;  // lanes: not yet waited for; with a true predicate
+  LaneMask pending = 0, fetched = 0;  // lanes: not yet waited for; with a true predicate
   uint32_t dst_access = 0, src_access = 0;
   int bytes = 0;
-  std::array<int64_t, kLanes> to;  // arena bytes
-  std::array<uint64_t, kLanes> from;
-  std::array<uint32_t, kLanes> group;
+  std::array<int64_t, kMaxLanes> to;  // arena bytes
+  std::array<uint64_t, kMaxLanes> from;
+  std::array<uint32_t, kMaxLanes> group;
 };
 
 // The newest arrival of a warp at a barrier of another block.
@@ -48,12 +48,12 @@ struct Reach {
 };
 
 // Which element of which tile each lane holds; 0: unknown.
-using Origins = std::array<uint64_t, kLanes>;
+using Origins = std::array<uint64_t, kMaxLanes>;
 
 // One element of a wide store, computed before any is written.
 struct WideElement {
-  uint32_t lanes = 0;
-  std::array<Cell, kLanes> index, value;
+  LaneMask lanes = 0;
+  std::array<Cell, kMaxLanes> index, value;
   Origins origins;
 };
 
@@ -68,7 +68,8 @@ struct ClusterRun {
   std::byte* pointer(const MemoryView& m, int64_t at) {
     return m.space == thread::Space::global ? std::bit_cast<std::byte*>(at) : arena.data() + at;
   }
-  int block_threads() const { return engines.block_warps() * kLanes; }
+  size_t width() const { return static_cast<size_t>(lanes); }
+  int block_threads() const { return engines.block_warps() * lanes; }
   // Where the arena of a block of the cluster begins.
   int64_t arena_begin(int64_t rank) const { return rank * arena_stride; }
   // A byte of some block's arena, from where that begins.
@@ -79,6 +80,7 @@ struct ClusterRun {
 
   const Launch& launch;
   const Bytecode& code;
+  const int lanes;  // of a warp
   const thread::ThreadProgram& program;
   const SimOptions& options;
   const Engines engines;

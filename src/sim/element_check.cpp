@@ -14,7 +14,7 @@ using thread::Space;
 
 namespace {
 
-uint32_t bit(int lane) { return uint32_t{1} << lane; }
+LaneMask bit(int lane) { return LaneMask{1} << lane; }
 
 std::string place_text(const TilePlaces& t, int64_t element) {
   std::string text;
@@ -101,8 +101,8 @@ const MatrixPlaces& places_of(ClusterRun& run, const Warp& w, MemoryId id, int64
   if (run.options.places->memories[id.value].known()) {
     run.asked.held = {id.value, static_cast<uint64_t>(w.index), static_cast<uint64_t>(index)};
   } else {
-    if (index < 0 || index + static_cast<int64_t>(table.size() / kLanes) > m.elements) return unknown;
-    const uint64_t* first = &w.origins[(m.first_register + static_cast<size_t>(index)) * kLanes];
+    if (index < 0 || index + static_cast<int64_t>(table.size() / run.width()) > m.elements) return unknown;
+    const uint64_t* first = &w.origins[(m.first_register + static_cast<size_t>(index)) * run.width()];
     run.asked.held.assign(first, first + table.size());
   }
   if (const auto seen = run.matrix_places.find(run.asked); seen != run.matrix_places.end())
@@ -110,8 +110,8 @@ const MatrixPlaces& places_of(ClusterRun& run, const Warp& w, MemoryId id, int64
   std::vector<uint64_t> elements(rows * columns, 0);
   for (size_t i = 0; i < table.size(); ++i)
     if (table[i] != kNothing)
-      elements[table[i]] =
-          origin_of(run, w, id, static_cast<int>(i % kLanes), index + static_cast<int64_t>(i / kLanes));
+      elements[table[i]] = origin_of(run, w, id, static_cast<int>(i % run.width()),
+                                     index + static_cast<int64_t>(i / run.width()));
   return run.matrix_places.emplace(run.asked, matrix_places(*run.options.places, elements, rows, columns))
       .first->second;
 }
@@ -165,15 +165,16 @@ uint64_t origin_of(const ClusterRun& run, const Warp& w, MemoryId id, int lane, 
   if (run.program.memory(id).in_registers && !run.options.places->memories[id.value].known()) {
     const MemoryView& m = run.memory(id);
     if (index < 0 || index >= m.elements) return 0;
-    return w.origins[(m.first_register + static_cast<size_t>(index)) * kLanes + static_cast<size_t>(lane)];
+    return w
+        .origins[(m.first_register + static_cast<size_t>(index)) * run.width() + static_cast<size_t>(lane)];
   }
   const int64_t element = tile_element(run, id, thread_in_block(w, lane), index);
   return element < 0 ? 0 : (uint64_t{id.value} + 1) << 32 | static_cast<uint64_t>(element);
 }
 
-void check_copy(ClusterRun& run, Warp& w, uint32_t access, const StatementPlaces& s, uint32_t lanes,
-                MemoryId from, const std::array<int64_t, kLanes>& from_index, MemoryId to,
-                const std::array<int64_t, kLanes>& to_index) {
+void check_copy(ClusterRun& run, Warp& w, uint32_t access, const StatementPlaces& s, LaneMask lanes,
+                MemoryId from, const std::array<int64_t, kMaxLanes>& from_index, MemoryId to,
+                const std::array<int64_t, kMaxLanes>& to_index) {
   const auto position = [&](MemoryId id, int lane, int64_t index, const CopySide& side, uint64_t* at) {
     if ((run.program.memory(id).space == Space::global) != side.tensor) return false;
     if (side.tensor) return *at = weighted(side.dimensions, index), true;
@@ -186,7 +187,7 @@ void check_copy(ClusterRun& run, Warp& w, uint32_t access, const StatementPlaces
   };
   bool first = true;
   uint64_t distance = 0;
-  for (int l = 0; l < kLanes; ++l) {
+  for (int l = 0; l < run.lanes; ++l) {
     const auto i = static_cast<size_t>(l);
     uint64_t a = 0, b = 0;
     if ((lanes & bit(l)) == 0 || !position(from, l, from_index[i], s.from, &a) ||
@@ -207,7 +208,7 @@ void check_copy(ClusterRun& run, Warp& w, uint32_t access, const StatementPlaces
   }
 }
 
-void note_move(ClusterRun& run, Warp& w, const Step& s, uint32_t lanes, Operand index, Origins& origins) {
+void note_move(ClusterRun& run, Warp& w, const Step& s, LaneMask lanes, Operand index, Origins& origins) {
   origins.fill(0);
   const StatementPlaces* places = statement_places(run, s.stmt);
   if (places == nullptr || s.moved_from == kNothing || s.times != kNothing ||
@@ -217,25 +218,25 @@ void note_move(ClusterRun& run, Warp& w, const Step& s, uint32_t lanes, Operand 
   const MemoryId to = run.code.accesses[s.access].memory, from(size_t{s.moved_from});
   const Operand source = w.values.operand(s.moved);
   if (places->product) {
-    for (int l = 0; l < kLanes; ++l)
+    for (int l = 0; l < run.lanes; ++l)
       if (lanes & bit(l)) origins[static_cast<size_t>(l)] = origin_of(run, w, from, l, source[l].i);
     return;
   }
-  std::array<int64_t, kLanes> from_index{}, to_index{};
-  for (int l = 0; l < kLanes; ++l) {
+  std::array<int64_t, kMaxLanes> from_index{}, to_index{};
+  for (int l = 0; l < run.lanes; ++l) {
     from_index[static_cast<size_t>(l)] = source[l].i;
     to_index[static_cast<size_t>(l)] = index[l].i;
   }
   check_copy(run, w, s.access, *places, lanes, from, from_index, to, to_index);
 }
 
-void set_origins(ClusterRun& run, Warp& w, uint32_t lanes, MemoryId id, int64_t index,
+void set_origins(ClusterRun& run, Warp& w, LaneMask lanes, MemoryId id, int64_t index,
                  const Origins& origins) {
   const MemoryView& m = run.memory(id);
   if (!m.in_registers || index < 0 || index >= m.elements) return;
-  for (int l = 0; l < kLanes; ++l)
+  for (int l = 0; l < run.lanes; ++l)
     if (lanes & bit(l))
-      w.origins[(m.first_register + static_cast<size_t>(index)) * kLanes + static_cast<size_t>(l)] =
+      w.origins[(m.first_register + static_cast<size_t>(index)) * run.width() + static_cast<size_t>(l)] =
           origins[static_cast<size_t>(l)];
 }
 
@@ -266,7 +267,7 @@ void check_order(ClusterRun& run, uint32_t access, int thread, const std::vector
                    "elements of " + run.program.memory(MemoryId(size_t{m.memory})).name + ": " + text);
 }
 
-void check_multiply_add(ClusterRun& run, Warp& w, const Step& s, uint32_t lanes, Operand index) {
+void check_multiply_add(ClusterRun& run, Warp& w, const Step& s, LaneMask lanes, Operand index) {
   const StatementPlaces* places = statement_places(run, s.stmt);
   if (places == nullptr || !places->product) return;
   ProductPlaces& product = w.products[places->op];
@@ -281,7 +282,7 @@ void check_multiply_add(ClusterRun& run, Warp& w, const Step& s, uint32_t lanes,
       element /= static_cast<uint32_t>(t.shape[d]);
     return element % static_cast<uint32_t>(t.shape[static_cast<size_t>(dimension)]);
   };
-  for (int l = 0; l < kLanes; ++l) {
+  for (int l = 0; l < run.lanes; ++l) {
     if ((lanes & bit(l)) == 0) continue;
     const uint64_t a = origin_of(run, w, MemoryId(size_t{s.moved_from}), l, at[0]),
                    b = origin_of(run, w, MemoryId(size_t{s.times}), l, at[1]),

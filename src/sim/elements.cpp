@@ -52,6 +52,8 @@ Cell decode_one(DType type, const std::byte* from) {
   switch (type) {
     case DType::e4m3:
     case DType::e5m2:
+    case DType::e4m3fnuz:
+    case DType::e5m2fnuz:
       c.f = ir::float_from_bits(type, read<uint8_t>(from));
       break;
     case DType::f16:
@@ -72,8 +74,17 @@ Cell decode_one(DType type, const std::byte* from) {
     case DType::u8:
       c.i = read<uint8_t>(from);
       break;
+    case DType::i16:
+      c.i = read<int16_t>(from);
+      break;
+    case DType::u16:
+      c.i = read<uint16_t>(from);
+      break;
     case DType::i32:
       c.i = read<int32_t>(from);
+      break;
+    case DType::u32:
+      c.i = read<uint32_t>(from);
       break;
     case DType::boolean:
       c.i = read<uint8_t>(from) != 0;
@@ -89,6 +100,8 @@ void encode_one(DType type, Cell value, std::byte* to) {
   switch (type) {
     case DType::e4m3:
     case DType::e5m2:
+    case DType::e4m3fnuz:
+    case DType::e5m2fnuz:
       return write(static_cast<uint8_t>(ir::float_to_bits(type, value.f)), to);
     case DType::f16:
       return write(half_bits(value.f), to);
@@ -102,8 +115,12 @@ void encode_one(DType type, Cell value, std::byte* to) {
     case DType::u8:
     case DType::boolean:
       return write(static_cast<uint8_t>(value.i), to);
+    case DType::i16:
+    case DType::u16:
+      return write(static_cast<uint16_t>(value.i), to);
     case DType::i32:
-      return write(static_cast<int32_t>(value.i), to);
+    case DType::u32:
+      return write(static_cast<uint32_t>(value.i), to);
     default:
       return write(value.i, to);
   }

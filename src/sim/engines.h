@@ -52,7 +52,7 @@ class Engines {
                                           : Party::load;
   }
 
-  static constexpr int kMax = 1000;  // the histories have room for the threads of that many
+  static constexpr int kMaxThreads = 32000;  // the histories have room for; each party has a warp's
 
  private:
   int block_warps_ = 0, warps_ = 0, groups_ = 0, count_ = 0;

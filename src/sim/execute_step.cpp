@@ -24,11 +24,11 @@ Frame& push(Warp& w) {
 // False when no lane has an iteration left: the loop is over.
 bool start_iteration(ClusterRun& run, Warp& w, const Step& begin) {
   Frame& f = w.frames[w.depth - 1];
-  uint32_t lanes = 0;
+  LaneMask lanes = 0;
   if (f.uniform)
     lanes = f.iteration < f.extent[0] ? f.mask : 0;
   else
-    for (int l = 0; l < kLanes; ++l) lanes |= uint32_t{f.iteration < f.extent[static_cast<size_t>(l)]} << l;
+    for (int l = 0; l < w.lanes; ++l) lanes |= LaneMask{f.iteration < f.extent[static_cast<size_t>(l)]} << l;
   w.mask = lanes & f.mask & ~f.other;
   if (w.mask == 0) {
     w.mask = f.mask;
@@ -48,7 +48,7 @@ void enter_loop(ClusterRun& run, Warp& w, const Step& s) {
   f.uniform = s.x.stride() == 0;
   f.extent[0] = extent->i;
   if (!f.uniform)
-    for (int l = 0; l < kLanes; ++l) f.extent[static_cast<size_t>(l)] = extent[l].i;
+    for (int l = 0; l < w.lanes; ++l) f.extent[static_cast<size_t>(l)] = extent[l].i;
   if (!start_iteration(run, w, s)) w.pc = s.jump + 1;
 }
 
@@ -59,7 +59,7 @@ void next_iteration(ClusterRun& run, Warp& w, const Step& s) {
 
 // The loop is over for lanes that its condition does not hold for.
 void go_on(Warp& w, const Step& s) {
-  const uint32_t lanes = true_lanes(w, s.x, w.mask);
+  const LaneMask lanes = true_lanes(w, s.x, w.mask);
   Frame& f = w.frames[w.depth - 1];
   f.other |= w.mask & ~lanes;
   w.mask = lanes;
@@ -70,7 +70,7 @@ void go_on(Warp& w, const Step& s) {
 }
 
 void branch(ClusterRun& run, Warp& w, const Step& s) {
-  uint32_t taken = true_lanes(w, s.x, w.mask);
+  LaneMask taken = true_lanes(w, s.x, w.mask);
   if (s.extent != 0 && converged(run, w, s, FindingKind::divergent_instruction) && taken != 0) taken = w.mask;
   Frame& f = push(w);
   f.other = f.mask & ~taken;
@@ -80,7 +80,7 @@ void branch(ClusterRun& run, Warp& w, const Step& s) {
 
 void enter_role(ClusterRun& run, Warp& w, const Step& s) {
   const thread::Role& role = run.node<thread::Roles>(s).roles[s.atom];
-  const int64_t thread = int64_t{w.local} * kLanes;
+  const int64_t thread = int64_t{w.local} * w.lanes;
   if (thread < role.first_thread || thread >= role.first_thread + role.threads) w.pc = s.jump;
 }
 

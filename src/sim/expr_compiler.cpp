@@ -13,6 +13,7 @@ using ir::ExprOp;
 ExprCompiler::ExprCompiler(const thread::ThreadProgram& program, Bytecode& out)
     : p_(program), out_(out), facts_(program.exprs.size()), places_(2 * program.exprs.size()) {
   out_.program = &program;
+  out_.lanes = program.machine.warp;
   out_.first_thread = uniform_slot();
   out_.variables.assign(p_.vars.size(), kNothing);
   for (size_t v = 0; v < p_.vars.size(); ++v)
@@ -46,7 +47,7 @@ uint32_t ExprCompiler::add_access(thread::MemoryId memory, const char* action, b
 
 bool ExprCompiler::is_multiple_of_warp(ExprId id) const {
   int64_t v = 0;
-  return p_.exprs.is_const_int(id, &v) && v > 0 && v % kLanes == 0;
+  return p_.exprs.is_const_int(id, &v) && v > 0 && v % out_.lanes == 0;
 }
 
 const ExprCompiler::NodeFacts& ExprCompiler::facts(ExprId id) {
@@ -273,6 +274,12 @@ Code float_code(ExprOp op) {
   }
 }
 
+// What the codes of signed numbers do wrong on the bits of a u64.
+bool tells_the_sign(Code code) {
+  return code == Code::div_i || code == Code::mod_i || code == Code::min_i || code == Code::max_i ||
+         code == Code::lt_i || code == Code::le_i || code == Code::shr_i;
+}
+
 Code cast_code(DType from, DType to) {
   if (ir::is_float(to)) return ir::is_float(from) ? Code::round : Code::general;
   return ir::is_float(from) || ir::is_bool(to) ? Code::general : Code::wrap;
@@ -292,6 +299,7 @@ Instr ExprCompiler::instruction(ExprId id, const ExprNode& n) {
   instr.code = n.op == ExprOp::cast          ? cast_code(instr.operand, n.type)
                : ir::is_float(instr.operand) ? float_code(n.op)
                                              : integer_code(n.op);
+  if (ir::is_u64(instr.operand) && tells_the_sign(instr.code)) instr.code = Code::general;
   int64_t divisor = 0;
   const bool divides = instr.code == Code::div_i || instr.code == Code::mod_i;
   if (divides && p_.exprs.is_const_int(n.b, &divisor) && divisor > 0 &&

@@ -133,7 +133,7 @@ Finding FindingSink::finding_of(const Event& e, const Bytecode& code, const SimO
   f.kernel = code.program->name;
   f.site = site_of(code, e.access, e.stmt, options);
   f.other = site_of(code, e.other_access, e.other_stmt, options);
-  f.block = e.block, f.thread = e.thread, f.warp = e.thread / kLanes;
+  f.block = e.block, f.thread = e.thread, f.warp = e.thread / code.lanes;
   f.other_block = e.other_block, f.other_thread = e.other_thread;
   if (e.access != kNothing) f.memory = code.program->memory(code.accesses[e.access].memory).name;
   f.element = e.element;

@@ -78,7 +78,7 @@ bool GlobalHistory::find_conflict(const Cell& c, const Actor& by, bool write, bo
   };
   if (c.writer_block >= 0 && !(atomic && c.atomic)) {
     if (c.writer_block != block) return race(c.access, c.thread, c.writer_block);
-    if ((c.thread != by.thread || by.is_async()) && c.epoch > by.seen[c.thread >> 5])
+    if ((c.thread != by.thread || by.is_async()) && c.epoch > by.seen[by.party_of(c.thread)])
       return race(c.access, c.thread, block);
   }
   if (!write) return false;
@@ -89,7 +89,7 @@ bool GlobalHistory::find_conflict(const Cell& c, const Actor& by, bool write, bo
     if (r.epoch == 0) continue;
     if (c.reader_block != block) return race(r.access, r.thread, c.reader_block);
     const bool other_lane = r.several != 0 || r.thread != by.thread;
-    if (other_lane && r.epoch > by.seen[r.thread >> 5])
+    if (other_lane && r.epoch > by.seen[by.party_of(r.thread)])
       return race(r.access, r.thread != by.thread ? r.thread : r.thread ^ 1, block);
   }
   return false;
@@ -108,7 +108,7 @@ void GlobalHistory::note_reader(Cell& c, const Actor& by) const {
   }
   const Reader fresh{by.epoch, by.access, static_cast<uint16_t>(by.thread), 0};
   for (Reader& r : c.readers) {
-    if (r.epoch == 0 || r.thread >> 5 != by.party()) continue;
+    if (r.epoch == 0 || by.party_of(r.thread) != by.party()) continue;
     const bool unordered = r.epoch > by.seen[by.party()];
     const bool several = unordered && (r.several != 0 || r.thread != by.thread);
     r = fresh;

@@ -46,9 +46,9 @@ void map1(const Instr& n, const Values& v, F f) {
     *d = f(*a);
   } else if (n.a.stride() == 0) {
     const Cell r = f(*a);
-    for (int l = 0; l < kLanes; ++l) d[l] = r;
+    for (int l = 0; l < v.lanes; ++l) d[l] = r;
   } else {
-    for (int l = 0; l < kLanes; ++l) d[l] = f(a[l]);
+    for (int l = 0; l < v.lanes; ++l) d[l] = f(a[l]);
   }
 }
 
@@ -61,12 +61,12 @@ void map2(const Instr& n, const Values& v, F f) {
   } else if (n.a.stride() == 0) {
     const Cell x = *a;
     const int step = n.b.stride();
-    for (int l = 0; l < kLanes; ++l) d[l] = f(x, b[l * step]);
+    for (int l = 0; l < v.lanes; ++l) d[l] = f(x, b[l * step]);
   } else if (n.b.stride() == 0) {
     const Cell y = *b;
-    for (int l = 0; l < kLanes; ++l) d[l] = f(a[l], y);
+    for (int l = 0; l < v.lanes; ++l) d[l] = f(a[l], y);
   } else {
-    for (int l = 0; l < kLanes; ++l) d[l] = f(a[l], b[l]);
+    for (int l = 0; l < v.lanes; ++l) d[l] = f(a[l], b[l]);
   }
 }
 
@@ -79,7 +79,7 @@ void map3(const Instr& n, const Values& v, F f) {
     return;
   }
   const int sa = n.a.stride(), sb = n.b.stride(), sc = n.c.stride();
-  for (int l = 0; l < kLanes; ++l) d[l] = f(a[l * sa], b[l * sb], c[l * sc]);
+  for (int l = 0; l < v.lanes; ++l) d[l] = f(a[l * sa], b[l * sb], c[l * sc]);
 }
 
 Cell of(int64_t v) { return {.i = v}; }
@@ -93,7 +93,7 @@ uint64_t bits(Cell c) { return static_cast<uint64_t>(c.i); }
 template <class F>
 void for_results(const Instr& n, const Values& v, F f) {
   Cell* d = v.at(n.dst);
-  const int count = n.uniform ? 1 : kLanes;
+  const int count = n.uniform ? 1 : v.lanes;
   for (int l = 0; l < count; ++l) f(d[l]);
 }
 
@@ -105,6 +105,12 @@ void wrap_results(const Instr& n, const Values& v) {
       return for_results(n, v, [](Cell& c) { c.i = static_cast<int8_t>(c.i); });
     case DType::u8:
       return for_results(n, v, [](Cell& c) { c.i = static_cast<uint8_t>(c.i); });
+    case DType::i16:
+      return for_results(n, v, [](Cell& c) { c.i = static_cast<int16_t>(c.i); });
+    case DType::u16:
+      return for_results(n, v, [](Cell& c) { c.i = static_cast<uint16_t>(c.i); });
+    case DType::u32:
+      return for_results(n, v, [](Cell& c) { c.i = static_cast<uint32_t>(c.i); });
     default:
       return;
   }

@@ -17,10 +17,11 @@ struct Values {
   Cell* uniform = nullptr;
   Cell* kept = nullptr;
   Cell* temporary = nullptr;
+  int lanes = 1;
 
   Cell* at(Ref r) const {
     if (r.space == Ref::Space::uniform) return uniform + r.at;
-    return (r.space == Ref::Space::kept ? kept : temporary) + size_t{r.at} * kLanes;
+    return (r.space == Ref::Space::kept ? kept : temporary) + size_t{r.at} * static_cast<size_t>(lanes);
   }
   Operand operand(Ref r) const { return {at(r), r.stride()}; }
 };

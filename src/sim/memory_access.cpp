@@ -22,13 +22,13 @@ namespace {
 int64_t part_of(int64_t bytes) { return std::min<int64_t>(16, bytes & -bytes); }
 
 template <class F>
-void each_lane(uint32_t lanes, F f) {
+void each_lane(LaneMask lanes, F f) {
   for (; lanes != 0; lanes &= lanes - 1) f(std::countr_zero(lanes));
 }
 
 // Registers that a product has belong to it until it was waited for; others are touched as of the newest
 // fence.
-void touch_register(ClusterRun& run, Warp& w, uint32_t access, size_t at, uint32_t lanes, int64_t index) {
+void touch_register(ClusterRun& run, Warp& w, uint32_t access, size_t at, LaneMask lanes, int64_t index) {
   w.touched_at[at] = w.fences + 1;
   if (!w.has_products || w.in_product[at] == 0) return;
   access_finding(run, FindingKind::register_in_flight, access, first_thread(w, lanes), index,
@@ -44,10 +44,11 @@ SharedHistory::Actor actor(const ClusterRun& run, const Warp& w, int lane, uint3
   a.memory = run.code.accesses[access].memory.value;
   a.epoch = run.order.epoch(w.index);
   a.seen = run.order.seen(w.index, w.mask);
+  a.warp_bits = std::countr_zero(static_cast<unsigned>(w.lanes));
   return a;
 }
 
-Addresses locate(ClusterRun& run, Warp& w, uint32_t access, uint32_t lanes, Operand index, bool check) {
+Addresses locate(ClusterRun& run, Warp& w, uint32_t access, LaneMask lanes, Operand index, bool check) {
   const Access& a = run.code.accesses[access];
   const MemoryView& m = run.memory(a.memory);
   const bool global = m.space == Space::global;
@@ -60,7 +61,7 @@ Addresses locate(ClusterRun& run, Warp& w, uint32_t access, uint32_t lanes, Oper
     const int64_t i = index[l].i;
     if (i >= low && i <= high - width) {
       out.at[static_cast<size_t>(l)] = base + i * m.element;
-      out.lanes |= uint32_t{1} << l;
+      out.lanes |= LaneMask{1} << l;
     } else if (check) {
       access_finding(run, FindingKind::out_of_bounds, access, thread_of(w, l), i,
                      std::to_string(width) + (width == 1 ? " element" : " elements") +
@@ -95,7 +96,7 @@ void count_access(ClusterRun& run, uint32_t access, const MemoryView& m, const A
   if (!run.options.count || a.lanes == 0) return;
   const auto part = static_cast<int>(part_of(bytes));
   // Tensors count as if they began at a sector, so that the host's addresses do not show.
-  std::array<int64_t, kLanes> shifted = a.at;
+  std::array<int64_t, kMaxLanes> shifted = a.at;
   if (m.space == Space::global)
     for (int64_t& s : shifted) s -= static_cast<int64_t>(m.address);
   for (int64_t done = 0; done < bytes; done += part) {
@@ -141,34 +142,34 @@ bool register_range(ClusterRun& run, Warp& w, uint32_t access, const MemoryView&
   return false;
 }
 
-const Cell* read_register(ClusterRun& run, Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m,
+const Cell* read_register(ClusterRun& run, Warp& w, uint32_t access, LaneMask lanes, const MemoryView& m,
                           int64_t index) {
   const size_t at = m.first_register + static_cast<size_t>(index);
-  if (const uint32_t unwritten = lanes & ~w.written[at]; unwritten != 0 && w.in_product[at] == 0)
+  if (const LaneMask unwritten = lanes & ~w.written[at]; unwritten != 0 && w.in_product[at] == 0)
     each_lane(run.guarded ? unwritten : unwritten & -unwritten, [&](int l) {
       access_finding(run, FindingKind::uninitialised_read, access, thread_of(w, l), index,
                      "nothing has written this register of the thread");
     });
   touch_register(run, w, access, at, lanes, index);
-  return &w.registers[at * kLanes];
+  return &w.registers[at * run.width()];
 }
 
-Cell* write_register(ClusterRun& run, Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m,
+Cell* write_register(ClusterRun& run, Warp& w, uint32_t access, LaneMask lanes, const MemoryView& m,
                      int64_t index) {
   const size_t at = m.first_register + static_cast<size_t>(index);
   touch_register(run, w, access, at, lanes, index);
   w.written[at] |= lanes;
   if (!w.origins.empty())
-    each_lane(lanes, [&](int l) { w.origins[at * kLanes + static_cast<size_t>(l)] = 0; });
-  return &w.registers[at * kLanes];
+    each_lane(lanes, [&](int l) { w.origins[at * run.width() + static_cast<size_t>(l)] = 0; });
+  return &w.registers[at * run.width()];
 }
 
 void load(ClusterRun& run, Warp& w, const Instr& n) {
   const Access& access = run.code.accesses[n.access];
   const MemoryView& m = run.memory(access.memory);
-  const uint32_t lanes = n.b ? true_lanes(w, n.b, w.mask) : w.mask;
+  const LaneMask lanes = n.b ? true_lanes(w, n.b, w.mask) : w.mask;
   Cell* to = w.values.at(n.dst);
-  std::memset(to, 0, sizeof(Cell) * kLanes);
+  std::memset(to, 0, sizeof(Cell) * run.width());
   if (lanes == 0) return;
   if (m.in_registers) {
     const int64_t index = scalar(w, n.a);
@@ -202,7 +203,7 @@ void combine_one(ir::DType type, ir::ExprOp op, Cell value, std::byte* at) {
   encode_one(type, c, at);
 }
 
-void write_lanes(ClusterRun& run, Warp& w, uint32_t access, uint32_t lanes, Operand index, Operand value,
+void write_lanes(ClusterRun& run, Warp& w, uint32_t access, LaneMask lanes, Operand index, Operand value,
                  bool check) {
   const MemoryView& m = run.memory(run.code.accesses[access].memory);
   if (lanes == 0) return;
@@ -230,7 +231,7 @@ void write_lanes(ClusterRun& run, Warp& w, uint32_t access, uint32_t lanes, Oper
 }
 
 void store(ClusterRun& run, Warp& w, const Step& s) {
-  const uint32_t lanes = s.z ? true_lanes(w, s.z, w.mask) : w.mask;
+  const LaneMask lanes = s.z ? true_lanes(w, s.z, w.mask) : w.mask;
   if (run.guarded) settle_reads(run, lanes);
   const Operand index = w.values.operand(s.x);
   Origins origins;
@@ -244,7 +245,7 @@ void store(ClusterRun& run, Warp& w, const Step& s) {
 // All elements are computed before the first is written.
 void wide_store(ClusterRun& run, Warp& w, const Step& s) {
   run.wide.resize(static_cast<size_t>(s.extent));
-  uint32_t every = w.mask;  // lanes that write all elements
+  LaneMask every = w.mask;  // lanes that write all elements
   for (run.lane_element = 0; run.lane_element < s.extent; ++run.lane_element) {
     WideElement& e = run.wide[static_cast<size_t>(run.lane_element)];
     w.values.at(s.variable)->i = run.lane_element;
@@ -252,7 +253,7 @@ void wide_store(ClusterRun& run, Warp& w, const Step& s) {
     e.lanes = s.z ? true_lanes(w, s.z, w.mask) : w.mask;
     every &= e.lanes;
     const Operand index = w.values.operand(s.x), value = w.values.operand(s.y);
-    for (size_t l = 0; l < kLanes; ++l) {
+    for (size_t l = 0; l < run.width(); ++l) {
       e.index[l] = index[static_cast<int>(l)];
       e.value[l] = value[static_cast<int>(l)];
     }

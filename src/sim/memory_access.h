@@ -7,8 +7,8 @@ namespace tilegen::sim {
 
 // Addresses of an access: arena bytes or absolute addresses, of the lanes in `lanes`.
 struct Addresses {
-  uint32_t lanes = 0;
-  std::array<int64_t, kLanes> at;
+  LaneMask lanes = 0;
+  std::array<int64_t, kMaxLanes> at;
 };
 
 // Expressions of a step; what they load is checked.
@@ -17,12 +17,12 @@ void store(ClusterRun& run, Warp& w, const Step& s);
 void wide_store(ClusterRun& run, Warp& w, const Step& s);
 // An atomic operation on an element of global memory. Blocks run side by side: one at a time.
 void combine_one(ir::DType type, ir::ExprOp op, Cell value, std::byte* at);
-void write_lanes(ClusterRun& run, Warp& w, uint32_t access, uint32_t lanes, Operand index, Operand value,
+void write_lanes(ClusterRun& run, Warp& w, uint32_t access, LaneMask lanes, Operand index, Operand value,
                  bool check);
 
 // Parts of an access to global or shared memory.
 // Addresses of the lanes that stay within bounds; the others are reported.
-Addresses locate(ClusterRun& run, Warp& w, uint32_t access, uint32_t lanes, Operand index, bool check);
+Addresses locate(ClusterRun& run, Warp& w, uint32_t access, LaneMask lanes, Operand index, bool check);
 void check_alignment(ClusterRun& run, Warp& w, uint32_t access, const Addresses& a, int64_t bytes);
 void count_access(ClusterRun& run, uint32_t access, const MemoryView& m, const Addresses& a, int64_t bytes);
 void check_history(ClusterRun& run, Warp& w, uint32_t access, const MemoryView& m, const Addresses& a,
@@ -32,9 +32,9 @@ SharedHistory::Actor actor(const ClusterRun& run, const Warp& w, int lane, uint3
 // Registers, by index in their memory.
 bool register_range(ClusterRun& run, Warp& w, uint32_t access, const MemoryView& m, int64_t index,
                     int64_t count);
-const Cell* read_register(ClusterRun& run, Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m,
+const Cell* read_register(ClusterRun& run, Warp& w, uint32_t access, LaneMask lanes, const MemoryView& m,
                           int64_t index);
-Cell* write_register(ClusterRun& run, Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m,
+Cell* write_register(ClusterRun& run, Warp& w, uint32_t access, LaneMask lanes, const MemoryView& m,
                      int64_t index);
 
 }  // namespace tilegen::sim

@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/bytecode.h"
+
 namespace tilegen::sim {
 
 class Ordering {
@@ -48,8 +50,8 @@ class Ordering {
 
   // Accesses of each party up to this epoch are ordered before those of these lanes of `warp` now; for its
   // own warp, those of its other lanes.
-  const uint32_t* seen(int warp, uint32_t lanes) const { return row(warp, lanes).clock.seen.data(); }
-  const uint32_t* fenced(int warp, uint32_t lanes) const { return row(warp, lanes).clock.fenced.data(); }
+  const uint32_t* seen(int warp, LaneMask lanes) const { return row(warp, lanes).clock.seen.data(); }
+  const uint32_t* fenced(int warp, LaneMask lanes) const { return row(warp, lanes).clock.fenced.data(); }
   uint32_t own_fence(int warp) const { return own_fence_[warp]; }
 
   // The warp's plain accesses so far come before the asynchronous proxy's after.
@@ -66,7 +68,7 @@ class Ordering {
   }
 
   // These lanes of `warp` release what they know and, with `own`, what the warp did into a barrier's clock.
-  void release(int warp, uint32_t lanes, bool whole, bool own, Clock& clock) {
+  void release(int warp, LaneMask lanes, bool whole, bool own, Clock& clock) {
     join(clock, whole ? base(warp).clock : row(warp, lanes).clock);
     if (whole && part(warp).lanes != 0) join(clock, part(warp).clock);
     if (!own) return;
@@ -74,13 +76,13 @@ class Ordering {
     raise(clock.fenced[warp], own_fence_[warp]);
     ++epoch_[warp];
   }
-  void acquire(int warp, uint32_t lanes, bool whole, const Clock& clock) {
+  void acquire(int warp, LaneMask lanes, bool whole, const Clock& clock) {
     if (clock.seen.empty()) return;
     if (whole) join(base(warp).clock, clock);
     if (whole ? part(warp).lanes != 0 : (open_part(warp, lanes), true)) join(part(warp).clock, clock);
   }
   // A wait for an engine.
-  void see(int warp, uint32_t lanes, bool whole, int party, uint32_t epoch) {
+  void see(int warp, LaneMask lanes, bool whole, int party, uint32_t epoch) {
     if (whole) raise(base(warp).clock.seen[party], epoch);
     if (whole ? part(warp).lanes != 0 : (open_part(warp, lanes), true))
       raise(part(warp).clock.seen[party], epoch);
@@ -88,17 +90,17 @@ class Ordering {
 
  private:
   struct Row {
-    uint32_t lanes = 0;  // of a part: whom it is for
+    LaneMask lanes = 0;  // of a part: whom it is for
     Clock clock;
   };
   static void raise(uint32_t& to, uint32_t at_least) { to = to < at_least ? at_least : to; }
   Row& base(int warp) { return rows_[2 * size_t(warp)]; }
   Row& part(int warp) { return rows_[2 * size_t(warp) + 1]; }
-  const Row& row(int warp, uint32_t lanes) const {
+  const Row& row(int warp, LaneMask lanes) const {
     const Row& p = rows_[2 * size_t(warp) + 1];
     return p.lanes != 0 && (lanes & ~p.lanes) == 0 ? p : rows_[2 * size_t(warp)];
   }
-  void open_part(int warp, uint32_t lanes) {
+  void open_part(int warp, LaneMask lanes) {
     Row& p = part(warp);
     if (p.lanes == lanes) return;
     p.clock = base(warp).clock;

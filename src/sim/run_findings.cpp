@@ -8,7 +8,7 @@ namespace {
 
 // What it is called that nothing orders an access with that of another thread, or of an engine.
 FindingKind race_kind(const ClusterRun& run, int64_t other_thread) {
-  switch (run.engines.kind(static_cast<int>(other_thread / kLanes))) {
+  switch (run.engines.kind(static_cast<int>(other_thread / run.lanes))) {
     case Party::product:
       return FindingKind::operand_in_flight;
     case Party::store_read:
@@ -64,10 +64,10 @@ void access_finding(ClusterRun& run, FindingKind kind, uint32_t access, int thre
     report(run, std::move(e));
 }
 
-void settle_reads(ClusterRun& run, uint32_t lanes) {
+void settle_reads(ClusterRun& run, LaneMask lanes) {
   run.guarded = false;
   for (Event& e : run.held_back)
-    if (lanes >> e.thread % kLanes & 1) report(run, std::move(e));
+    if (lanes >> e.thread % run.lanes & 1) report(run, std::move(e));
   run.held_back.clear();
 }
 
@@ -83,7 +83,7 @@ void report_shared(ClusterRun& run, const Trouble& t, uint32_t access, int threa
                         : kind == FindingKind::async_source_changed ? "the copy engine may still read it"
                                                                     : "the copy engine may still write it";
       return access_finding(run, kind, access, thread, element, why, t.other_access,
-                            run.asked_by[static_cast<size_t>(t.other_thread / kLanes)]);
+                            run.asked_by[static_cast<size_t>(t.other_thread / run.lanes)]);
     }
     case Conflict::unfenced:
       return access_finding(run, FindingKind::proxy_not_fenced, access, thread, element,
@@ -99,7 +99,8 @@ void report_shared(ClusterRun& run, const Trouble& t, uint32_t access, int threa
                             "these bytes were last written as another tile", t.other_access, t.other_thread);
     case Conflict::in_flight: {
       const uint32_t copy = run.history.copy_at(at);
-      const uint32_t other = copy != 0 ? run.copies[(copy - 1) / kLanes].dst_access : kNothing;
+      const uint32_t other =
+          copy != 0 ? run.copies[(copy - 1) / static_cast<uint32_t>(run.lanes)].dst_access : kNothing;
       return access_finding(run, FindingKind::async_not_waited, access, thread, element,
                             "an async copy to it was not waited for", other);
     }
@@ -111,15 +112,15 @@ void report_shared(ClusterRun& run, const Trouble& t, uint32_t access, int threa
 bool converged(ClusterRun& run, Warp& w, const Step& s, FindingKind kind) {
   if (w.mask == w.all) return true;
   step_finding(run, kind, s.stmt, first_thread(w, w.mask),
-               "only " + std::to_string(__builtin_popcount(w.mask)) + " of " +
-                   std::to_string(__builtin_popcount(w.all)) + " lanes of the warp reach it");
+               "only " + std::to_string(std::popcount(w.mask)) + " of " +
+                   std::to_string(std::popcount(w.all)) + " lanes of the warp reach it");
   return false;
 }
 
 int64_t same_for_lanes(ClusterRun& run, Warp& w, const Step& s, Ref r, const char* what) {
   const Operand value = w.values.operand(r);
-  const int first = __builtin_ctz(w.mask);
-  for (int l = first; r.stride() != 0 && l < kLanes; ++l)
+  const int first = std::countr_zero(w.mask);
+  for (int l = first; r.stride() != 0 && l < run.lanes; ++l)
     if ((w.mask >> l & 1) != 0 && value[l].i != value[first].i) {
       step_finding(run, FindingKind::divergent_operand, s.stmt, thread_of(w, l),
                    std::string(what) + " differs from that of lane " + std::to_string(first));

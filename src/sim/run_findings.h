@@ -11,7 +11,7 @@ void step_finding(ClusterRun& run, FindingKind kind, uint32_t stmt, int thread, 
 void access_finding(ClusterRun& run, FindingKind kind, uint32_t access, int thread, int64_t element,
                     std::string detail, uint32_t other = kNothing, int64_t other_thread = -1);
 // What was held back of a store that these lanes make.
-void settle_reads(ClusterRun& run, uint32_t lanes);
+void settle_reads(ClusterRun& run, LaneMask lanes);
 // Trouble that the history of shared memory tells of byte `at`.
 void report_shared(ClusterRun& run, const Trouble& t, uint32_t access, int thread, int64_t at);
 

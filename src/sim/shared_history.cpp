@@ -9,7 +9,7 @@ SharedHistory::SharedHistory(int64_t bytes, int granule)
 
 Trouble SharedHistory::check_writer(const Cell& c, const Actor& by) const {
   if (!alive(c.epoch)) return {};
-  const int thread = c.thread & ~kWholeWarp, party = thread >> 5;
+  const int thread = c.thread & ~kWholeWarp, party = by.party_of(thread);
   const bool own = by.is_async() ? c.thread == by.issuer : c.thread == by.thread && !by.whole_warp;
   if (!own && c.epoch > by.seen[party]) return {Conflict::race, c.access, thread};
   if (by.is_async() && party < by.warps && c.epoch > (own ? by.own_fence : by.fenced[party]))
@@ -19,22 +19,22 @@ Trouble SharedHistory::check_writer(const Cell& c, const Actor& by) const {
 
 bool SharedHistory::unordered_reader(const Reader& r, const Actor& by) const {
   if (!alive(r.epoch) || r.epoch <= by.seen[r.party]) return false;
-  if (by.is_async()) return r.lane == kSeveral || r.party * kLanes + r.lane != by.issuer;
-  return r.party != by.party() || by.whole_warp || r.lane != (by.thread & (kLanes - 1));
+  if (by.is_async()) return r.lane == kSeveral || r.party * by.lanes() + r.lane != by.issuer;
+  return r.party != by.party() || by.whole_warp || r.lane != by.lane();
 }
 
 bool SharedHistory::unfenced_reader(const Reader& r, const Actor& by) const {
   if (!by.is_async() || !alive(r.epoch) || r.party >= by.warps) return false;
-  const bool own = r.lane != kSeveral && r.party * kLanes + r.lane == by.issuer;
+  const bool own = r.lane != kSeveral && r.party * by.lanes() + r.lane == by.issuer;
   return r.epoch > (own ? by.own_fence : by.fenced[r.party]);
 }
 
 Trouble SharedHistory::check_readers(const Cell& c, const Actor& by) const {
   const auto trouble = [&](const Reader& r) -> Trouble {
     int lane = r.lane == kSeveral ? 0 : r.lane;
-    if (r.lane == kSeveral && r.party == by.party() && (by.thread & (kLanes - 1)) == 0) lane = 1;
-    if (unordered_reader(r, by)) return {Conflict::race, r.access, r.party * kLanes + lane};
-    if (unfenced_reader(r, by)) return {Conflict::unfenced_read, r.access, r.party * kLanes + lane};
+    if (r.lane == kSeveral && r.party == by.party() && by.lane() == 0) lane = 1;
+    if (unordered_reader(r, by)) return {Conflict::race, r.access, r.party * by.lanes() + lane};
+    if (unfenced_reader(r, by)) return {Conflict::unfenced_read, r.access, r.party * by.lanes() + lane};
     return {};
   };
   for (const Reader& r : c.readers)
@@ -47,7 +47,7 @@ Trouble SharedHistory::check_readers(const Cell& c, const Actor& by) const {
 
 // False when the slot belongs to a reader that must be kept beside this one.
 bool SharedHistory::place_reader(Reader& r, const Actor& by) const {
-  const uint8_t lane = by.whole_warp ? kSeveral : static_cast<uint8_t>(by.thread & (kLanes - 1));
+  const uint8_t lane = by.whole_warp ? kSeveral : static_cast<uint8_t>(by.lane());
   if (alive(r.epoch) && r.epoch > by.seen[r.party]) {
     if (r.party != by.party()) return false;
     r.lane = r.lane == lane ? lane : kSeveral;

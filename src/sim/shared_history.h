@@ -38,6 +38,7 @@ class SharedHistory {
     uint32_t memory = 0;
     uint32_t epoch = 0;
     const uint32_t* seen = nullptr;  // by party
+    int warp_bits = 5;               // of a thread's number: of its lane
     bool whole_warp = false;         // all lanes take part; `thread` is one of them
     // Of the asynchronous proxy: plain accesses that are fenced, by warp; the thread that asked for the
     // access, or -1, and what of its own is fenced.
@@ -46,7 +47,10 @@ class SharedHistory {
     int issuer = -1;
     uint32_t own_fence = 0;
     bool is_async() const { return fenced != nullptr; }
-    int party() const { return thread >> 5; }
+    int party() const { return party_of(thread); }
+    int party_of(int number) const { return number >> warp_bits; }
+    int lanes() const { return 1 << warp_bits; }
+    int lane() const { return thread & (lanes() - 1); }
   };
   // One thread touches [offset, offset + bytes). The first trouble found is returned, with its byte offset in
   // `at`.

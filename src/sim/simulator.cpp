@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -314,14 +315,17 @@ Expected<SimResult> simulate(const thread::ThreadProgram& program, const target:
     return Error(DiagCode::launch_fact, program.name, "a guard of this form of the kernel does not hold",
                  "launch the form without guards");
   const thread::Machine& machine = program.machine;
-  if (machine.warp != kLanes || machine.warpgroup != kGroupThreads ||
-      target.banks.row_bytes() != kBankRowBytes)
+  const bool of_groups = !target.warpgroup_mma.empty();
+  if (machine.warp < 2 || machine.warp > kMaxLanes ||
+      !std::has_single_bit(static_cast<unsigned>(machine.warp)) ||
+      (of_groups && machine.warpgroup != kGroupThreads) || target.banks.row_bytes() != kBankRowBytes)
     return Error(DiagCode::target_unsupported, program.name,
-                 "the simulator runs warps of " + std::to_string(kLanes) + " lanes and warpgroups of " +
-                     std::to_string(kGroupThreads) + " threads, the program is for " +
-                     std::to_string(machine.warp) + " and " + std::to_string(machine.warpgroup),
+                 "the simulator runs warps of up to " + std::to_string(kMaxLanes) +
+                     " lanes and warpgroups of " + std::to_string(kGroupThreads) +
+                     " threads, the program is for " + std::to_string(machine.warp) + " and " +
+                     std::to_string(machine.warpgroup),
                  "compile for a target whose name begins with 'sim:'");
-  if (Engines(program).count() > Engines::kMax)
+  if (Engines(program).count() * machine.warp > Engines::kMaxThreads)
     return Error(DiagCode::target_unsupported, program.name,
                  "the simulator cannot run so many transaction barriers", "use fewer slots");
   auto code = compile_program(program, target);

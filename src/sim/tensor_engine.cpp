@@ -19,7 +19,7 @@ using thread::Space;
 
 namespace {
 
-uint32_t bit(int lane) { return uint32_t{1} << lane; }
+LaneMask bit(int lane) { return LaneMask{1} << lane; }
 
 constexpr int64_t kUnit = layout::kSwizzleUnit;
 
@@ -71,7 +71,7 @@ SharedHistory::Actor engine_actor(ClusterRun& run, const Warp& w, int lane, int 
   a.own_fence = run.order.own_fence(w.index);
   a.fenced = run.order.fenced(w.index, w.mask);
   a.warps = run.engines.warps();
-  a.thread = party * kLanes;
+  a.thread = party * run.lanes;
   a.epoch = epoch;
   run.asked_by[static_cast<size_t>(party)] = a.issuer;
   return a;
@@ -273,7 +273,7 @@ void move_out(ClusterRun& run, TensorCopy& c) {
 }
 
 void bulk_commit(Warp& w) {
-  for (int l = 0; l < kLanes; ++l)
+  for (int l = 0; l < w.lanes; ++l)
     if (w.mask & bit(l)) ++w.bulk_commits[static_cast<size_t>(l)];
 }
 

@@ -12,7 +12,7 @@ namespace tilegen::sim {
 
 namespace {
 
-uint32_t bit(int lane) { return uint32_t{1} << lane; }
+LaneMask bit(int lane) { return LaneMask{1} << lane; }
 
 void pass(ClusterRun& run, Warp& w, TransactionState& t, int party) {
   run.order.acquire(w.index, w.mask, w.mask == w.all, t.completed);
@@ -57,7 +57,7 @@ void transaction_arrive(ClusterRun& run, Warp& w, const Step& s) {
   Ordering::Clock clock;
   const uint32_t epoch = run.order.epoch(w.index);
   release(run, w, clock);
-  for (int l = 0; l < kLanes; ++l) {
+  for (int l = 0; l < run.lanes; ++l) {
     if ((w.mask & bit(l)) == 0) continue;
     const int64_t block = n.block.valid() ? w.values.operand(s.y)[l].i : w.rank;
     const auto at = transaction(run, w, s, n.barriers, block, index[l].i);

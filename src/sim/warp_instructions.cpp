@@ -17,7 +17,7 @@ using thread::Space;
 
 namespace {
 
-uint32_t bit(int lane) { return uint32_t{1} << lane; }
+LaneMask bit(int lane) { return LaneMask{1} << lane; }
 
 constexpr int kRows = target::kMatrixRows;
 constexpr int kRowBytes = target::kMatrixRowBytes;
@@ -27,10 +27,10 @@ constexpr int kUnitBytes = 2;  // that a transposed load keeps together
 void gather(ClusterRun& run, Warp& w, uint32_t access, const MemoryView& m, int64_t index,
             const std::vector<uint32_t>& table, double* to) {
   const bool floating = ir::is_float(m.type);
-  for (size_t r = 0; r * kLanes < table.size(); ++r) {
+  for (size_t r = 0; r * w.width() < table.size(); ++r) {
     const Cell* from = read_register(run, w, access, w.mask, m, index + static_cast<int64_t>(r));
-    const uint32_t* at = &table[r * kLanes];
-    for (int l = 0; l < kLanes; ++l)
+    const uint32_t* at = &table[r * w.width()];
+    for (int l = 0; l < w.lanes; ++l)
       if (at[l] != kNothing) to[at[l]] = floating ? from[l].f : static_cast<double>(from[l].i);
   }
 }
@@ -51,9 +51,9 @@ void shuffle(ClusterRun& run, Warp& w, const Step& s) {
     e.detail = std::move(detail);
     report(run, std::move(e));
   };
-  std::array<Cell, kLanes> result{};
+  std::array<Cell, kMaxLanes> result{};
   const int first = std::countr_zero(w.mask);
-  for (int l = 0; l < kLanes; ++l) {
+  for (int l = 0; l < w.lanes; ++l) {
     if ((w.mask & bit(l)) == 0) continue;
     int64_t from = lane[l].i;
     if (n.mode == thread::Shuffle::Mode::butterfly) {
@@ -62,9 +62,9 @@ void shuffle(ClusterRun& run, Warp& w, const Step& s) {
                 "the lane mask of a butterfly differs from that of lane " + std::to_string(first));
       from ^= l;
     }
-    if (from < 0 || from >= kLanes) {
+    if (from < 0 || from >= w.lanes) {
       finding(FindingKind::out_of_bounds, l, "lane " + std::to_string(from) + " does not exist");
-      from &= kLanes - 1;
+      from &= w.lanes - 1;
     }
     result[static_cast<size_t>(l)] = value[static_cast<int>(from)];
   }
@@ -72,8 +72,8 @@ void shuffle(ClusterRun& run, Warp& w, const Step& s) {
 }
 
 void fetch_tile(ClusterRun& run, Warp& w, const Step& s) {
-  std::array<Cell, kLanes> number{};
-  for (int l = 0; l < kLanes; ++l)
+  std::array<Cell, kMaxLanes> number{};
+  for (int l = 0; l < w.lanes; ++l)
     if ((w.mask & bit(l)) != 0) number[static_cast<size_t>(l)].i = run.launch.tile_order->take(run.block);
   write_lanes(run, w, s.access, w.mask, w.values.operand(s.x), {number.data(), 1}, true);
 }
@@ -87,7 +87,7 @@ void cluster_load(ClusterRun& run, Warp& w, const Step& s) {
   check_alignment(run, w, s.access2, a, bytes);
   const Operand block = w.values.operand(s.z);
   const uint32_t epoch = run.order.epoch(w.index);
-  for (int l = 0; l < kLanes; ++l) {
+  for (int l = 0; l < w.lanes; ++l) {
     if ((a.lanes & bit(l)) == 0) continue;
     const int64_t rank = block[l].i;
     if (rank < 0 || rank >= run.program.cluster) {
@@ -103,7 +103,7 @@ void cluster_load(ClusterRun& run, Warp& w, const Step& s) {
   check_history(run, w, s.access2, shared, a, bytes, false);
   for (int e = 0; e < n.elements; ++e) {
     Cell* to = write_register(run, w, s.access, w.mask, registers, first + e);
-    for (int l = 0; l < kLanes; ++l)
+    for (int l = 0; l < w.lanes; ++l)
       if ((a.lanes & bit(l)) != 0)
         to[l] = decode_one(registers.type,
                            run.arena.data() + a.at[static_cast<size_t>(l)] + int64_t{e} * shared.element);
@@ -141,11 +141,11 @@ void lane_reduce(ClusterRun& run, Warp& w, const Step& s) {
   const auto scalar_of = [&](Cell c) {
     return floating ? ir::ScalarValue{dst.type, 0, c.f} : ir::ScalarValue{dst.type, c.i, 0};
   };
-  std::array<Cell, kLanes> result{};
+  std::array<Cell, kMaxLanes> result{};
   for (int64_t i = n.accumulate ? -1 : 0; i < n.width; ++i) {
     const Cell* x = i < 0 ? read_register(run, w, s.access, w.mask, dst, to)
                           : read_register(run, w, s.access2, w.mask, src, from + i);
-    for (int l = 0; l < kLanes; ++l) {
+    for (int l = 0; l < w.lanes; ++l) {
       Cell& r = result[static_cast<size_t>(l)];
       const bool first = i == (n.accumulate ? -1 : 0);
       if (first) {
@@ -173,7 +173,7 @@ void matrices(ClusterRun& run, Warp& w, const Step& s, bool load) {
   const int per_lane = kLaneBytes / shared.element;
   const int64_t first = scalar(w, s.x);
   if (!register_range(run, w, s.access, registers, first, int64_t{count} * per_lane)) return;
-  const uint32_t rows = count * kRows >= kLanes ? 0xffffffffu : bit(count * kRows) - 1;
+  const LaneMask rows = count * kRows >= w.lanes ? w.all : bit(count * kRows) - 1;
   const Addresses a = locate(run, w, s.access2, rows & w.mask, w.values.operand(s.y), true);
   check_alignment(run, w, s.access2, a, kRowBytes);
   count_access(run, s.access2, shared, a, kRowBytes);
@@ -185,7 +185,7 @@ void matrices(ClusterRun& run, Warp& w, const Step& s, bool load) {
       const int64_t index = first + int64_t{i} * per_lane + e;
       const Cell* from = load ? nullptr : read_register(run, w, s.access, w.mask, registers, index);
       Cell* to = load ? write_register(run, w, s.access, w.mask, registers, index) : nullptr;
-      for (int l = 0; l < kLanes; ++l) {
+      for (int l = 0; l < w.lanes; ++l) {
         if ((w.mask & bit(l)) == 0) continue;
         const int64_t within = int64_t{e} * shared.element;  // of the four bytes
         const int row = kRows * i + (transpose ? 2 * (l % 4) + static_cast<int>(within / kUnitBytes) : l / 4);
@@ -196,7 +196,7 @@ void matrices(ClusterRun& run, Warp& w, const Step& s, bool load) {
           continue;
         }
         if (load && noted)
-          w.origins[(registers.first_register + static_cast<size_t>(index)) * kLanes +
+          w.origins[(registers.first_register + static_cast<size_t>(index)) * w.width() +
                     static_cast<size_t>(l)] =
               origin_of(run, w, run.code.accesses[s.access2].memory, l,
                         (run.in_arena(a.at[static_cast<size_t>(row)] + byte) - shared.arena_offset) /
@@ -233,8 +233,8 @@ void mma(ClusterRun& run, Warp& w, const Step& s) {
   const bool floating = ir::is_float(mc.type);
   for (int r = 0; r < n.c_registers; ++r) {
     Cell* to = write_register(run, w, s.access, w.mask, mc, ic + r);
-    const uint32_t* at = &tables.c[static_cast<size_t>(r) * kLanes];
-    for (int l = 0; l < kLanes; ++l) {
+    const uint32_t* at = &tables.c[static_cast<size_t>(r) * w.width()];
+    for (int l = 0; l < w.lanes; ++l) {
       if ((w.mask & bit(l)) == 0 || at[l] == kNothing) continue;
       floating ? void(to[l].f = c[at[l]]) : void(to[l].i = static_cast<int64_t>(c[at[l]]));
     }

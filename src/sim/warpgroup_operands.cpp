@@ -89,14 +89,14 @@ void judge_operand(ClusterRun& run, int group, Product& p, bool of_a) {
   std::vector<uint32_t> seen(static_cast<size_t>(run.engines.count()), 0xffffffffu);
   std::vector<uint32_t> fenced(static_cast<size_t>(run.engines.warps()), 0xffffffffu);
   for (int i = group * kGroupWarps; i < (group + 1) * kGroupWarps; ++i) {
-    for (size_t q = 0; q < seen.size(); ++q) seen[q] = std::min(seen[q], run.order.seen(i, ~uint32_t{0})[q]);
+    for (size_t q = 0; q < seen.size(); ++q) seen[q] = std::min(seen[q], run.order.seen(i, ~LaneMask{0})[q]);
     for (size_t q = 0; q < fenced.size(); ++q)
-      fenced[q] = std::min(fenced[q], run.order.fenced(i, ~uint32_t{0})[q]);
+      fenced[q] = std::min(fenced[q], run.order.fenced(i, ~LaneMask{0})[q]);
   }
   SharedHistory::Actor by;
   by.access = access;
   by.memory = run.code.accesses[access].memory.value;
-  by.thread = run.engines.product(group) * kLanes;
+  by.thread = run.engines.product(group) * run.lanes;
   by.epoch = p.work;
   by.seen = seen.data(), by.fenced = fenced.data(), by.warps = run.engines.warps();
 

@@ -67,15 +67,15 @@ void compute(ClusterRun& run, int number, Product& p) {
       for (int i = 0; i < kGroupWarps; ++i) {
         Warp& w = run.warps[static_cast<size_t>(number * kGroupWarps + i)];
         const size_t at = m.first_register + static_cast<size_t>(first) + r;
-        f(w, at, &table[r * kGroupThreads + static_cast<size_t>(i) * kLanes]);
+        f(w, at, &table[r * kGroupThreads + static_cast<size_t>(i) * w.width()]);
       }
   };
   const auto gather = [&](const MemoryView& m, int64_t first, const std::vector<uint32_t>& table,
                           double* to) {
     const bool floating = ir::is_float(m.type);
     each_register(m, first, table, [&](Warp& w, size_t at, const uint32_t* place) {
-      const Cell* from = &w.registers[at * kLanes];
-      for (int l = 0; l < kLanes; ++l)
+      const Cell* from = &w.registers[at * w.width()];
+      for (int l = 0; l < w.lanes; ++l)
         if (place[l] != kNothing) to[place[l]] = floating ? from[l].f : static_cast<double>(from[l].i);
     });
   };
@@ -90,9 +90,9 @@ void compute(ClusterRun& run, int number, Product& p) {
   }
   const bool floating = ir::is_float(mc.type);
   each_register(mc, p.c, tables.c, [&](Warp& w, size_t at, const uint32_t* place) {
-    Cell* to = &w.registers[at * kLanes];
+    Cell* to = &w.registers[at * w.width()];
     w.written[at] = w.all;
-    for (int l = 0; l < kLanes; ++l)
+    for (int l = 0; l < w.lanes; ++l)
       if (place[l] != kNothing)
         floating ? void(to[l].f = c[place[l]]) : void(to[l].i = static_cast<int64_t>(c[place[l]]));
   });

@@ -12,7 +12,7 @@ namespace tilegen::sim {
 struct ClusterRun;
 struct Warp;
 
-constexpr int kGroupWarps = kGroupThreads / kLanes;
+constexpr int kGroupWarps = 4;
 
 struct Product {
   const Step* step = nullptr;

@@ -106,6 +106,7 @@ struct Target : thread::Machine {
   // Least version of the vendor's instruction set that serves, and that has conversions of 8-bit floats (0:
   // none has); PTX: times 10.
   int isa_version = 0, fp8_isa_version = 0;
+  bool fnuz_conversions = false;  // of e4m3fnuz and e5m2fnuz, by instructions
   // Devices: of this capability (CUDA: 10 * major + minor) or a later one; of this one alone.
   int capability = 0;
   bool one_capability = false;

@@ -63,7 +63,7 @@ std::string float_text(double v, DType t) {
 
 std::string int_text(int64_t v, DType t) {
   if (ir::is_bool(t)) return v != 0 ? "true" : "false";
-  return std::to_string(v) + (t == DType::i64 ? "" : ir::dtype_name(t));
+  return ir::integer_text(t, v) + (t == DType::i64 ? "" : ir::dtype_name(t));
 }
 
 class ExprWriter {

@@ -29,7 +29,7 @@ uint64_t random_element(ir::DType type, uint64_t bits) {
   if (ir::is_float(type))
     return ir::float_to_bits(type, static_cast<double>(bits >> 11) * 0x1p-52 - 1 + 0x1p-53);
   if (ir::is_bool(type)) return bits >> 63;
-  return (bits >> 60) - (type == ir::DType::i8 ? 8 : 0);
+  return (bits >> 60) - (type == ir::DType::i8 || type == ir::DType::i16 ? 8 : 0);
 }
 
 std::vector<char> pattern(ir::DType type, int64_t elements, uint64_t seed) {

@@ -45,7 +45,9 @@ TEST(ByteFloats, RowsOfTheTypeTable) {
   EXPECT_EQ(tl_dtype_bits(TL_E5M2), 8u);
   EXPECT_STREQ(tl_dtype_name(TL_E4M3), "e4m3");
   EXPECT_STREQ(tl_dtype_name(TL_E5M2), "e5m2");
-  EXPECT_EQ(tl_dtype_bits(TL_E5M2 + 1), 0u);
+  EXPECT_STREQ(tl_dtype_name(TL_E4M3FNUZ), "e4m3fnuz");
+  EXPECT_STREQ(tl_dtype_name(TL_U64), "u64");
+  EXPECT_EQ(tl_dtype_bits(TL_U64 + 1), 0u);
 }
 
 TEST(ByteFloats, TensorsComeWithDlpacksCodes) {
@@ -71,7 +73,7 @@ TEST(ByteFloats, TensorsComeWithDlpacksCodes) {
     EXPECT_EQ(std::memcmp(z, want_z, 5), 0);
     EXPECT_EQ(y[5] & 0x7f, 0x7f);
     EXPECT_GT(z[5] & 0x7f, 0x7c);
-    // Other 8-bit types are none of ours: IEEE's e4m3, e4m3fnuz, u8; nor the right code of another size.
+    // Other 8-bit types are none of these: IEEE's e4m3, e4m3fnuz, u8; nor the right code of another size.
     for (const DLDataType wrong :
          {DLDataType{8, 8, 1}, {11, 8, 1}, {1, 8, 1}, {kE5m2, 8, 1}, {kE4m3fn, 16, 1}}) {
       ty.dtype = wrong;

@@ -147,6 +147,49 @@ TEST(AmdPrograms, ComputeWhatLlvmWouldGetWrong) {
   }
 }
 
+// Conversions of the FNUZ floats: by instructions on gfx942, four of a thread at once, and in integers.
+constexpr const char* kFnuz = R"(tl 1 program fnuz
+dim n divisible 4
+tensor X: f32[n] readonly
+tensor H: f16[n] readonly
+tensor A: e4m3fnuz[n] readonly
+tensor B: e5m2fnuz[n] readonly
+tensor Y: e4m3fnuz[2, n]
+tensor Z: e5m2fnuz[2, n]
+tensor W: f32[2, n]
+kernel convert grid (b: ceildiv(n, 256)) threads 64 {
+  alloc x: fragment f32[256]
+  alloc h: fragment f16[256]
+  copy X[b * 256 :+ 256] -> x
+  copy H[b * 256 :+ 256] -> h
+  parallel i in 256 {
+    if b * 256 + i < n {
+      Y[0, b * 256 + i] = cast(e4m3fnuz, x[i])
+      Z[0, b * 256 + i] = cast(e5m2fnuz, x[i])
+      Y[1, b * 256 + i] = cast(e4m3fnuz, h[i])
+      Z[1, b * 256 + i] = cast(e5m2fnuz, h[i])
+      W[0, b * 256 + i] = cast(f32, A[b * 256 + i])
+      W[1, b * 256 + i] = cast(f32, B[b * 256 + i])
+    }
+  }
+}
+)";
+
+TEST(AmdPrograms, ConvertFnuzFloats) {
+  Subject subject(kFnuz, {"gfx942", "gfx90a"});
+  ASSERT_EQ(subject.invalid(), "");
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    Launch launch;
+    launch.dims["n"] = 8192;
+    launch.seed = seed;
+    launch.data = seed % 2 ? Data::bit_patterns : Data::reals;
+    launch.magnitude = seed == 2 ? 300 : 1;
+    launch.bound = {0, 0};
+    const Outcome o = subject.compare(launch);
+    EXPECT_EQ(o.kind, Kind::agree) << o.text;
+  }
+}
+
 // Tiles that come through registers: a load is waited for where its registers are deposited, an iteration
 // later, and all waves meet once an iteration.
 TEST(AmdPrograms, LoadsAheadAreWaitedForAtTheirUse) {

@@ -170,7 +170,8 @@ void Subject::compile_for(const std::string& name) {
     e.artifact = *artifact;
     if (target->code == target::CodeFormat::ptx && !target->simulated)
       e.cuda = std::make_shared<CudaRun>(e.artifact);
-    if (target->code == target::CodeFormat::hsaco) e.hsaco = std::make_shared<HsacoRun>(e.artifact);
+    if (target->code == target::CodeFormat::hsaco && !target->simulated)
+      e.hsaco = std::make_shared<HsacoRun>(e.artifact);
   });
   if (crash) e.failed = {Kind::crashed, name + ": compiling ends in " + *crash};
   executables_.push_back(std::move(e));

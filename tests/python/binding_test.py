@@ -313,6 +313,24 @@ class Launching(unittest.TestCase):
         with self.assertRaisesRegex(tg.Error, "e4m3"):
             kernel(floats([1, 2, 3, 4]), Tensor(y_data, "torch.float8_e5m2"), Tensor(z_data, "torch.float8_e5m2"))
 
+        b = tg.Builder("fnuz")  # AMD's: 240 is the largest, there is no negative zero
+        x, y = b.tensor("X", "float8_e5m2fnuz", [4], read_only=True), b.tensor("Y", tg.e4m3fnuz, [4])
+        with b.kernel("fnuz", [1]):
+            b.copy(x, y)
+        x_data = array.array("B", [0x40, 0x7f, 0x80, 0x81])  # 1, 57344, NaN, the negative number next to 0
+        b.finish().compile("host").load()(Tensor(x_data, "torch.float8_e5m2fnuz"), Tensor(y_data, "torch.float8_e4m3fnuz"))
+        self.assertEqual(list(y_data), [0x40, 0x7f, 0x80, 0])
+
+    def test_integers_of_all_widths(self):
+        b = tg.Builder("widths")
+        tensors = [b.tensor(t.name, t, [3]) for t in (tg.i16, tg.u16, tg.u32, tg.u64)]
+        with b.kernel("widths", [1]), b.parallel(3) as i:
+            for tensor, largest in zip(tensors, (2**15 - 1, 2**16 - 1, 2**32 - 1, 2**64 - 1)):
+                b.store(tensor, i, b.select(b.expr(largest, tensor.dtype) > tensor(i), tensor(i) // 3, largest))
+        data = [array.array(kind, [9, 100, 2**bits - 1 - (kind == "h") * 2**15]) for kind, bits in zip("hHIQ", (16, 16, 32, 64))]
+        b.finish().compile("host").load()(*data)
+        self.assertEqual([list(d) for d in data], [[3, 33, 2**15 - 1], [3, 33, 2**16 - 1], [3, 33, 2**32 - 1], [3, 33, 2**64 - 1]])
+
     def test_workspaces_are_the_launchs_own(self):
         b = tg.Builder("halves")
         n, parts = b.dim("n"), b.dim("parts", 1)

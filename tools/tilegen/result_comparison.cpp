@@ -24,6 +24,12 @@ double default_tolerance(tl_dtype dtype) {
       return 2e-3;
     case TL_BF16:
       return 2e-2;
+    case TL_E4M3:
+    case TL_E4M3FNUZ:
+      return 0.13;
+    case TL_E5M2:
+    case TL_E5M2FNUZ:
+      return 0.26;
     default:
       return 0;
   }

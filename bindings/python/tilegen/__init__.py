@@ -4,8 +4,9 @@ from ._library import Diagnostic, Error
 from .builder import Buffer, Builder, Expr
 from .program import Artifact, Context, Kernel, Launch, PerformanceWarning, Program, Target, build_info, devices
 from .tuning import Configuration
-from .types import DType, bf16, boolean, dtype_of, e4m3, e5m2, f16, f32, f64, i8, i32, i64, u8
+from .types import (DType, bf16, boolean, dtype_of, e4m3, e4m3fnuz, e5m2, e5m2fnuz, f16, f32, f64, i8, i16, i32, i64, u8, u16,
+                    u32, u64)
 
 __all__ = ["Artifact", "Buffer", "Builder", "Configuration", "Context", "DType", "Diagnostic", "Error", "Expr", "Kernel", "Launch",
-           "PerformanceWarning", "Program", "Target", "bf16", "boolean", "build_info", "devices", "dtype_of", "e4m3", "e5m2", "f16",
-           "f32", "f64", "i8", "i32", "i64", "u8"]
+           "PerformanceWarning", "Program", "Target", "bf16", "boolean", "build_info", "devices", "dtype_of", "e4m3",
+           "e4m3fnuz", "e5m2", "e5m2fnuz", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]

@@ -23,7 +23,7 @@ import sys
 from . import _header as h
 from ._library import call, lib as _lib
 from .program import Program, int64_of
-from .types import boolean, dtype_of, e4m3, e5m2, f16, bf16, f32, f64, i64, ALL
+from .types import boolean, dtype_of, f32, i64, u64, ALL, FLOATS
 
 _OWN_FILES = (os.path.dirname(os.path.abspath(__file__)), os.path.abspath(contextlib.__file__))
 
@@ -60,9 +60,6 @@ class _Located:
 
 
 lib = _Located()
-
-_FLOATS = (f16, bf16, f32, f64, e4m3, e5m2)
-
 
 _ATOMIC = {"add": h.TL_ATOMIC_ADD, "min": h.TL_ATOMIC_MIN, "max": h.TL_ATOMIC_MAX, "and": h.TL_ATOMIC_AND,
            "or": h.TL_ATOMIC_OR, "xor": h.TL_ATOMIC_XOR}
@@ -217,10 +214,12 @@ class Builder:
             raise TypeError(f"{type(value).__name__} is neither an expression of a tile program nor a number"
                             + ("; buffer(i, j) is one element" if isinstance(value, _Memory) else ""))
         dtype = dtype or (boolean if isinstance(value, bool) else i64 if isinstance(value, numbers.Integral) else f32)
-        if dtype in _FLOATS:
+        if dtype in FLOATS:
             return Expr(self, lib.tl_const_f64(self.handle, dtype.value, float(value)))
         if not isinstance(value, numbers.Integral) and not float(value).is_integer():
             raise TypeError(f"{value} is no {dtype.name}; cast the expression to a float type first")
+        if dtype is u64 and 2**63 <= value < 2**64:
+            return Expr(self, lib.tl_cast(self.handle, u64.value, self.expr(int(value) - 2**64, i64).raw))
         return Expr(self, lib.tl_const_i64(self.handle, dtype.value, int(value)))
 
     def exp(self, a): return a._unary(h.TL_EXP)

@@ -10,9 +10,10 @@ from . import tuning
 from ._library import Diagnostic, Error, call, error_from, lib, take_blob
 from .tensors import GPUS, Described, describe
 from .tuning import option_values
-from .types import dtype_of
+from .types import FLOATS, dtype_of
 
 
+_FLOATS = {t.value for t in FLOATS}
 _ANY_DEVICE = ctypes.c_size_t(-1).value  # TL_DEVICE_ANY
 
 
@@ -317,7 +318,7 @@ class Arguments:
             slot.kind, slot.payload = h.TL_ARG_TENSOR, ctypes.addressof(described.raw)
         elif value is None:
             slot.kind = h.TL_ARG_AUTO
-        elif isinstance(value, float) or parameter.dtype in (h.TL_F16, h.TL_BF16, h.TL_F32, h.TL_F64, h.TL_E4M3, h.TL_E5M2):
+        elif isinstance(value, float) or parameter.dtype in _FLOATS:
             slot.kind = h.TL_ARG_F64
             slot.payload = ctypes.c_uint64.from_buffer_copy(ctypes.c_double(float(value))).value
         else:

@@ -3,14 +3,15 @@ import ctypes
 import sys
 
 from . import _header as h
-from .types import boolean, dtype_of, f16, f32, f64, i8, i32, i64, u8
+from .types import boolean, dtype_of, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 
 _CPU, _CUDA, _ROCM = 1, 2, 10  # DLPack device types
 GPUS = (_CUDA, _ROCM)
 
 # Formats of the buffer protocol (struct module), and bytes of an element; the size of "l" depends on what stands before it.
 _BUFFER_FORMATS = {("e", 2): f16, ("f", 4): f32, ("d", 8): f64, ("b", 1): i8, ("B", 1): u8, ("i", 4): i32, ("l", 4): i32,
-                   ("q", 8): i64, ("l", 8): i64, ("?", 1): boolean}
+                   ("q", 8): i64, ("l", 8): i64, ("h", 2): i16, ("H", 2): u16, ("I", 4): u32, ("L", 4): u32, ("Q", 8): u64,
+                   ("L", 8): u64, ("?", 1): boolean}
 _NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
 
 

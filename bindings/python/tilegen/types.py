@@ -12,7 +12,8 @@ class DType:
         return "tilegen." + self.name
 
 
-_INT, _UINT, _FLOAT, _BFLOAT, _BOOL, _E4M3FN, _E5M2 = 0, 1, 2, 4, 6, 10, 12  # DLPack type codes
+_INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6  # DLPack type codes
+_E4M3FN, _E4M3FNUZ, _E5M2, _E5M2FNUZ = 10, 11, 12, 13
 
 f16 = DType(h.TL_F16, "f16", _FLOAT, 16)
 bf16 = DType(h.TL_BF16, "bf16", _BFLOAT, 16)
@@ -26,13 +27,22 @@ boolean = DType(h.TL_BOOL, "bool", _BOOL, 8)
 e4m3 = DType(h.TL_E4M3, "e4m3", _E4M3FN, 8)
 e5m2 = DType(h.TL_E5M2, "e5m2", _E5M2, 8)
 
-ALL = (f16, bf16, f32, f64, i8, u8, i32, i64, boolean, e4m3, e5m2)
+e4m3fnuz = DType(h.TL_E4M3FNUZ, "e4m3fnuz", _E4M3FNUZ, 8)
+e5m2fnuz = DType(h.TL_E5M2FNUZ, "e5m2fnuz", _E5M2FNUZ, 8)
+i16 = DType(h.TL_I16, "i16", _INT, 16)
+u16 = DType(h.TL_U16, "u16", _UINT, 16)
+u32 = DType(h.TL_U32, "u32", _UINT, 32)
+u64 = DType(h.TL_U64, "u64", _UINT, 64)
+
+ALL = (f16, bf16, f32, f64, i8, u8, i32, i64, boolean, e4m3, e5m2, e4m3fnuz, e5m2fnuz, i16, u16, u32, u64)
+FLOATS = tuple(t for t in ALL if t.code in (_FLOAT, _BFLOAT, _E4M3FN, _E4M3FNUZ, _E5M2, _E5M2FNUZ))
 
 # NumPy's and PyTorch's names, after "torch." where they have it.
 _FOREIGN = {
     "float16": f16, "half": f16, "bfloat16": bf16, "float32": f32, "float": f32, "float64": f64, "double": f64,
     "int8": i8, "uint8": u8, "int32": i32, "int": i32, "int64": i64, "long": i64, "bool": boolean, "bool_": boolean,
-    "float8_e4m3fn": e4m3, "float8_e5m2": e5m2,
+    "float8_e4m3fn": e4m3, "float8_e5m2": e5m2, "float8_e4m3fnuz": e4m3fnuz, "float8_e5m2fnuz": e5m2fnuz,
+    "int16": i16, "short": i16, "uint16": u16, "uint32": u32, "uint64": u64,
 }
 
 

@@ -15,17 +15,19 @@ namespace {
 
 using Instruction = llvm::AtomicRMWInst::BinOp;
 
-// Minima and maxima of floats are loops: of NaN and of 16 bits the instructions have rules of their own.
+// Minima and maxima of floats are loops: of NaN the instructions have rules of their own. So
+// are all of 16 bits.
 std::optional<Instruction> instruction(AtomicKind kind, DType type) {
   const bool floating = ir::is_float(type);
-  if (floating && (kind != AtomicKind::add || ir::dtype_bits(type) < 32)) return std::nullopt;
+  const bool is_signed = ir::dtype_kind(type) == ir::DTypeKind::signed_int;
+  if (ir::dtype_bits(type) < 32 || (floating && kind != AtomicKind::add)) return std::nullopt;
   switch (kind) {
     case AtomicKind::add:
       return floating ? Instruction::FAdd : Instruction::Add;
     case AtomicKind::min:
-      return Instruction::Min;
+      return is_signed ? Instruction::Min : Instruction::UMin;
     case AtomicKind::max:
-      return Instruction::Max;
+      return is_signed ? Instruction::Max : Instruction::UMax;
     case AtomicKind::bit_and:
       return Instruction::And;
     case AtomicKind::bit_or:

@@ -41,6 +41,7 @@ struct MachineFeatures {
   bool nvptx = false;        // rounding to bf16, minnum, maxnum, saturating casts and 2^x are instructions
   bool amdgpu = false;       // divisions that LLVM may take for ones of 24 bits are written out
   bool fp8_pairs = false;    // two 8-bit floats are converted by one instruction (NVPTX)
+  bool fnuz = false;         // conversions of the FNUZ 8-bit floats are instructions (AMDGPU)
   bool approximate = false;  // the function's f32 result is rounded to 16 bits: a few ulps do
 };
 MachineFeatures host_features(const llvm::TargetMachine& machine);

@@ -89,9 +89,12 @@ Value* int_to_float(B& b, const MachineFeatures& f, DType from, DType to, Value*
 Value* float_to_int_nvptx(B& b, DType to, Value* v) {
   using namespace llvm::Intrinsic;
   const bool wide = ir::dtype_bits(to) == 64, from_double = held_as_double(v);
-  Value* i = b.CreateIntrinsic(
-      wide ? (from_double ? nvvm_d2ll_rz : nvvm_f2ll_rz) : (from_double ? nvvm_d2i_rz : nvvm_f2i_rz), {},
-      {v});
+  const bool is_unsigned = ir::dtype_bits(to) >= 32 && !is_signed(to);
+  const auto conversion = wide ? (is_unsigned ? (from_double ? nvvm_d2ull_rz : nvvm_f2ull_rz)
+                                              : (from_double ? nvvm_d2ll_rz : nvvm_f2ll_rz))
+                               : (is_unsigned ? (from_double ? nvvm_d2ui_rz : nvvm_f2ui_rz)
+                                              : (from_double ? nvvm_d2i_rz : nvvm_f2i_rz));
+  Value* i = b.CreateIntrinsic(conversion, {}, {v});
   if (wide || from_double)
     i = b.CreateSelect(b.CreateFCmpUNO(v, v), llvm::ConstantInt::get(i->getType(), 0), i);
   if (ir::dtype_bits(to) >= 32) return i;

@@ -1,11 +1,9 @@
 // Matrix products of a block of many threads: per warp a grid of atoms, unrolled. Operands in shared memory
-// are loaded into registers one k step ahead of the instructions that use them, or more where instructions
-// stay in this order and those of a step are done before a load is there; eight rows of 16 bytes at a
-// time where the atom's layout and the tile's allow it.
+// are loaded into registers one k step ahead of the instructions that use them, or as many as the plan says;
+// eight rows of 16 bytes at a time where the atom's layout and the tile's allow it.
 #include "lower/gpu/gemm.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "ir/op_kinds.h"
 #include "lower/gpu/gemm_state.h"
@@ -29,7 +27,7 @@ class GemmLowering : GemmState {
   void run(int a, int b, int c, bool clear) {
     place_operands(a, b);
     if (k_.failed()) return;
-    ahead_ = steps_ahead();
+    ahead_ = std::max<int64_t>(1, plan_.steps_ahead);
     begin_accumulators(c, clear);
     if (k_.failed()) return;
     instructions();
@@ -207,17 +205,6 @@ class GemmLowering : GemmState {
     const Side& s = *l.side;
     if (s.shared) return e_.const_int(step % (ahead_ + 1) * l.per_step + tile * s.atom->registers());
     return register_of(s, tile * atom_rows(s), step * atom_.k);
-  }
-
-  // Until a load is there, with those of other warps in front of it.
-  int64_t steps_ahead() const {
-    constexpr double kLatencies = 2;
-    constexpr int64_t kMaxStepsAhead = 3;
-    const target::Target& t = k_.in.target;
-    if (!t.register_copies) return 1;
-    const double step = static_cast<double>(tiles_m_ * tiles_n_ * atom_.cycles);
-    const auto steps = static_cast<int64_t>(std::ceil(kLatencies * t.shared_latency / std::max(step, 1.0)));
-    return std::clamp<int64_t>(steps, 1, kMaxStepsAhead);
   }
 
   void instructions() {

@@ -21,6 +21,8 @@ CuTensorMapType type_of(ir::DType t) {
       return kTensorI32;
     case ir::DType::i64:
       return kTensorI64;
+    case ir::DType::u64:
+      return kTensorU64;
     default:
       return ir::dtype_bytes(t) == 1 ? kTensorU8 : ir::dtype_bytes(t) == 2 ? kTensorU16 : kTensorU32;
   }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "analysis/exchange.h"
+#include "analysis/run_ahead.h"
 #include "support/checked.h"
 
 namespace tilegen::schedule {
@@ -72,14 +73,31 @@ int64_t loaded_words(const ir::Program& p, const analysis::KernelOps& ops, const
   return sum;
 }
 
+// Of the copy that has most loads under way, where a thread goes on while they are: it issues all of them
+// before it deposits the first.
+int64_t copied_words(const ir::Program& p, const analysis::KernelOps& ops, const plan::KernelSchedule& s) {
+  int64_t most = 0;
+  for (analysis::OpId i : ops.ops.ids()) {
+    const plan::OpPlan& plan = s.ops[i.index()];
+    if (analysis::is_tile_load(p, ops.ops[i]) && plan.iteration)
+      most = std::max(most,
+                      words(plan.iteration->registers(), p.buffer(ops.ops[i].accesses.front().buffer).type));
+  }
+  return most;
+}
+
+int64_t blocks_by_shared(const target::Target& t, const plan::KernelSchedule& s) {
+  int64_t shared = 1;
+  for (const plan::MemoryPlan& m : s.memory) shared = std::max(shared, m.offset + m.bytes);
+  return t.shared_bytes / shared;
+}
+
 // Products of registers: as many blocks as have room for all that theirs hold, two at most.
 int64_t blocks_in_turn(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                        const plan::KernelSchedule& s, int64_t values) {
-  int64_t shared = 1;
-  for (const plan::MemoryPlan& m : s.memory) shared = std::max(shared, m.offset + m.bytes);
   const int64_t registers = values + loaded_words(p, ops, s) + kProductRegisters;
   const int64_t blocks = std::min({t.registers_per_multiprocessor / (*s.threads * registers),
-                                   t.shared_bytes / shared, t.threads_per_multiprocessor / *s.threads});
+                                   blocks_by_shared(t, s), t.threads_per_multiprocessor / *s.threads});
   return std::clamp<int64_t>(blocks, 1, kBlocksInTurn);
 }
 
@@ -95,9 +113,11 @@ void plan_min_blocks(const ir::Program& p, const analysis::KernelOps& ops, const
   const int64_t threads = *s.threads, values = value_words(p, ops, t, s);
   s.launch->min_blocks = 1;
   if (!multiplies && values <= kManyValues) {
-    const int64_t registers = std::max(values + other_words(p, ops), kMinRegisters);
-    const int64_t blocks = std::min(t.registers_per_multiprocessor / (threads * registers),
-                                    t.threads_per_multiprocessor / threads);
+    const int64_t copied = t.register_copies ? copied_words(p, ops, s) : 0;
+    const int64_t registers = std::max(values + copied + other_words(p, ops), kMinRegisters);
+    int64_t blocks = std::min(t.registers_per_multiprocessor / (threads * registers),
+                              t.threads_per_multiprocessor / threads);
+    if (t.register_copies) blocks = std::min(blocks, blocks_by_shared(t, s));
     s.launch->min_blocks = std::max<int64_t>(blocks, 1);
   }
   if (multiplies && t.register_copies) s.launch->min_blocks = blocks_in_turn(p, ops, t, s, values);

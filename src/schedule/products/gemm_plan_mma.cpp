@@ -108,6 +108,22 @@ Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, const c
 
 // ---- the plan
 
+int64_t laid_together(const ir::Program& p, const TileOp& op, const MmaAtom& atom, int side,
+                      const Target& t) {
+  return k_laid_together(p, op.operands[static_cast<size_t>(side)], atom, side, operand_dims(p, op, side), t);
+}
+
+// Where a wave issues in order: until a load is there, with those of other waves in front of it. Elsewhere
+// one step is enough.
+int64_t steps_ahead(const MmaAtom& atom, const WarpTile& w, const Target& t) {
+  constexpr double kLatencies = 2;
+  constexpr int64_t kMostSteps = 3;
+  if (!t.register_copies || is_multiply_add(atom)) return 0;
+  const auto step = static_cast<double>(w.m * w.n * atom.cycles);
+  const auto steps = static_cast<int64_t>(std::ceil(kLatencies * t.shared_latency / std::max(step, 1.0)));
+  return std::clamp<int64_t>(steps, 1, kMostSteps);
+}
+
 GemmPlan make_plan(const ir::Program& p, const TileOp& op, const GemmShape& s, const MmaAtom& atom,
                    const WarpGrid& g, const Target& t) {
   const WarpTile w = warp_tile(s, atom, g);
@@ -116,12 +132,16 @@ GemmPlan make_plan(const ir::Program& p, const TileOp& op, const GemmShape& s, c
   plan.atom = atom.name;
   plan.warps_m = g.m;
   plan.warps_n = g.n;
+  if (std::any_of(op.operands.begin(), op.operands.begin() + 2,
+                  [&](const ir::Region& r) { return p.buffer(r.buffer).scope == ir::MemScope::shared; }))
+    plan.steps_ahead = steps_ahead(atom, w, t);
   plan.c = analysis::partitioned(atom.c_layout, {{w.m, w.n}, {g.m, g.n}}, g,
                                  matrix_dims(p, op.operands[2], false), {s.m, s.n}, t.warp);
   for (int side = 0; side < 2; ++side) {
     if (p.buffer(op.operands[static_cast<size_t>(side)].buffer).scope == ir::MemScope::shared)
       (side == 0 ? plan.a_memory : plan.b_memory) =
-          shared_layout(atom, side, operand_dims(p, op, side), side == 0 ? s.a : s.b, t.banks);
+          shared_layout(atom, side, operand_dims(p, op, side), side == 0 ? s.a : s.b, t.banks,
+                        laid_together(p, op, atom, side, t));
     else
       (side == 0 ? plan.a_fragment : plan.b_fragment) = operand_fragment(p, op, atom, g, side, t.warp);
   }
@@ -152,6 +172,21 @@ Checked check_parts(const ir::Program& p, const TileOp& op, const std::string& p
 
 // What keeps multiply-adds from being instructions of matrices: an extent that is no multiple of the
 // instruction's.
+// Of 8-bit floats, each vendor's matrix instructions take a kind of its own, or none.
+std::string no_instruction_of_type(const GemmShape& s, const Target& t) {
+  if (!ir::is_storage_only(s.a)) return "";
+  std::string taken;
+  using enum ir::DType;
+  for (ir::DType type : {e4m3, e5m2, e4m3fnuz, e5m2fnuz})
+    if (std::any_of(t.mma.begin(), t.mma.end(),
+                    [&](const MmaAtom& atom) { return is_matrix_instruction(atom) && atom.a == type; }))
+      taken += (taken.empty() ? "" : " and ") + std::string(ir::dtype_name(type));
+  return "no matrix instructions: " + t.name +
+         (taken.empty() ? " has none of 8-bit floats (copy the operands to f16, which is exact)"
+                        : "'s take " + taken +
+                              " (copy the operands to these, exact up to their largest values, or to f16)");
+}
+
 std::string no_instruction(const GemmShape& s, const Target& t, bool in_parts) {
   for (const MmaAtom& atom : t.mma) {
     if (!serves(atom, s) || !is_matrix_instruction(atom)) continue;
@@ -166,7 +201,7 @@ std::string no_instruction(const GemmShape& s, const Target& t, bool in_parts) {
       return begin + "n is " + number(s.n) + of + number(atom.n) + ", of a part of a fragment";
     return "";
   }
-  return "";
+  return no_instruction_of_type(s, t);
 }
 
 bool asks_for_warpgroups(const plan::OpPlan* given) {
@@ -222,8 +257,11 @@ Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const TileOp& op, const G
   const auto source = [&](int side) {
     const ir::Region& r = op.operands[static_cast<size_t>(side)];
     const bool transpose = op.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
-    return cost::OperandSource{p.buffer(r.buffer).scope == ir::MemScope::shared,
-                               k_is_contiguous(matrix_dims(p, r, transpose), side)};
+    const bool along_k = k_is_contiguous(matrix_dims(p, r, transpose), side) ||
+                         std::any_of(t.mma.begin(), t.mma.end(), [&](const MmaAtom& atom) {
+                           return serves(atom, s) && laid_together(p, op, atom, side, t) > 1;
+                         });
+    return cost::OperandSource{p.buffer(r.buffer).scope == ir::MemScope::shared, along_k};
   };
   const cost::OperandSource from[2] = {source(0), source(1)};
   struct Choice {

@@ -1,6 +1,11 @@
 #include "schedule/products/gemm_shared_layout.h"
 
+#include <bit>
+
+#include "analysis/warp_partition.h"
+#include "ir/op_kinds.h"
 #include "layout/bank_model.h"
+#include "ops/op.h"
 #include "support/checked.h"
 #include "target/operand_matrices.h"
 
@@ -30,7 +35,8 @@ int64_t registers_along_k(const Fragment& f, int side) {
 }
 
 // Rows of 16 bytes that ldmatrix takes at once, or the elements that the lanes of an atom hold.
-std::vector<WarpAccess> operand_reads(const MmaAtom& atom, int side, const MatrixDims& m, int bytes) {
+std::vector<WarpAccess> operand_reads(const MmaAtom& atom, int side, const MatrixDims& m, int bytes,
+                                      int64_t k_together) {
   std::vector<WarpAccess> reads;
   const bool contiguous = k_is_contiguous(m, side);
   auto at = [&](int64_t outer, int64_t k) {
@@ -51,7 +57,7 @@ std::vector<WarpAccess> operand_reads(const MmaAtom& atom, int side, const Matri
     return reads;
   }
   const Fragment& f = side == 0 ? atom.a_layout : atom.b_layout;
-  const int64_t together = contiguous ? registers_along_k(f, side) : 1;
+  const int64_t together = contiguous ? registers_along_k(f, side) : k_together;
   for (int64_t reg = 0; reg < f.registers(); reg += together) {
     WarpAccess a;
     a.bytes = bytes * static_cast<int>(together);
@@ -100,12 +106,86 @@ int64_t wavefronts_of(const Layout& l, const std::vector<WarpAccess>& accesses, 
   return sum;
 }
 
+// Of all lanes, whose blocks of k by a few rows stand beside each other, then along k: a row of each.
+std::vector<WarpAccess> block_writes(const MatrixDims& m, int side, int bytes, int64_t together,
+                                     int64_t lanes) {
+  std::vector<WarpAccess> writes;
+  const auto row_dim = static_cast<size_t>(side == 0 ? m.row : m.col),
+             k_dim = static_cast<size_t>(side == 0 ? m.col : m.row);
+  for (int64_t rows : {2, 4, 8}) {
+    WarpAccess a;
+    a.bytes = bytes * static_cast<int>(together);
+    for (int64_t k = 0; k < m.shape[k_dim]; k += together)
+      for (int64_t row = 0; row < m.shape[row_dim]; row += rows) {
+        std::vector<int64_t> index(m.shape.size(), 0);
+        index[row_dim] = row, index[k_dim] = k;
+        if (static_cast<int64_t>(a.lanes.size()) < lanes) a.lanes.push_back(std::move(index));
+      }
+    writes.push_back(std::move(a));
+  }
+  return writes;
+}
+
+// (k, row) at (k / together * rows + row) * together + k % together.
+Layout with_k_together(const MatrixDims& m, int side, int64_t together) {
+  const int k_dim = side == 0 ? m.col : m.row, row_dim = side == 0 ? m.row : m.col;
+  std::vector<Digit> digits = {{.dim = k_dim, .extent = together, .weight = 1, .output = 0, .stride = 1}};
+  int64_t stride = together;
+  const auto add = [&](int dim, int64_t weight) {
+    const int64_t extent = m.shape[static_cast<size_t>(dim)] / weight;
+    if (extent > 1)
+      digits.push_back({.dim = dim, .extent = extent, .weight = weight, .output = 0, .stride = stride});
+    stride *= extent;
+  };
+  add(row_dim, 1);
+  add(k_dim, together);
+  for (int d = static_cast<int>(m.shape.size()); d-- > 0;)
+    if (d != k_dim && d != row_dim) add(d, 1);
+  return *Layout::make(m.shape, std::move(digits), 1);
+}
+
+// Copies from tensors fill the tile, and products along `k_dim` read it: nothing else touches it.
+bool between_loads_and_products(const ir::Program& p, ir::BufferId tile, int k_dim) {
+  for (size_t e = 0; e < p.exprs.size(); ++e)
+    if (const ir::ExprNode& n = p.exprs[ir::ExprId(e)]; n.op == ir::ExprOp::load && n.object == tile)
+      return false;
+  for (const ir::Stmt& s : p.stmts) {
+    if (const auto* store = std::get_if<ir::Store>(&s.node); store && store->buffer == tile) return false;
+    const auto* op = std::get_if<ir::TileOp>(&s.node);
+    for (size_t i = 0; op && i < op->operands.size(); ++i) {
+      if (op->operands[i].buffer != tile) continue;
+      const bool loads =
+          i == 1 && ops::is_copy(*op) && p.buffer(op->operands[0].buffer).scope == ir::MemScope::global;
+      if (loads) continue;
+      if (op->kind != ir::OpKind::gemm || i > 1) return false;
+      const MatrixDims m = analysis::operand_dims(p, *op, static_cast<int>(i));
+      if ((i == 0 ? m.col : m.row) != k_dim) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
+int64_t k_laid_together(const ir::Program& p, const ir::Region& operand, const MmaAtom& atom, int side,
+                        const MatrixDims& m, const target::Target& t) {
+  const ir::Buffer& b = p.buffer(operand.buffer);
+  const int k_dim = side == 0 ? m.col : m.row;
+  if (!t.register_copies || b.scope != ir::MemScope::shared || ir::dtype_bytes(b.type) != 2 ||
+      atom.unit != target::MmaUnit::matrix || k_is_contiguous(m, side))
+    return 1;
+  const int64_t held = registers_along_k(side == 0 ? atom.a_layout : atom.b_layout, side);
+  const bool whole = m.shape[static_cast<size_t>(k_dim)] % held == 0;
+  return whole && between_loads_and_products(p, operand.buffer, k_dim) ? held : 1;
+}
+
 Layout shared_layout(const MmaAtom& atom, int side, const MatrixDims& m, ir::DType type,
-                     const layout::BankModel& banks) {
+                     const layout::BankModel& banks, int64_t k_together) {
   const int bytes = ir::dtype_bytes(type);
-  const auto reads = operand_reads(atom, side, m, bytes), writes = row_writes(m, bytes);
+  const bool blocks = k_together > 1;
+  const auto reads = operand_reads(atom, side, m, bytes, k_together),
+             writes = blocks ? block_writes(m, side, bytes, k_together, atom.a_layout.threads())
+                             : row_writes(m, bytes);
   const Layout plain = Layout::row_major(m.shape);
   const int64_t tile_bytes = plain.output_extent(0) * bytes, row_bytes = m.shape.back() * bytes;
   auto cost = [&](const Layout& l) {
@@ -119,6 +199,17 @@ Layout shared_layout(const MmaAtom& atom, int side, const MatrixDims& m, ir::DTy
       best = l;
     }
   };
+  if (blocks) {
+    best = with_k_together(m, side, k_together);
+    best_cost = cost(best);
+    const Layout unswizzled = best;
+    const int base = std::countr_zero(static_cast<uint64_t>(k_together * bytes));
+    for (int bits = 1; bits <= 3; ++bits)
+      for (int shift = bits; shift <= 8; ++shift)
+        if (tile_bytes % (int64_t{1} << (base + shift + bits)) == 0)
+          if (auto l = unswizzled.with_swizzle({bits, base, shift}, bytes)) consider(*l);
+    return best;
+  }
   if (row_bytes % target::kMatrixRowBytes == 0)
     for (int bits = 1; bits <= 3; ++bits)
       for (int shift = std::max(bits, 3); shift <= 8; ++shift) {

@@ -16,6 +16,7 @@ struct Architecture {
   // Clock and bandwidth of device memory by the data sheet; of L2 128 bytes a channel and cycle.
   double clock_mhz = 0, memory_gb_per_s = 0, l2_bytes_per_cycle = 0;
   MatrixRates matrix;  // from the peak rates of the data sheet
+  bool fnuz = false;   // converts 8-bit floats
 };
 
 constexpr Architecture kArchitectures[] = {
@@ -27,7 +28,8 @@ constexpr Architecture kArchitectures[] = {
      .clock_mhz = 2100,
      .memory_gb_per_s = 5300,
      .l2_bytes_per_cycle = 53,
-     .matrix = {.halves = 256, .bytes = 512, .words = 32, .wide_bytes = true}},
+     .matrix = {.halves = 256, .bytes = 512, .words = 32, .wide_bytes = true},
+     .fnuz = true},
     // one of the two dies of an MI250X, which are devices of their own, with 32 channels
     {.name = "gfx90a",
      .compute_units = 110,
@@ -42,6 +44,7 @@ Target make(const Architecture& a) {
   Target t;
   t.code = CodeFormat::hsaco;
   t.cpu = a.name;
+  t.fnuz_conversions = a.fnuz;
   t.warp = kWave;
   t.warpgroup = kWave;  // no instruction takes more
   t.max_threads = 1024;
@@ -92,6 +95,6 @@ std::optional<Target> find(std::string_view name) {
 
 }  // namespace
 
-const Vendor kVendor = {"amd", names, find};
+const Vendor kVendor = {"amd", names, find, /*simulated=*/true};
 
 }  // namespace tilegen::target::amd

@@ -15,12 +15,14 @@ using layout::kThread;
 namespace {
 
 struct Row {
-  const char* name;
-  const char* instruction;
+  std::string name;
+  std::string instruction;
   int size, k;  // of D and along k
   DType in, out;
   MmaSemantics meaning;
-  int rate;  // multiply-adds a cycle
+  int rate;                     // multiply-adds a cycle
+  DType in_b = DType::none;     // where it differs
+  std::string transposed = {};  // the instruction of exchanged operands, where that is another one
 };
 
 // `row`, `column`: the dimensions that are those of what the instruction computes.
@@ -38,12 +40,12 @@ Fragment sums(const Row& r, int row, int column) {
 
 MmaAtom atom_of(const Row& r, bool transposed) {
   const int groups = kWave / r.size, held = r.k / groups;
-  return {transposed ? std::string(r.name) + ".t" : r.name,
+  return {transposed ? r.name + ".t" : r.name,
           r.size,
           r.size,
           r.k,
           r.in,
-          r.in,
+          r.in_b == DType::none ? r.in : r.in_b,
           r.out,
           over_lanes(kWave, {r.size, r.k},
                      {{0, r.size, kThread, 1}, {1, held, kRegister, 1}, {1, groups, kThread, r.size}}),
@@ -53,11 +55,27 @@ MmaAtom atom_of(const Row& r, bool transposed) {
           r.size * r.size * r.k / r.rate,
           r.meaning,
           MmaUnit::matrix,
-          r.instruction,
+          transposed && !r.transposed.empty() ? r.transposed : r.instruction,
           /*tf32=*/false,
           /*isa_version=*/0,
           /*waits_around_loops=*/true,
           transposed};
+}
+
+// 8-bit floats of the FNUZ kind, each with each.
+std::vector<Row> fnuz_rows(int rate) {
+  std::vector<Row> rows;
+  const auto text = [](DType t) { return t == DType::e4m3fnuz ? std::string("fp8") : std::string("bf8"); };
+  for (DType a : {DType::e4m3fnuz, DType::e5m2fnuz})
+    for (DType b : {DType::e4m3fnuz, DType::e5m2fnuz})
+      for (const char* shape : {"32x32x16", "16x16x32"}) {
+        const bool large = shape[0] == '3';
+        const std::string instruction = std::string("llvm.amdgcn.mfma.f32.") + shape + ".";
+        rows.push_back({std::string("mfma.") + shape + ".f32." + ir::dtype_name(a) + "." + ir::dtype_name(b),
+                        instruction + text(a) + "." + text(b), large ? 32 : 16, large ? 16 : 32, a,
+                        DType::f32, meaning::dot_f32, rate, b, instruction + text(b) + "." + text(a)});
+      }
+  return rows;
 }
 
 }  // namespace
@@ -94,6 +112,8 @@ std::vector<MmaAtom> matrix_atoms(const MatrixRates& rates) {
   };
   const std::vector<Row>& bytes = rates.wide_bytes ? wide : narrow;
   rows.insert(rows.end(), bytes.begin(), bytes.end());
+  if (rates.wide_bytes)
+    for (Row& r : fnuz_rows(rates.bytes)) rows.push_back(std::move(r));
   std::vector<MmaAtom> atoms;
   for (bool transposed : {false, true})
     for (const Row& r : rows) atoms.push_back(atom_of(r, transposed));

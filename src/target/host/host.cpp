@@ -1,5 +1,6 @@
 #include "target/host/host.h"
 
+#include <array>
 #include <utility>
 
 #include "target/registry.h"
@@ -33,10 +34,11 @@ std::vector<MicroKernelAtom> micro_kernels(const CpuFacts& f) {
     for (DType b : {DType::i8, DType::u8})
       rows.push_back({"mul.i32." + std::string(ir::dtype_name(a)) + "." + ir::dtype_name(b), a, b, DType::i32,
                       f32, registers, 1, f32});
-  for (DType a : {DType::e4m3, DType::e5m2})
-    for (DType b : {DType::e4m3, DType::e5m2})
-      rows.push_back({"fma.f32." + std::string(ir::dtype_name(a)) + "." + ir::dtype_name(b), a, b, DType::f32,
-                      f32, registers, 1, f32});
+  for (const auto& kind : {std::array{DType::e4m3, DType::e5m2}, {DType::e4m3fnuz, DType::e5m2fnuz}})
+    for (DType a : kind)
+      for (DType b : kind)
+        rows.push_back({"fma.f32." + std::string(ir::dtype_name(a)) + "." + ir::dtype_name(b), a, b,
+                        DType::f32, f32, registers, 1, f32});
   return rows;
 }
 

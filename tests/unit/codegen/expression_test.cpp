@@ -8,8 +8,10 @@ namespace {
 using thread::LoopForm;
 
 constexpr int kCount = 512;
-constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::f32,     DType::f64,  DType::i8,  DType::u8,
-                            DType::i32, DType::i64,  DType::boolean, DType::e4m3, DType::e5m2};
+constexpr DType kTypes[] = {DType::f16,  DType::bf16,     DType::f32,      DType::f64,     DType::i8,
+                            DType::u8,   DType::i32,      DType::i64,      DType::boolean, DType::e4m3,
+                            DType::e5m2, DType::e4m3fnuz, DType::e5m2fnuz, DType::i16,     DType::u16,
+                            DType::u32,  DType::u64};
 constexpr ExprOp kOps[] = {
 #define TILEGEN_EXPR_OP(name, arity, cls, text) ExprOp::name,
 #include "ir/expr_ops.def"

@@ -9,6 +9,8 @@ namespace {
 
 using thread::LoopForm;
 
+constexpr DType kBytes[] = {DType::e4m3, DType::e5m2, DType::e4m3fnuz, DType::e5m2fnuz};
+
 // out[i] = cast(to, in[i]) on every target of this machine and in both forms, against ir's cast.
 void check_cast(Elements& in, DType from, DType to, int64_t count) {
   for (const auto& target : runnable_targets())
@@ -35,7 +37,7 @@ void check_cast(Elements& in, DType from, DType to, int64_t count) {
 }
 
 TEST(Fp8, EveryCodeDecodes) {
-  for (DType from : {DType::e4m3, DType::e5m2})
+  for (DType from : kBytes)
     for (DType to : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
       Elements in(from, 256);
       for (size_t i = 0; i < 256; ++i) in.set(i, {from, 0, ir::float_from_bits(from, i)});
@@ -44,7 +46,7 @@ TEST(Fp8, EveryCodeDecodes) {
 }
 
 TEST(Fp8, EveryHalfEncodes) {
-  for (DType to : {DType::e4m3, DType::e5m2}) {
+  for (DType to : kBytes) {
     Elements in(DType::f16, 65536);
     for (size_t i = 0; i < 65536; ++i) in.set(i, {DType::f16, 0, ir::float_from_bits(DType::f16, i)});
     check_cast(in, DType::f16, to, 65536);
@@ -53,7 +55,7 @@ TEST(Fp8, EveryHalfEncodes) {
 
 TEST(Fp8, TiesAndTheirNeighboursEncode) {
   for (DType from : {DType::f32, DType::f64})
-    for (DType to : {DType::e4m3, DType::e5m2}) {
+    for (DType to : kBytes) {
       Elements in(from, 2048);
       size_t i = 0;
       const auto add = [&](double x) {
@@ -65,8 +67,9 @@ TEST(Fp8, TiesAndTheirNeighboursEncode) {
         const double tie = (ir::float_from_bits(to, code) + ir::float_from_bits(to, code + 1)) / 2;
         add(tie), add(tie * (1 + hair)), add(tie * (1 - hair)), add(ir::float_from_bits(to, code));
       }
-      for (double x : {447.0, 448.0, 463.0, 464.0, 465.0, 57344.0, 61439.0, 61440.0, 65536.0, 1e30, 1e-30,
-                       1e-40, static_cast<double>(INFINITY), static_cast<double>(NAN)})
+      for (double x :
+           {239.0, 240.0, 247.0, 248.0, 249.0, 447.0, 448.0, 463.0, 464.0, 465.0, 57344.0, 61439.0, 61440.0,
+            65536.0, 1e30, 1e-30, 1e-40, static_cast<double>(INFINITY), static_cast<double>(NAN)})
         add(x);
       check_cast(in, from, to, 2048);
     }

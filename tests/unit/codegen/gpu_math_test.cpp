@@ -25,8 +25,9 @@ thread::ThreadProgram cast(DType from, DType to) {
   return kb.p;
 }
 
-const DType kAll[] = {DType::f16, DType::bf16, DType::f32,     DType::f64,  DType::i8,  DType::u8,
-                      DType::i32, DType::i64,  DType::boolean, DType::e4m3, DType::e5m2};
+const DType kAll[] = {DType::f16,      DType::bf16, DType::f32,     DType::f64,  DType::i8,   DType::u8,
+                      DType::i32,      DType::i64,  DType::boolean, DType::e4m3, DType::e5m2, DType::e4m3fnuz,
+                      DType::e5m2fnuz, DType::i16,  DType::u16,     DType::u32,  DType::u64};
 
 TEST(GpuMath, FunctionsOfAllFloats) {
   std::vector<thread::ThreadProgram> all;
@@ -50,7 +51,8 @@ TEST(GpuMath, FunctionsOfAllFloats) {
 
 TEST(GpuMath, OperatorsOfAllIntegers) {
   std::vector<thread::ThreadProgram> all;
-  for (DType t : {DType::i8, DType::u8, DType::i32, DType::i64})
+  for (DType t :
+       {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32, DType::i64, DType::u64})
     for (ExprOp op :
          {ExprOp::neg,      ExprOp::abs,      ExprOp::bit_not, ExprOp::add, ExprOp::sub,     ExprOp::mul,
           ExprOp::floordiv, ExprOp::floormod, ExprOp::min,     ExprOp::max, ExprOp::bit_and, ExprOp::bit_or,
@@ -64,7 +66,7 @@ TEST(GpuMath, OperatorsOfAllIntegers) {
 
 // ptxas makes calls of divisions of these widths, and their functions may lose a caller's register.
 TEST(GpuMath, DivisionsWithoutCallsOfPtxas) {
-  for (DType t : {DType::i8, DType::u8, DType::i64})
+  for (DType t : {DType::i8, DType::u8, DType::i16, DType::u16, DType::i64, DType::u64})
     for (ExprOp op : {ExprOp::floordiv, ExprOp::floormod}) {
       const std::string ptx = compile_gpu(function(op, t)).ptx;
       EXPECT_TRUE(ptx.find("div.") != std::string::npos || ptx.find("rem.") != std::string::npos) << ptx;
@@ -81,6 +83,8 @@ TEST(GpuMath, Casts) {
   EXPECT_HAS(compile_gpu(cast(DType::f32, DType::bf16)).ptx, "cvt.rn.bf16.f32");
   EXPECT_HAS(compile_gpu(cast(DType::f32, DType::f16)).ptx, "cvt.rn.f16.f32");
   EXPECT_HAS(compile_gpu(cast(DType::f64, DType::i32)).ptx, "cvt.rzi.s32.f64");
+  EXPECT_HAS(compile_gpu(cast(DType::f64, DType::u32)).ptx, "cvt.rzi.u32.f64");
+  EXPECT_HAS(compile_gpu(cast(DType::f32, DType::u64)).ptx, "cvt.rzi.u64.f32");
   EXPECT_LACKS(compile_gpu(cast(DType::f32, DType::i32)).ptx, "setp");
   // Large numbers of few significant bits are rounded all the same: to infinity.
   GpuBuilder kb(256, "large");
@@ -92,7 +96,7 @@ TEST(GpuMath, Casts) {
   // NaN becomes 0, which these instructions do not do by themselves.
   EXPECT_HAS(compile_gpu(cast(DType::f32, DType::i64)).ptx, "setp.nan.f32");
   EXPECT_HAS(compile_gpu(cast(DType::f16, DType::i64)).ptx, "setp.nan.f16");
-  for (DType to : {DType::i8, DType::u8, DType::i32, DType::i64})
+  for (DType to : {DType::i8, DType::u8, DType::i16, DType::i32, DType::u32, DType::i64, DType::u64})
     EXPECT_HAS(compile_gpu(cast(DType::f64, to)).ptx, "setp.nan.f64");
   for (DType from : kAll) EXPECT_HAS(compile_gpu(cast(from, DType::i64)).ptx, "st.global.u64");
   ASSEMBLES_OR_SKIP(all);

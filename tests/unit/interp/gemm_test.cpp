@@ -17,7 +17,7 @@ constexpr TypeCase kCases[] = {
     {DType::i8, DType::u8, DType::i32},     {DType::u8, DType::i8, DType::i32},
     {DType::u8, DType::u8, DType::i32},     {DType::e4m3, DType::e4m3, DType::f32},
     {DType::e4m3, DType::e5m2, DType::f32}, {DType::e5m2, DType::e4m3, DType::f32},
-    {DType::e5m2, DType::e5m2, DType::f32},
+    {DType::e5m2, DType::e5m2, DType::f32}, {DType::e4m3fnuz, DType::e5m2fnuz, DType::f32},
 };
 constexpr int kM = 5, kN = 7, kK = 6;
 
@@ -99,8 +99,8 @@ TEST(Gemm, SixteenBitResultIsRoundedOncePerOp) {
 
 TEST(Gemm, Tf32RoundsTheOperandsAndSumsInSingle) {
   Tensor a(DType::f32, 2, 1), b(DType::f32, 2, 1), c(DType::f32, 1, 0);
-  a.set(0, 1 + 0x1p-11);   // a tie: away from zero
-  b.set(1, 1 + 0x1p-12);   // to 1
+  a.set(0, 1 + 0x1p-11);  // a tie: away from zero
+  b.set(1, 1 + 0x1p-12);  // to 1
   const std::string text =
       "tl 1 program t tensor A: f32[1, 2] tensor B: f32[2, 1] tensor C: f32[1, 1] kernel k grid(x: 1) {"
       " alloc As: shared f32[1, 2] alloc Bs: shared f32[2, 1] alloc Cf: fragment f32[1, 1]"

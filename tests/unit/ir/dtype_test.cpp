@@ -61,8 +61,8 @@ TEST(DTypeTable, Rows) {
   EXPECT_EQ(dtype_bits(DType::none), 0);
   EXPECT_EQ(dtype_kind(DType::u8), DTypeKind::unsigned_int);
   EXPECT_FALSE(dtype_valid(0));
-  EXPECT_TRUE(dtype_valid(11));
-  EXPECT_FALSE(dtype_valid(12));
+  EXPECT_TRUE(dtype_valid(17));
+  EXPECT_FALSE(dtype_valid(18));
   EXPECT_TRUE(is_float(DType::e4m3) && is_storage_only(DType::e4m3) && is_storage_only(DType::e5m2));
   EXPECT_FALSE(is_storage_only(DType::f16) || is_storage_only(DType::i8) || is_storage_only(DType::boolean));
   for (uint32_t v = 1; dtype_valid(v); ++v) {
@@ -117,11 +117,18 @@ TEST(DTypeConversion, NarrowRoundingAgreesWithSearch) {
   }
 }
 
+constexpr DType kBytes[] = {DType::e4m3, DType::e5m2, DType::e4m3fnuz, DType::e5m2fnuz};
+
 // The 8-bit floats by their definition: e4m3 has numbers in the codes that IEEE has for infinity and NaN, but
 // for the last one.
 double byte_value(DType t, uint64_t code) {
   const uint64_t magnitude = code & 0x7f;
   const double sign = code >> 7 != 0 ? -1.0 : 1.0;
+  if (is_fnuz(t)) {  // the IEEE form's numbers halved, all codes of the last exponent numbers
+    if (code == 0x80) return std::numeric_limits<double>::quiet_NaN();
+    return sign / 2 *
+           (t == DType::e4m3fnuz ? defined_value({t, 4, 3}, magnitude) : defined_value({t, 5, 2}, magnitude));
+  }
   if (t == DType::e4m3) {
     if (magnitude == 0x7f) return std::numeric_limits<double>::quiet_NaN();
     return sign * defined_value({t, 4, 3}, magnitude);
@@ -132,11 +139,11 @@ double byte_value(DType t, uint64_t code) {
 }
 
 TEST(DTypeConversion, EveryByteFloatComesBack) {
-  for (DType t : {DType::e4m3, DType::e5m2})
+  for (DType t : kBytes)
     for (uint64_t code = 0; code < 256; ++code) {
       const double v = float_from_bits(t, code), defined = byte_value(t, code);
       ASSERT_EQ(float_to_bits(t, v), code) << dtype_name(t);
-      ASSERT_EQ(std::signbit(v), code >> 7 != 0);
+      if (!std::isnan(v)) ASSERT_EQ(std::signbit(v), code >> 7 != 0);
       ASSERT_TRUE(std::isnan(defined) ? std::isnan(v) : v == defined)
           << dtype_name(t) << " " << code << " " << v;
     }
@@ -144,16 +151,26 @@ TEST(DTypeConversion, EveryByteFloatComesBack) {
   EXPECT_EQ(float_from_bits(DType::e4m3, 0x01), 0x1p-9);
   EXPECT_EQ(float_from_bits(DType::e5m2, 0x7b), 57344);
   EXPECT_EQ(float_from_bits(DType::e5m2, 0x01), 0x1p-16);
+  EXPECT_EQ(float_from_bits(DType::e4m3fnuz, 0x7f), 240);
+  EXPECT_EQ(float_from_bits(DType::e4m3fnuz, 0x01), 0x1p-10);
+  EXPECT_EQ(float_from_bits(DType::e5m2fnuz, 0x7f), 57344);
+  EXPECT_EQ(float_from_bits(DType::e5m2fnuz, 0x01), 0x1p-17);
+  for (DType t : {DType::e4m3fnuz, DType::e5m2fnuz}) {  // no negative zero, one NaN
+    EXPECT_EQ(float_to_bits(t, -0.0), 0u);
+    EXPECT_EQ(float_to_bits(t, -0x1p-30), 0u);
+    EXPECT_EQ(float_to_bits(t, std::numeric_limits<double>::quiet_NaN()), 0x80u);
+    EXPECT_EQ(float_to_bits(t, -kInf), 0xffu);
+  }
 }
 
 TEST(DTypeConversion, ByteFloatsRoundToTheNearestAndSaturate) {
   std::mt19937_64 random(13);
-  for (DType t : {DType::e4m3, DType::e5m2}) {
-    const uint64_t last = t == DType::e4m3 ? 0x7e : 0x7b;
+  for (DType t : kBytes) {
+    const uint64_t last = t == DType::e4m3 ? 0x7e : t == DType::e5m2 ? 0x7b : 0x7f;
     const double largest = byte_value(t, last);
     const auto check = [&](double x) {
       const double m = std::fabs(x), got = round_to(t, x);
-      ASSERT_EQ(std::signbit(got), std::signbit(x)) << x;
+      ASSERT_EQ(std::signbit(got), std::signbit(x) && !(is_fnuz(t) && got == 0)) << x;
       if (m >= largest) {
         ASSERT_EQ(std::fabs(got), largest) << x;
         return;
@@ -237,20 +254,30 @@ TEST(DTypeConversion, IntegersWrap) {
   for (int64_t v = -1000; v <= 1000; ++v) {
     EXPECT_EQ(wrap_to(DType::u8, v), ((v % 256) + 256) % 256);
     EXPECT_EQ(wrap_to(DType::i8, v), ((v + 128) % 256 + 256) % 256 - 128);
+    EXPECT_EQ(wrap_to(DType::u16, 70 * v), ((70 * v % 65536) + 65536) % 65536);
+    EXPECT_EQ(wrap_to(DType::i16, 70 * v), ((70 * v + 32768) % 65536 + 65536) % 65536 - 32768);
     EXPECT_EQ(wrap_to(DType::boolean, v), v != 0);
   }
   EXPECT_EQ(wrap_to(DType::boolean, 256), 1);
   EXPECT_EQ(wrap_to(DType::i32, int64_t{1} << 31), -(int64_t{1} << 31));
+  EXPECT_EQ(wrap_to(DType::u32, -1), int64_t{0xffffffff});
   EXPECT_EQ(wrap_to(DType::i64, INT64_MIN), INT64_MIN);
+  EXPECT_EQ(wrap_to(DType::u64, -1), -1);  // the bits
+  EXPECT_EQ(integer_text(DType::u64, -1), "18446744073709551615");
 }
 
 TEST(DTypeConversion, FloatsSaturateAndTruncate) {
+  EXPECT_EQ(saturate_to(DType::u64, 1e30), -1);  // all bits
+  EXPECT_EQ(saturate_to(DType::u64, -3.0), 0);
+  EXPECT_EQ(saturate_to(DType::u64, 0x1p63), INT64_MIN);
   struct Range {
     DType type;
     int64_t low, high;
   };
-  for (const Range& r : {Range{DType::i8, -128, 127}, Range{DType::u8, 0, 255},
-                         Range{DType::i32, INT32_MIN, INT32_MAX}, Range{DType::i64, INT64_MIN, INT64_MAX}}) {
+  for (const Range& r :
+       {Range{DType::i8, -128, 127}, Range{DType::u8, 0, 255}, Range{DType::i16, INT16_MIN, INT16_MAX},
+        Range{DType::u16, 0, UINT16_MAX}, Range{DType::u32, 0, UINT32_MAX},
+        Range{DType::i32, INT32_MIN, INT32_MAX}, Range{DType::i64, INT64_MIN, INT64_MAX}}) {
     EXPECT_EQ(saturate_to(r.type, 1e30), r.high);
     EXPECT_EQ(saturate_to(r.type, kInf), r.high);
     EXPECT_EQ(saturate_to(r.type, -1e30), r.low);

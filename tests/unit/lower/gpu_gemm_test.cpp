@@ -110,6 +110,7 @@ std::vector<Case> cases() {
           {.types = {a, b, "f32"}, .transpose_a = true, .target = "sm_89", .atom = "mma.m16n8k32.f32.e"});
       list.push_back({.types = {a, b, "f32"}, .atom = "fma.f32.e"});
     }
+  list.push_back({.types = {"e4m3fnuz", "e5m2fnuz", "f32"}, .target = "sm_90", .atom = "fma.f32.e"});
   for (bool ta : {false, true})
     for (bool tb : {false, true}) {
       list.push_back({.types = {"f32", "f32", "f32"},

@@ -26,7 +26,7 @@ TEST(Atomic, Refuses) {
   EXPECT_EQ(diagnose("fill Cf, 0.0f32 atomic Cf -> C {kind=xor} }"),
             "t.tl:6:18: error [dtype_mismatch] k/atomic#0: dst C[64, 64] (f32, global): there is no "
             "atomic_xor of its"
-            " type (bits are combined in i32 and i64 tensors)");
+            " type (bits are combined in tensors of integers of 16 bits or more)");
   EXPECT_EQ(diagnose("fill As, 0.0f16 atomic As -> C }"),
             "t.tl:6:18: error [dtype_mismatch] k/atomic#0: src As[64, 64] (f16, shared) and dst C[64, 64] "
             "(f32, global)"

@@ -46,7 +46,8 @@ TEST(OpCheck, GemmTypes) {
   EXPECT_EQ(diagnose("fill As, 0.0f16 fill Cf, 0.0f32 gemm As, Cf -> Cf }"),
             "t.tl:6:34: error [dtype_mismatch] k/gemm#0: no gemm of f16 x f32 into f32 (legal: f16 x f16"
             " into f16 or f32, bf16 x bf16 into f32, f32 x f32 into f32, f64 x f64 into f64, i8 or u8 x i8"
-            " or u8 into i32, e4m3 or e5m2 x e4m3 or e5m2 into f32)\n"
+            " or u8 into i32, e4m3 or e5m2 x e4m3 or e5m2 into f32, "
+            "e4m3fnuz or e5m2fnuz x e4m3fnuz or e5m2fnuz into f32)\n"
             "t.tl:6:34: error [parallel_race] k/gemm#0: c Cf overlaps b Cf; the elements of one gemm have no"
             " order (write to a buffer of its own and copy it back)");
 }

@@ -28,6 +28,22 @@ TEST(OccupancyPlan, FewValuesLeaveRoomForBlocks) {
   EXPECT_EQ(blocks(rows(128), "host"), 0);
 }
 
+// Of waves of 64 lanes: loads under way take registers, and shared memory has room for so many blocks only.
+TEST(OccupancyPlan, CopiesUnderWayAndSharedMemoryCount) {
+  const auto tile = [](int rows) {
+    const std::string n = std::to_string(rows);
+    return "tl 1 program p\ndim m\ntensor X: f32[m, 64] readonly\ntensor Y: f32[m, 64]\nkernel k grid (by: "
+           "m) "
+           "threads 64 {\n alloc s: shared f32[" +
+           n + ", 64]\n alloc t: fragment f32[" + n + ", 64]\n copy X[by :+ " + n +
+           ", 0 :+ 64] -> s\n parallel i, j in " + n +
+           ", 64 {\n t[i, j] = s[i, 63 - j]\n }\n copy t -> Y[by :+ " + n + ", 0 :+ 64]\n}\n";
+  };
+  EXPECT_EQ(blocks(tile(32), "gfx942"), 8) << "8 KiB of 64 a block";
+  EXPECT_EQ(blocks(tile(8), "gfx942"), 32) << "as many waves as there may be";
+  EXPECT_EQ(blocks(rows(128), "gfx942"), 2048 * 64 / (128 * 64));
+}
+
 TEST(OccupancyPlan, TheGivenIsTaken) {
   plan::Schedule given;
   given.kernels = {{.kernel = "k"}};

@@ -69,6 +69,40 @@ TEST(RegisterCopies, OfStagesThatAreAskedFor) {
   EXPECT_EQ(plan::find_op(one, "g/ko/copy#0")->engine, Engine::vector_copy);
 }
 
+// B lies along n in memory and is read along k: blocks of 4 by 4 elements, four k together in the tile.
+TEST(RegisterCopies, TilesOfTheOtherOrderAreTransposed) {
+  const plan::KernelSchedule k = plan_of({});
+  const plan::OpPlan &a = *plan::find_op(k, "g/ko/copy#0"), &b = *plan::find_op(k, "g/ko/copy#1");
+  EXPECT_FALSE(a.transposing.value_or(false));
+  EXPECT_TRUE(b.transposing.value_or(false));
+  EXPECT_EQ(b.vector, 4);
+  EXPECT_EQ(plan::find_value(k, "g:Bs")->memory->contiguous_run(0), 4);
+  EXPECT_EQ(plan::find_value(k, "g:Bs")->memory->contiguous_run(1), 1);
+  // What others read or write as it is stays as it is.
+  for (const char* more : {" parallel i, j in 32, 128 {\n Bs[i, j] = Bs[i, j] + 1.0f16\n }\n"}) {
+    const plan::KernelSchedule read = plan_of({.more = more});
+    EXPECT_FALSE(plan::find_op(read, "g/ko/copy#1")->transposing.value_or(false));
+  }
+  EXPECT_FALSE(plan::find_op(plan_of({}, "sm_80"), "g/ko/copy#1")->transposing.value_or(false));
+  plan::Schedule given;
+  given.kernels = {{.kernel = "g"}};
+  given.kernels[0].ops = {{.op = "g/ko/copy#1", .transposing = false}};
+  EXPECT_FALSE(plan::find_op(plan_of({}, "gfx942", &given), "g/ko/copy#1")->transposing.value_or(false));
+}
+
+// Operands are loaded further ahead where a step's products are done before a load is there.
+TEST(RegisterCopies, OperandsAreLoadedStepsAhead) {
+  const int64_t planned = plan::find_op(plan_of({}), "g/ko/gemm#0")->steps_ahead;
+  EXPECT_GE(planned, 1);
+  EXPECT_LE(planned, 3);
+  EXPECT_EQ(plan::find_op(plan_of({}, "sm_80"), "g/ko/gemm#0")->steps_ahead, 0) << "one, as ever";
+  plan::Schedule given;
+  given.kernels = {{.kernel = "g"}};
+  given.kernels[0].ops = {{.op = "g/ko/gemm#0", .steps_ahead = 2}};
+  for (const char* target : {"gfx942", "sm_80"})
+    EXPECT_EQ(plan::find_op(plan_of({}, target, &given), "g/ko/gemm#0")->steps_ahead, 2) << target;
+}
+
 // The registers are of the source's type: the cast waits for the load, and the load for nobody.
 TEST(RegisterCopies, CopiesThatCast) { EXPECT_TRUE(through_registers(plan_of({.type = "f32"}))); }
 

@@ -281,9 +281,10 @@ void check_operator(ExprOp o, DType in, DType out, bool constant_operand) {
   }
 }
 
-const std::vector<DType> kTypes = {DType::f16,     DType::bf16, DType::f32, DType::f64,
-                                   DType::i8,      DType::u8,   DType::i32, DType::i64,
-                                   DType::boolean, DType::e4m3, DType::e5m2};
+const std::vector<DType> kTypes = {DType::f16,  DType::bf16,     DType::f32,      DType::f64,     DType::i8,
+                                   DType::u8,   DType::i32,      DType::i64,      DType::boolean, DType::e4m3,
+                                   DType::e5m2, DType::e4m3fnuz, DType::e5m2fnuz, DType::i16,     DType::u16,
+                                   DType::u32,  DType::u64};
 
 TEST(SimOperators, FollowTheScalarRules) {
   for (size_t k = 0; k < ir::expr_op_count(); ++k) {
@@ -329,7 +330,7 @@ TEST(SimOperators, NarrowFormatsKeepEveryBitPattern) {
 }
 
 TEST(SimOperators, ByteFloatsKeepEveryCode) {
-  for (DType t : {DType::e4m3, DType::e5m2})
+  for (DType t : {DType::e4m3, DType::e5m2, DType::e4m3fnuz, DType::e5m2fnuz})
     for (int code = 0; code < 256; ++code) {
       const auto in = static_cast<std::byte>(code);
       std::byte out{};
@@ -340,7 +341,8 @@ TEST(SimOperators, ByteFloatsKeepEveryCode) {
 
 TEST(SimOperators, RoundingIsThatOfTheType) {
   std::mt19937_64 random(3);
-  for (DType t : {DType::f16, DType::bf16, DType::f32, DType::e4m3, DType::e5m2})
+  for (DType t :
+       {DType::f16, DType::bf16, DType::f32, DType::e4m3, DType::e5m2, DType::e4m3fnuz, DType::e5m2fnuz})
     for (int i = 0; i < 200000; ++i) {
       const double scale = std::ldexp(1.0, static_cast<int>(random() % 300) - 150);
       double v = (static_cast<double>(random() % 8192) - 4096) * scale;  // many ties

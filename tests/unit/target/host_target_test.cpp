@@ -70,7 +70,8 @@ TEST(HostTarget, EveryTypeCombinationOfAGemmHasARow) {
                            {DType::e4m3, DType::e4m3, DType::f32},
                            {DType::e4m3, DType::e5m2, DType::f32},
                            {DType::e5m2, DType::e4m3, DType::f32},
-                           {DType::e5m2, DType::e5m2, DType::f32}})
+                           {DType::e5m2, DType::e5m2, DType::f32},
+                           {DType::e4m3fnuz, DType::e5m2fnuz, DType::f32}})
       EXPECT_NE(first_row(t, a, b, c), nullptr)
           << ir::dtype_name(a) << " " << ir::dtype_name(b) << " " << ir::dtype_name(c);
   }

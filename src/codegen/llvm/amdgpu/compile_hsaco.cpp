@@ -58,6 +58,7 @@ Expected<HsacoResult> compile_hsaco(Kernels kernels, const target::Target& targe
     return backend_error(names_of(kernels), "no HSACO for target '" + target.name + "'");
   MachineFeatures features;
   features.fma = features.amdgpu = true;
+  features.fnuz = target.fnuz_conversions;
   return compile_gpu<HsacoResult>(kernels, target, options, "amdgcn-amd-amdhsa", target.features,
                                   [&](GpuCompile& c, HsacoResult& result) {
                                     return generate(c, kernels, target, features, options, result);

@@ -29,7 +29,9 @@ Value* Packing::unpack_new(DType t, Value* word, int position) {
     case DType::f32:
       return b_.CreateBitCast(word, b_.getFloatTy());
     case DType::i64:
+    case DType::u64:
     case DType::i32:
+    case DType::u32:
       return word;
     case DType::f16: {
       Value* pair = b_.CreateBitCast(word, llvm::FixedVectorType::get(b_.getHalfTy(), 2));
@@ -100,7 +102,9 @@ Value* Packing::pack(DType t, std::span<Value* const> held) {
     case DType::f32:
       return b_.CreateBitCast(held[0], word_type(t));
     case DType::i64:
+    case DType::u64:
     case DType::i32:
+    case DType::u32:
       return held[0];
     case DType::f16:
     case DType::bf16:
@@ -108,6 +112,8 @@ Value* Packing::pack(DType t, std::span<Value* const> held) {
     default:
       break;
   }
+  if (ir::is_fnuz(t))
+    if (Value* word = converted_word(b_, held)) return word;
   if (ir::is_storage_only(t)) {
     Value* low = converted_pair(b_, held[0], held[1]);
     Value* high = low ? converted_pair(b_, held[2], held[3]) : nullptr;
@@ -259,6 +265,8 @@ std::vector<Value*> Packing::words(DType t, std::span<Value* const> held) {
   }
   Value* bits = element_bits(t, held[0]);
   if (held.size() == 2) {  // two bytes
+    if (Value* word = ir::is_fnuz(t) ? converted_word(b_, held) : nullptr)
+      return {b_.CreateTrunc(word, b_.getInt16Ty())};
     if (Value* pair = ir::is_storage_only(t) ? converted_pair(b_, held[0], held[1]) : nullptr) return {pair};
     Value* high = b_.CreateZExt(element_bits(t, held[1]), b_.getInt16Ty());
     bits = b_.CreateOr(b_.CreateZExt(bits, b_.getInt16Ty()), b_.CreateShl(high, 8));

@@ -34,7 +34,8 @@ int least_ptx(const target::Target& target, Kernels kernels) {
   if (target.fp8_isa_version > ptx)
     for (const thread::ThreadProgram& k : kernels)
       for (size_t id = 0; id < k.exprs.size(); ++id)
-        if (ir::is_storage_only(k.exprs.type(ir::ExprId(id)))) return target.fp8_isa_version;
+        if (const ir::DType t = k.exprs.type(ir::ExprId(id)); ir::is_storage_only(t) && !ir::is_fnuz(t))
+          return target.fp8_isa_version;
   return ptx;
 }
 
