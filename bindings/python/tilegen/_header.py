@@ -25,6 +25,7 @@ TL_OK = 0
 TL_INVALID_ARGUMENT = 1000
 TL_INVALID_HANDLE = 1001
 TL_LAUNCH_ARGUMENT = 1002
+TL_ASSERTION = 1003
 TL_INVALID_PROGRAM = 2000
 TL_PARSE_ERROR = 2001
 TL_INVALID_SCHEDULE = 2002
@@ -359,6 +360,7 @@ class tl_arg(Structure):
 tl_measure_fn = CFUNCTYPE(None, c_void_p, POINTER(tl_measurement))
 tl_log_fn = CFUNCTYPE(None, c_void_p, c_uint32, c_char_p, c_char_p)
 tl_dump_fn = CFUNCTYPE(None, c_void_p, c_char_p, c_char_p, c_size_t)
+tl_print_fn = CFUNCTYPE(None, c_void_p, c_char_p)
 tl_cancel_fn = CFUNCTYPE(c_int32, c_void_p)
 tl_drop_fn = CFUNCTYPE(None, c_void_p)
 
@@ -375,6 +377,7 @@ FUNCTIONS = {
     "tl_context_release": (None, (c_void_p,)),
     "tl_context_set_log": (c_int32, (c_void_p, c_uint32, tl_log_fn, tl_drop_fn, c_void_p, POINTER(c_void_p),)),
     "tl_context_set_dump": (c_int32, (c_void_p, tl_dump_fn, tl_drop_fn, c_void_p, POINTER(c_void_p),)),
+    "tl_context_set_print": (c_int32, (c_void_p, tl_print_fn, tl_drop_fn, c_void_p, POINTER(c_void_p),)),
     "tl_context_set_cancel": (c_int32, (c_void_p, tl_cancel_fn, tl_drop_fn, c_void_p, POINTER(c_void_p),)),
     "tl_context_set_timeout": (c_int32, (c_void_p, c_int64, POINTER(c_void_p),)),
     "tl_context_set_limit": (c_int32, (c_void_p, c_char_p, c_int64, POINTER(c_void_p),)),
@@ -445,6 +448,9 @@ FUNCTIONS = {
     "tl_atomic": (None, (c_void_p, tl_region, tl_region, c_uint32,)),
     "tl_store_atomic": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, c_uint32,)),
     "tl_store": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr,)),
+    "tl_assert": (None, (c_void_p, tl_expr, c_char_p,)),
+    "tl_print": (None, (c_void_p, c_char_p, c_uint32, POINTER(tl_expr),)),
+    "tl_print_tile": (None, (c_void_p, c_char_p, tl_region,)),
     "tl_let": (tl_expr, (c_void_p, c_char_p, tl_expr,)),
     "tl_var": (tl_expr, (c_void_p, c_char_p, tl_expr,)),
     "tl_assign": (None, (c_void_p, tl_expr, tl_expr,)),

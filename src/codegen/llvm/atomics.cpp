@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "codegen/llvm/types.h"
+#include "ir/print.h"
 
 namespace tilegen::codegen {
 
@@ -18,8 +19,13 @@ using Instruction = llvm::AtomicRMWInst::BinOp;
 // Minima and maxima of floats are loops: of NaN and of 16 bits the instructions have rules of their own.
 std::optional<Instruction> instruction(AtomicKind kind, DType type) {
   const bool floating = ir::is_float(type);
-  if (floating && (kind != AtomicKind::add || ir::dtype_bits(type) < 32)) return std::nullopt;
+  if (floating && kind != AtomicKind::exchange && (kind != AtomicKind::add || ir::dtype_bits(type) < 32))
+    return std::nullopt;
   switch (kind) {
+    case AtomicKind::append:
+      return std::nullopt;
+    case AtomicKind::exchange:
+      return ir::dtype_bits(type) < 32 ? std::nullopt : std::optional(Instruction::Xchg);
     case AtomicKind::add:
       return floating ? Instruction::FAdd : Instruction::Add;
     case AtomicKind::min:
@@ -92,7 +98,8 @@ void swap_loop(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f, A
   old->addIncoming(first, before);
   Value* element = word.shift ? b.CreateTrunc(b.CreateLShr(old, word.shift), own) : old;
   Value* current = from_storage(b, type, b.CreateBitCast(element, stored));
-  Value* next = ops.binary(ir::atomic_operation(kind), type, type, current, held);
+  Value* next =
+      kind == AtomicKind::exchange ? held : ops.binary(ir::atomic_operation(kind), type, type, current, held);
   Value* bits = b.CreateBitCast(to_storage(b, type, next), own);
   if (word.shift) {
     Value* others = b.CreateNot(b.CreateShl(b.getInt32(0xffff), word.shift));
@@ -114,6 +121,21 @@ void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f,
     const llvm::Align align(static_cast<uint64_t>(ir::dtype_bytes(type)));
     b.CreateAtomicRMW(*op, pointer, to_storage(b, type, held), align, llvm::AtomicOrdering::Monotonic,
                       scope_of(b, f));
+  });
+}
+
+void emit_append(llvm::IRBuilder<>& b, const MachineFeatures& f, Value* base, Value* index, Value* held,
+                 Value* condition) {
+  llvm::Type* word = b.getInt64Ty();
+  const llvm::Align align(8);
+  where(b, condition, [&] {
+    Value* number = b.CreateAtomicRMW(Instruction::Add, base, b.getInt64(1), align,
+                                      llvm::AtomicOrdering::Monotonic, scope_of(b, f));
+    where(b, b.CreateICmpULT(number, b.getInt64(ir::kPrintRecords)), [&] {
+      Value* record = b.CreateGEP(word, base, b.CreateShl(number, b.getInt64(1)));
+      b.CreateAlignedStore(index, b.CreateConstGEP1_64(word, record, 1), align);
+      b.CreateAlignedStore(held, b.CreateConstGEP1_64(word, record, 2), align);
+    });
   });
 }
 
