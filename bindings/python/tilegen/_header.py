@@ -130,6 +130,7 @@ TL_ATOMIC_MAX = 3
 TL_ATOMIC_AND = 4
 TL_ATOMIC_OR = 5
 TL_ATOMIC_XOR = 6
+TL_ATOMIC_EXCHANGE = 7
 
 TL_REDUCE_SUM = 1
 TL_REDUCE_MAX = 2
@@ -433,6 +434,10 @@ FUNCTIONS = {
     "tl_begin_loop": (tl_scope, (c_void_p, c_uint32, tl_expr, tl_expr, c_int64, c_char_p, POINTER(tl_expr),)),
     "tl_begin_parallel": (tl_scope, (c_void_p, c_uint32, POINTER(c_int64), POINTER(c_char_p), POINTER(tl_expr),)),
     "tl_begin_if": (tl_scope, (c_void_p, tl_expr,)),
+    "tl_begin_while": (tl_scope, (c_void_p, tl_expr,)),
+    "tl_break": (None, (c_void_p,)),
+    "tl_continue": (None, (c_void_p,)),
+    "tl_return": (None, (c_void_p,)),
     "tl_begin_else": (None, (c_void_p, tl_scope,)),
     "tl_end": (None, (c_void_p, tl_scope,)),
     "tl_alloc": (tl_buffer, (c_void_p, c_char_p, c_uint32, c_uint32, c_uint32, POINTER(c_int64),)),

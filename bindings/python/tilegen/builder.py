@@ -65,7 +65,7 @@ _FLOATS = (f16, bf16, f32, f64, e4m3, e5m2)
 
 
 _ATOMIC = {"add": h.TL_ATOMIC_ADD, "min": h.TL_ATOMIC_MIN, "max": h.TL_ATOMIC_MAX, "and": h.TL_ATOMIC_AND,
-           "or": h.TL_ATOMIC_OR, "xor": h.TL_ATOMIC_XOR}
+           "or": h.TL_ATOMIC_OR, "xor": h.TL_ATOMIC_XOR, "exchange": h.TL_ATOMIC_EXCHANGE}
 
 
 _POLICY = {"square": h.TL_POLICY_SQUARE, "full_row": h.TL_POLICY_FULL_ROW, "full_col": h.TL_POLICY_FULL_COL}
@@ -430,7 +430,8 @@ class Builder:
         lib.tl_atomic(self.handle, self._region(src), self._region(dst), _ATOMIC[kind])
 
     def store_atomic(self, kind, buffer, *indices_and_value):
-        """The same of one element, in a parallel loop: store_atomic("add", buffer, i, j, value)."""
+        """The same of one element of a tensor or shared tile, in a parallel loop: store_atomic("add", buffer, i, j, value);
+        kind "exchange" stores the value."""
         *indices, value = indices_and_value
         raw = [self.expr(i, i64).raw for i in indices]
         lib.tl_store_atomic(self.handle, buffer.raw, len(raw), (h.tl_expr * len(raw))(*raw),
