@@ -9,7 +9,7 @@
  *   Errors     A fallible call returns a tl_status (0 = TL_OK) and ends in a nullable `tl_error **out_error`.
  *              On failure *out_error receives an error that the caller releases; on success it is set to
  *              NULL. Output parameters are set to NULL / zero on failure. No call prints (but for
- *              TILEGEN_LOG, see tl_context_set_log), exits, aborts or throws on user input.
+ *              TILEGEN_LOG, see tl_context_set_log, and tl_print), exits, aborts or throws on user input.
  *   Memory     A call that finds no memory, or no further thread that it needs, ends with
  *              TL_LIMIT_EXCEEDED and leaves every object as usable as before; a builder has failed.
  *              Calls without a status return what stands for "nothing". Code generation that ends in
@@ -101,6 +101,7 @@ enum {
   TL_INVALID_ARGUMENT = 1000, /* an argument of a call is wrong */
   TL_INVALID_HANDLE = 1001,   /* a handle is null, stale, foreign or of the wrong kind */
   TL_LAUNCH_ARGUMENT = 1002,  /* a launch argument does not fit the kernel's parameter */
+  TL_ASSERTION = 1003,        /* an assertion of the program does not hold */
   TL_INVALID_PROGRAM = 2000,  /* the tile program is not valid */
   TL_PARSE_ERROR = 2001,      /* the text is not a valid tile program */
   TL_INVALID_SCHEDULE = 2002, /* the schedule does not fit the program or contradicts itself */
@@ -237,7 +238,8 @@ enum {
   TL_ATOMIC_MAX = 3,
   TL_ATOMIC_AND = 4, /* integers, as are those below */
   TL_ATOMIC_OR = 5,
-  TL_ATOMIC_XOR = 6
+  TL_ATOMIC_XOR = 6,
+  TL_ATOMIC_EXCHANGE = 7 /* of tl_store_atomic: the value itself */
 };
 
 typedef uint32_t tl_reduce_kind;
@@ -474,6 +476,8 @@ typedef struct tl_arg {
 typedef void (*tl_log_fn)(void* user, tl_log_level level, const char* stage, const char* message);
 /* A compiler stage and the text of its result, NUL-terminated after `size`, which lives during the call. */
 typedef void (*tl_dump_fn)(void* user, const char* stage, const char* text, size_t size);
+/* A line that a program prints, without its end. */
+typedef void (*tl_print_fn)(void* user, const char* line);
 /* Asked every few milliseconds while a call works; non-zero ends the call with TL_CANCELLED. */
 typedef int32_t (*tl_cancel_fn)(void* user);
 typedef void (*tl_drop_fn)(void* user);
@@ -519,6 +523,11 @@ TL_API tl_status tl_context_set_log(tl_context* context, tl_log_level level, tl_
 /** Hands the result of every compiler stage to `fn`; NULL switches it off. */
 TL_API tl_status tl_context_set_dump(tl_context* context, tl_dump_fn fn, tl_drop_fn drop, void* user,
                                      tl_error** out_error);
+
+/** Sends what programs print (tl_print) in launches and interpretations that name the context to `fn`; NULL:
+ *  to standard output, as where none is named. */
+TL_API tl_status tl_context_set_print(tl_context* context, tl_print_fn fn, tl_drop_fn drop, void* user,
+                                      tl_error** out_error);
 
 /** Asks `fn` whether to stop, on the calling thread or one of the library, for one call by one thread at a
  *  time; NULL switches it off. Calls that are given the context ask: tl_program_parse,
@@ -741,6 +750,18 @@ TL_API tl_scope tl_begin_parallel(tl_builder* builder, uint32_t rank, const int6
  *  block. */
 TL_API tl_scope tl_begin_if(tl_builder* builder, tl_expr condition);
 
+/** Opens a loop that runs while `condition` (bool, the same for the block) holds, which is asked before each
+ *  iteration, at most 2147483647 times; outside of parallel loops. */
+TL_API tl_scope tl_begin_while(tl_builder* builder, tl_expr condition);
+
+/** Leaves the innermost loop, or goes on with its next iteration; the last statement of its scope. The loop
+ *  is serial, tl_begin_while's, or, inside a parallel loop, a serial or unrolled one around the statement. */
+TL_API void tl_break(tl_builder* builder);
+TL_API void tl_continue(tl_builder* builder);
+
+/** Ends the kernel for the block, in or outside of serial loops; the last statement of its scope. */
+TL_API void tl_return(tl_builder* builder);
+
 /** Ends the first branch of an open if and begins the other. */
 TL_API void tl_begin_else(tl_builder* builder, tl_scope if_scope);
 
@@ -809,6 +830,23 @@ TL_API void tl_store_atomic(tl_builder* builder, tl_buffer buffer, uint32_t rank
  *  write outside a tensor is dropped. */
 TL_API void tl_store(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices,
                      tl_expr value);
+
+/** Asserts that `condition` (bool) holds, for each iteration of a parallel loop around it, else once for the
+ *  block, where it must be the same for all of it. A launch that finds it false runs to its end and is then
+ *  TL_ASSERTION, with `message` (at most 200 printable characters of ASCII without '"') and the first place,
+ *  in the order of blocks and iterations. On GPUs a launch of such a program waits for its work, and one that
+ *  is captured tells nothing. */
+TL_API void tl_assert(tl_builder* builder, tl_expr condition, const char* message);
+
+/** Prints `text`, as of tl_assert, and `count` values, for each iteration of a parallel loop around it, else
+ *  once for the block. A launch prints when it is done, a line for each: in the order of blocks, iterations
+ *  and statements, with the place; through tl_context_set_print of the tl_launch's context, else to standard
+ *  output. A launch has room for 65535 numbers that are floats and as many others; it tells how many more
+ *  there were. On GPUs as tl_assert. */
+TL_API void tl_print(tl_builder* builder, const char* text, uint32_t count, const tl_expr* values);
+
+/** Prints each element of the region; outside of parallel loops. */
+TL_API void tl_print_tile(tl_builder* builder, const char* text, tl_region region);
 
 /** A name for what the value of an expression is at this place: later stores do not change it. An expression
  *  without a name is evaluated where it is used. Until the innermost open scope ends. `name` may be NULL. */

@@ -63,7 +63,9 @@ class Collector {
     } else if (const auto* loop = p_.as<ir::Loop>(s)) {
       const std::optional<Range> range = range_of(*loop, 0);
       always_ = always_ && range;
+      always_ = always_ && !loop->condition.valid();
       controls_.push_back({s, {loop->begin, loop->extents[0]}, position_, around_index()});
+      if (loop->condition.valid()) controls_.back().reads.push_back(loop->condition);
       around_.push_back({s, true, false});
       inner_[loop->vars[0]] = range;
       walk(loop->body);

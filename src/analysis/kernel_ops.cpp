@@ -106,6 +106,18 @@ class WebBuilder {
     });
   }
 
+  // What a condition reads before each iteration is from before the loop, or what the body leaves.
+  void asked_again(StmtId id, ir::ExprId root, Reaching& state) {
+    any_load(p_.exprs, root, [&](ir::ExprId, const ir::ExprNode& n) {
+      if (!on_chip(n.object)) return false;
+      OpAccess a{n.object, {}, true, false};
+      use(state, a);
+      exposed_.push_back({n.object, a.value});
+      out_.scalar_reads[{id, n.object}] = a.value;
+      return false;
+    });
+  }
+
   bool covers_buffer(const ir::Region& r) const {
     std::vector<int64_t> shape = p_.tile_shape(r.buffer);
     for (size_t d = 0; d < shape.size(); ++d) {
@@ -196,6 +208,7 @@ class WebBuilder {
       // What reaches the body's end reaches its start; zero trips leave the state before the loop.
       Reaching body = state;
       size_t first_exposed = exposed_.size();
+      if (loop->condition.valid()) asked_again(id, loop->condition, body);
       block(loop->body, body, depth + 1);
       for (size_t i = first_exposed; i < exposed_.size(); ++i)
         if (auto it = body.find(exposed_[i].first); it != body.end()) join(exposed_[i].second, it->second);

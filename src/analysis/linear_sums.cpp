@@ -257,7 +257,8 @@ PartialSums sum_parts(const ir::Program& p, const KernelOps& ops, ir::StmtId loo
 
 bool begins_as_zero(const ir::Program& p, int kernel, const KernelOps& ops, ir::StmtId loop, ValueId value) {
   int64_t trips = 0;
-  const bool runs = p.exprs.is_const_int(p.as<ir::Loop>(loop)->extents[0], &trips) && trips > 0;
+  const bool runs = p.exprs.is_const_int(p.as<ir::Loop>(loop)->extents[0], &trips) && trips > 0 &&
+                    !p.as<ir::Loop>(loop)->condition.valid();
   for (ir::StmtId s : p.as<ir::Loop>(loop)->body)
     if (const KernelOp* op = first_use(p, ops, s, value)) {
       if (runs && overwrites(p, *op, s, value)) return true;

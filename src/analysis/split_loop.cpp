@@ -36,6 +36,7 @@ class Finder {
     const auto* loop = p_.as<ir::Loop>(loop_);
     if (!loop || loop->kind == ir::LoopKind::parallel || loop->vars.size() != 1)
       return "it is no serial loop";
+    if (loop->condition.valid()) return "a condition ends it";
     if (tree_.parent(loop_).valid()) return "it stands in a loop or branch";
     if (!is_uniform(p_, loop->begin) || !is_uniform(p_, loop->extents[0]))
       return "its bounds are read from memory that the kernel may write";

@@ -12,7 +12,8 @@ void Builder::arg_reduce(const ir::Region& src, const ir::Region& value, const i
   constexpr std::string_view kCall = "tl_arg_reduce";
   if (!ready(kCall) || !inside_kernel(kCall) || !outside_parallel(kCall) ||
       !check_region(kCall, "the source", src) || !check_region(kCall, "the value", value) ||
-      !check_region(kCall, "the place", index) || !room_for_buffer(kCall) || !check_operands(kCall, {}))
+      !check_region(kCall, "the place", index) || !room_for_buffer(kCall) || !check_operands(kCall, {}) ||
+      !reached(kCall))
     return;
   constexpr int64_t kStatements = 4;
   if (static_cast<int64_t>(program_.stmts.size()) + kStatements > limits_.statements)

@@ -86,6 +86,17 @@ class Builder {
   void atomic_store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value,
                     ir::AtomicKind kind);
 
+  // A loop that goes on while the condition, which is the same for the block, holds.
+  uint64_t begin_while(ir::ExprId condition);
+  void jump(ir::Draft::Jump kind);
+
+  // The launch fails with the message where `condition` does not hold.
+  void assertion(ir::ExprId condition, std::string_view message);
+
+  // The launch prints the text and the values, or the elements of a region.
+  void print(std::string_view text, std::span<const ir::ExprId> values);
+  void print_tile(std::string_view text, const ir::Region& region);
+
   // A name for what an expression's value is here; with `assignable`, inside parallel loops, one that
   // assign() gives other values.
   ir::VarId let(std::string_view name, ir::ExprId value, bool assignable);
@@ -138,10 +149,13 @@ class Builder {
   ir::VarId add_var(std::string_view call, std::string_view name, ir::VarKind kind, ir::DType type);
   ir::VarId add_inner_var(std::string_view call, std::string_view name, ir::VarKind kind,
                           ir::DType type = ir::DType::i64);
+  bool reached(std::string_view call);  // no jump stands in front
   ir::StmtId add_statement(std::string_view call,
                            std::variant<ir::Loop, ir::Branch, ir::Store, ir::TileOp> node);
   void add_store(std::string_view call, ir::BufferId buffer, std::span<const ir::ExprId> indices,
                  ir::ExprId value, std::optional<ir::AtomicKind> atomic);
+  bool check_report(std::string_view call, std::string_view text, int64_t statements);
+  std::vector<ir::StmtId> open_statements() const;
   uint64_t open(Frame frame);
   void close_frame();
   int current_kernel() const { return static_cast<int>(program_.kernels.size()) - 1; }

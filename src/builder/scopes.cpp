@@ -52,6 +52,14 @@ bool Builder::check_names(std::string_view call, std::span<const std::string_vie
   return false;
 }
 
+bool Builder::reached(std::string_view call) {
+  const ir::Block& before = frames_.back().body;
+  if (before.empty() || !draft_.jumps.contains(before.back())) return true;
+  fail(DiagCode::misplaced_statement, call, "nothing behind a break, continue or return runs",
+       "end the scope behind it, or put it into an if");
+  return false;
+}
+
 ir::StmtId Builder::add_statement(std::string_view call,
                                   std::variant<ir::Loop, ir::Branch, ir::Store, ir::TileOp> node) {
   if (static_cast<int64_t>(program_.stmts.size()) >= limits_.statements) {
@@ -60,6 +68,7 @@ ir::StmtId Builder::add_statement(std::string_view call,
          "use loops instead of repeating statements");
     return {};
   }
+  if (!reached(call)) return {};
   program_.stmts.push_back({std::move(node), location_});
   const ir::StmtId id(program_.stmts.size() - 1);
   frames_.back().body.push_back(id);

@@ -68,11 +68,13 @@ void clear(tl_expr* out, uint32_t count) {
 
 namespace {
 
-static_assert(TL_ATOMIC_XOR - TL_ATOMIC_ADD + 1 == ir::kAtomicKinds &&
+static_assert(TL_ATOMIC_XOR - TL_ATOMIC_ADD == static_cast<int>(ir::AtomicKind::bit_xor) &&
               TL_ATOMIC_AND - TL_ATOMIC_ADD == static_cast<int>(ir::AtomicKind::bit_and));
 
-bool known_atomic(const BuilderCall& c, tl_atomic_kind kind) {
-  if (kind >= TL_ATOMIC_ADD && kind <= TL_ATOMIC_XOR) return true;
+static_assert(TL_ATOMIC_EXCHANGE - TL_ATOMIC_ADD == static_cast<int>(ir::AtomicKind::exchange));
+
+bool known_atomic(const BuilderCall& c, tl_atomic_kind kind, tl_atomic_kind last) {
+  if (kind >= TL_ATOMIC_ADD && kind <= last) return true;
   c.fail(DiagCode::bad_enum, "there is no atomic operation " + std::to_string(kind), "use a tl_atomic_kind");
   return false;
 }
@@ -293,7 +295,7 @@ void tl_cumsum(tl_builder* builder, tl_region src, tl_region dst, uint32_t axis,
 void tl_atomic(tl_builder* builder, tl_region src, tl_region dst, tl_atomic_kind kind) {
   on_builder(builder, "tl_atomic", [&](const BuilderCall& c) {
     const ir::Region operands[] = {c.region("src", src), c.region("dst", dst)};
-    if (!known_atomic(c, kind)) return;
+    if (!known_atomic(c, kind, TL_ATOMIC_XOR)) return;
     int64_t attrs[ir::atomic_attr::count] = {};
     attrs[ir::atomic_attr::kind] = kind - TL_ATOMIC_ADD;
     c->tile_op(ir::OpKind::atomic, operands, attrs, {});
@@ -306,7 +308,7 @@ void tl_store_atomic(tl_builder* builder, tl_buffer buffer, uint32_t rank, const
     const auto to = c.buffer("buffer", buffer);
     const auto at = c.exprs("indices", rank, indices);
     const auto what = c.expr("value", value);
-    if (!known_atomic(c, kind) || c.failed()) return;
+    if (!known_atomic(c, kind, TL_ATOMIC_EXCHANGE) || c.failed()) return;
     c->atomic_store(to, at, what, static_cast<ir::AtomicKind>(kind - TL_ATOMIC_ADD));
   });
 }
@@ -317,6 +319,49 @@ void tl_store(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_exp
     const auto at = c.exprs("indices", rank, indices);
     const auto what = c.expr("value", value);
     if (!c.failed()) c->store(to, at, what);
+  });
+}
+
+tl_scope tl_begin_while(tl_builder* builder, tl_expr condition) {
+  return on_builder(builder, "tl_begin_while", tl_scope{0}, [&](const BuilderCall& c) {
+    const auto cond = c.expr("condition", condition);
+    return c.failed() ? tl_scope{0} : c.give_scope(c->begin_while(cond));
+  });
+}
+
+void tl_break(tl_builder* builder) {
+  on_builder(builder, "tl_break", [&](const BuilderCall& c) { c->jump(ir::Draft::Jump::break_loop); });
+}
+
+void tl_continue(tl_builder* builder) {
+  on_builder(builder, "tl_continue", [&](const BuilderCall& c) { c->jump(ir::Draft::Jump::next_iteration); });
+}
+
+void tl_return(tl_builder* builder) {
+  on_builder(builder, "tl_return", [&](const BuilderCall& c) { c->jump(ir::Draft::Jump::leave_kernel); });
+}
+
+void tl_assert(tl_builder* builder, tl_expr condition, const char* message) {
+  on_builder(builder, "tl_assert", [&](const BuilderCall& c) {
+    const auto what = c.expr("condition", condition);
+    const auto text = c.text("message", message);
+    if (!c.failed()) c->assertion(what, text);
+  });
+}
+
+void tl_print(tl_builder* builder, const char* text, uint32_t count, const tl_expr* values) {
+  on_builder(builder, "tl_print", [&](const BuilderCall& c) {
+    const auto what = c.text("text", text);
+    const auto list = count == 0 ? std::vector<ir::ExprId>() : c.exprs("values", count, values);
+    if (!c.failed()) c->print(what, list);
+  });
+}
+
+void tl_print_tile(tl_builder* builder, const char* text, tl_region region) {
+  on_builder(builder, "tl_print_tile", [&](const BuilderCall& c) {
+    const auto what = c.text("text", text);
+    const ir::Region of = c.region("region", region);
+    if (!c.failed()) c->print_tile(what, of);
   });
 }
 

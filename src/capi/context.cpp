@@ -76,6 +76,15 @@ tl_status tl_context_set_dump(tl_context* context, tl_dump_fn fn, tl_drop_fn dro
   });
 }
 
+tl_status tl_context_set_print(tl_context* context, tl_print_fn fn, tl_drop_fn drop, void* user,
+                               tl_error** out_error) {
+  return guard("tl_context_set_print", out_error, [&]() -> Checked {
+    if (!context) return null_argument("context");
+    context->print_to.set(fn, drop, user);
+    return Unit{};
+  });
+}
+
 tl_status tl_context_set_cancel(tl_context* context, tl_cancel_fn fn, tl_drop_fn drop, void* user,
                                 tl_error** out_error) {
   return guard("tl_context_set_cancel", out_error, [&]() -> Checked {

@@ -20,4 +20,10 @@ std::shared_ptr<Log> log_of(const tl_context& context) {
   return Log::make(static_cast<LogLevel>(context.log_level), std::move(listener));
 }
 
+runtime::LineSink lines_of(const tl_context* context) {
+  if (!context || !context->print_to) return {};
+  return {[](const void* to, const char* line) { static_cast<const tl_context*>(to)->print_to(line); },
+          context};
+}
+
 }  // namespace tilegen::capi

@@ -27,6 +27,7 @@ runtime::LaunchOptions launch_options(const tl_launch& launch) {
   if (how->context) {
     options.log_of = [](const void* context) { return log_of(*static_cast<const tl_context*>(context)); };
     options.listener = how->context;
+    options.lines = lines_of(how->context);
   }
   return kernel.executable->launch(args, options);
 }

@@ -20,9 +20,9 @@ static_assert(same(StatusCode::ok, TL_OK) && same(StatusCode::invalid_argument, 
               same(StatusCode::unsupported, TL_UNSUPPORTED) &&
               same(StatusCode::unknown_target, TL_UNKNOWN_TARGET) &&
               same(StatusCode::limit_exceeded, TL_LIMIT_EXCEEDED) &&
-              same(StatusCode::cancelled, TL_CANCELLED) && same(StatusCode::backend, TL_BACKEND) &&
-              same(StatusCode::driver, TL_DRIVER) && same(StatusCode::io, TL_IO) &&
-              same(StatusCode::internal, TL_INTERNAL));
+              same(StatusCode::assertion, TL_ASSERTION) && same(StatusCode::cancelled, TL_CANCELLED) &&
+              same(StatusCode::backend, TL_BACKEND) && same(StatusCode::driver, TL_DRIVER) &&
+              same(StatusCode::io, TL_IO) && same(StatusCode::internal, TL_INTERNAL));
 
 constexpr bool same(ir::DType type, tl_dtype dtype) { return static_cast<tl_dtype>(type) == dtype; }
 static_assert(same(ir::DType::f16, TL_F16) && same(ir::DType::bf16, TL_BF16) &&

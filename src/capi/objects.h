@@ -92,6 +92,7 @@ struct tl_context : tilegen::capi::RefCounted {
   tl_log_level log_level = TL_LOG_OFF;
   tilegen::capi::Callback<tl_log_fn> log_to;
   tilegen::capi::Callback<tl_dump_fn> dump_to;
+  tilegen::capi::Callback<tl_print_fn> print_to;
   tilegen::capi::Callback<tl_cancel_fn> ask_cancel;
   int64_t timeout_ms = 0;
 };

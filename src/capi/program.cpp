@@ -3,6 +3,7 @@
 #include <span>
 
 #include "capi/bound_program.h"
+#include "capi/context_log.h"
 #include "capi/guard.h"
 #include "capi/launch_arguments.h"
 #include "interp/interpreter.h"
@@ -63,17 +64,18 @@ size_t given_params(const ir::Program& p) {
   return count;
 }
 
-Checked run_interpreter(const tl_program* program, const Cancellation* cancellation, const tl_arg* args,
-                        size_t count) {
+Checked run_interpreter(const tl_program* program, const Cancellation* cancellation,
+                        const tl_context* context, const tl_arg* args, size_t count) {
   if (!program) return null_argument("program");
   if (!sane_argument_array(args, count)) return absurd_argument_array(args, count, "args");
   LaunchArguments arguments(count);
   if (!convert_arguments(args, arguments)) return unconverted({args, count});
   auto slots = runtime::bind_arguments(*program->program, arguments);
   if (!slots) return slots.error();
-  return runtime::Workspace(*program->program).in_host_memory(*slots, true, [&] {
-    return interp::interpret(*program->program, *slots, cancellation);
-  });
+  return runtime::Workspace(*program->program)
+      .in_host_memory(
+          *slots, true, [&] { return interp::interpret(*program->program, *slots, cancellation); },
+          lines_of(context));
 }
 
 }  // namespace
@@ -195,17 +197,18 @@ tl_status tl_program_param(const tl_program* program, size_t index, tl_param_inf
 }
 
 tl_status tl_interpret(const tl_program* program, const tl_arg* args, size_t count, tl_error** out_error) {
-  return guard("tl_interpret", out_error, [&] { return run_interpreter(program, nullptr, args, count); });
+  return guard("tl_interpret", out_error,
+               [&] { return run_interpreter(program, nullptr, nullptr, args, count); });
 }
 
 tl_status tl_interpret_launch(const tl_program* program, const tl_launch* launch, const tl_arg* args,
                               size_t count, tl_error** out_error) {
   return guard("tl_interpret_launch", out_error, [&]() -> Checked {
-    if (!launch) return run_interpreter(program, nullptr, args, count);
+    if (!launch) return run_interpreter(program, nullptr, nullptr, args, count);
     auto how = read_launch(launch);
     if (!how) return how.error();
     const CallLimits call(how->context, how->timeout_ms);
-    return run_interpreter(program, call.get(), args, count);
+    return run_interpreter(program, call.get(), how->context, args, count);
   });
 }
 

@@ -80,12 +80,12 @@ void BoundsCheck::check_statement(StmtId id, bool guarded) {
   if (ctx_.broken[id.value]) return;
   check_loads(id, guarded);
   if (const auto* loop = p_.as<ir::Loop>(id)) {
-    if (bind_loop(*loop)) check_block(loop->body, guarded);
+    if (bind_loop(*loop)) check_block(loop->body, guarded || loop->condition.valid());
   } else if (const auto* branch = p_.as<ir::Branch>(id)) {
     check_block(branch->then_body, true);
     check_block(branch->else_body, true);
   } else if (const auto* store = p_.as<ir::Store>(id)) {
-    check_element(id, store->buffer, store->indices, guarded);
+    if (store->atomic != ir::AtomicKind::append) check_element(id, store->buffer, store->indices, guarded);
   } else if (const auto* op = p_.as<ir::TileOp>(id)) {
     for (const ir::Region& r : op->operands) check_region(id, r, guarded);
   }

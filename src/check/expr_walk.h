@@ -13,6 +13,7 @@ void for_each_root(const ir::Program& p, ir::StmtId id, Visit&& visit) {
   if (const auto* loop = p.as<ir::Loop>(id)) {
     visit(loop->begin);
     for (ir::ExprId e : loop->extents) visit(e);
+    if (loop->condition.valid()) visit(loop->condition);
   } else if (const auto* branch = p.as<ir::Branch>(id)) {
     visit(branch->condition);
   } else if (const auto* store = p.as<ir::Store>(id)) {

@@ -31,7 +31,8 @@ class InitCheck {
 
   void run() {
     for (size_t b = 0; b < p_.buffers.size(); ++b)
-      written_[b] = p_.buffers[b].scope == ir::MemScope::global && !p_.buffers[b].workspace;
+      written_[b] = p_.buffers[b].scope == ir::MemScope::global &&
+                    (!p_.buffers[b].workspace || p_.buffers[b].report != ir::Report::none);
     for (const ir::Kernel& k : p_.kernels) check_block(k.body);
   }
 
@@ -110,7 +111,7 @@ bool InitCheck::trips_vary(const ir::Loop& loop) {
 }
 
 void InitCheck::check_loop(const ir::Loop& loop) {
-  const Guard guard(*this, trips_vary(loop));
+  const Guard guard(*this, trips_vary(loop) || loop.condition.valid());
   if (!repeats(loop)) {
     check_block(loop.body);
     return;

@@ -113,6 +113,9 @@ void ScopeCheck::check_loop_form(StmtId id, const ir::Loop& loop) {
                "a " + kind + " loop with " + std::to_string(loop.num_stages) + " stages",
                "stages belong to pipelined loops and are 0 (the planner chooses) or 1 to " +
                    std::to_string(ir::kMaxStages));
+  if (loop.condition.valid() && loop.kind != LoopKind::serial)
+    ctx_.error(DiagCode::misplaced_statement, id, "a " + kind + " loop has a condition",
+               "make it serial, or put an if into it");
   if (loop.kind == LoopKind::parallel) {
     check_parallel_form(id, loop);
     return;
@@ -166,12 +169,14 @@ void ScopeCheck::check_store(StmtId id, const ir::Store& store) {
   if (!check_owner(id, store.buffer)) return;
   check_written(id, store.buffer);
   const ir::Buffer& b = p_.buffer(store.buffer);
-  if (store.atomic && (b.scope != MemScope::global || parallel_depth_ == 0))
+  const bool shared = b.scope == MemScope::global || b.scope == MemScope::shared;
+  if (store.atomic && (!shared || parallel_depth_ == 0))
     ctx_.error(DiagCode::misplaced_statement, id,
                std::string(ir::atomic_text(*store.atomic)) + " of " + b.name + " (" +
-                   ir::scope_name(b.scope) + "): expected an element of a tensor, inside a parallel loop",
-               b.scope == MemScope::global ? "put it into a parallel loop, if only of one point"
-                                           : "combine in a tensor, or with reduce");
+                   ir::scope_name(b.scope) +
+                   "): expected an element of a tensor or of a shared tile, inside a parallel loop",
+               shared ? "put it into a parallel loop, if only of one point"
+                      : "combine in a shared tile or a tensor, or with reduce");
   if (parallel_depth_ == 0 && (b.scope == MemScope::shared || b.scope == MemScope::fragment))
     ctx_.error(DiagCode::misplaced_statement, id,
                "a store to " + b.name + " (" + ir::scope_name(b.scope) + ") stands outside a parallel loop",

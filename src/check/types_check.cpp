@@ -50,6 +50,7 @@ void TypeCheck::check_statement(StmtId id) {
   if (const auto* loop = p_.as<ir::Loop>(id)) {
     expect(id, loop->begin, DType::i64, "the first value of the loop");
     for (ExprId e : loop->extents) expect(id, e, DType::i64, "the extent of the loop");
+    if (loop->condition.valid()) expect(id, loop->condition, DType::boolean, "the condition of the loop");
   } else if (const auto* branch = p_.as<ir::Branch>(id)) {
     expect(id, branch->condition, DType::boolean, "the condition");
   } else if (const auto* store = p_.as<ir::Store>(id)) {

@@ -139,7 +139,7 @@ void KernelWalk::statement(ir::StmtId id, double weight, Parts& parts) {
 
 void KernelWalk::loop(ir::StmtId id, double weight, Parts& parts) {
   const ir::Loop& loop = *k_.p.as<ir::Loop>(id);
-  const auto trips = k_.sizes.value(loop.extents[0]);
+  const auto trips = loop.condition.valid() ? std::optional<int64_t>() : k_.sizes.value(loop.extents[0]);
   known_ = known_ && trips.has_value();
   const auto n = static_cast<double>(std::max<int64_t>(0, trips.value_or(kUnknownTrips)));
   if (n == 0) return;

@@ -225,9 +225,10 @@ void Expander::loop(const ir::Loop& l, StmtId id, const std::vector<int>& around
   in_parts(true);
   std::optional<Block> expanded;
   if (role_ == RoleKind::consumer && fed(id)) expanded = consumer_loop(*this, l, id, around);
-  if (target_.has_block_threads() && role_ != RoleKind::producer && !expanded)
+  const bool counted = !l.condition.valid();
+  if (counted && target_.has_block_threads() && role_ != RoleKind::producer && !expanded)
     expanded = register_copy_loop(*this, l, id);
-  if (target_.has_block_threads() && role_ != RoleKind::producer && !expanded)
+  if (counted && target_.has_block_threads() && role_ != RoleKind::producer && !expanded)
     expanded = commit_group_loop(*this, l, id);
   if (expanded) {
     out.insert(out.end(), expanded->begin(), expanded->end());

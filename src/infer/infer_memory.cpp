@@ -95,7 +95,9 @@ void Inference::cannot_hold(const std::string& path, const SourceLocation& where
 namespace {
 
 std::vector<ir::ExprId> scalars_of(const ir::Program& p, ir::StmtId id) {
-  if (const auto* loop = p.as<ir::Loop>(id)) return {loop->begin, loop->extents[0]};
+  if (const auto* loop = p.as<ir::Loop>(id))
+    return loop->condition.valid() ? std::vector<ir::ExprId>{loop->begin, loop->extents[0], loop->condition}
+                                   : std::vector<ir::ExprId>{loop->begin, loop->extents[0]};
   if (const auto* branch = p.as<ir::Branch>(id)) return {branch->condition};
   std::vector<ir::ExprId> list;
   if (const auto* op = p.as<ir::TileOp>(id)) {

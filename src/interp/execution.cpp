@@ -140,11 +140,18 @@ bool Execution::holds(const ir::Branch& branch) {
   return evaluator_.eval(branch.condition).i != 0;
 }
 
+bool Execution::goes_on(const ir::Loop& loop) {
+  if (!loop.condition.valid()) return true;
+  evaluator_.begin_step();
+  return evaluator_.eval(loop.condition).i != 0;
+}
+
 void Execution::run_loop(const ir::Loop& loop) {
   const Bounds bounds = bounds_of(loop);
   for (int64_t i = 0; i < bounds.extent && !evaluator_.failed(); ++i) {
     evaluator_.count_work();
     evaluator_.set(loop.vars[0], iteration_at(bounds.begin, i));
+    if (!goes_on(loop) || evaluator_.failed()) return;
     run_block(loop.body);
   }
 }
@@ -166,9 +173,9 @@ void Execution::run_store(const ir::Store& store) {
   index_.clear();
   for (ir::ExprId e : store.indices) index_.push_back(evaluator_.eval_index(e));
   ir::ScalarValue value = evaluator_.eval(store.value);
-  if (store.atomic && !evaluator_.failed())
-    value = ir::eval_binary(ir::atomic_operation(*store.atomic), value.type,
-                            evaluator_.load(store.buffer, index_), value);
+  if (evaluator_.failed()) return;
+  if (store.atomic == ir::AtomicKind::append) return buffers_[store.buffer.value].append(index_, value);
+  if (store.atomic) value = ir::eval_atomic(*store.atomic, evaluator_.load(store.buffer, index_), value);
   if (!evaluator_.failed()) evaluator_.store(store.buffer, index_, value);
 }
 

@@ -36,6 +36,7 @@ class Execution {
   // Of a loop of one variable, as its begin and its extent are now.
   Bounds bounds_of(const ir::Loop& loop);
   bool holds(const ir::Branch& branch);
+  bool goes_on(const ir::Loop& loop);  // whether the condition asks for the iteration that is set
 
   // What comes of the launch; a fault is that of the first statement blamed.
   Checked outcome() const;

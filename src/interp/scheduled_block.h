@@ -98,6 +98,7 @@ class ScheduledBlock {
   void execute(RoleState& r, const expand::WaitGroup& s);
   void execute(RoleState& r, const expand::LoadOperands& s);
   void execute(RoleState& r, const expand::Multiply& s);
+  bool asks_for_next(RoleState& r, ir::StmtId loop);
   void execute(RoleState& r, const expand::Serial& s);
   void execute(RoleState& r, const expand::Branch& s);
   void execute(RoleState& r, const expand::Version& s);

@@ -5,12 +5,20 @@
 
 namespace tilegen::interp {
 
+bool ScheduledBlock::asks_for_next(RoleState& r, ir::StmtId id) {
+  const auto& loop = *p_.as<ir::Loop>(id);
+  bool goes_on = true;
+  if (loop.condition.valid()) ops_.with_scalars(id, places(r), [&] { goes_on = run_.goes_on(loop); });
+  return goes_on && !run_.failed();
+}
+
 void ScheduledBlock::execute(RoleState& r, const expand::Serial& s) {
   const auto& loop = *p_.as<ir::Loop>(s.loop);
   Execution::Bounds bounds;
   ops_.with_scalars(s.loop, places(r), [&] { bounds = run_.bounds_of(loop); });
   if (run_.failed() || bounds.extent <= 0) return;
   run_.evaluator().set(loop.vars[0], bounds.begin);
+  if (!asks_for_next(r, s.loop)) return;
   Frame f{Frame::Kind::serial, &s.body, 0, s.loop};
   f.begin = bounds.begin;
   f.end = bounds.extent;
@@ -122,6 +130,7 @@ void ScheduledBlock::finish_frame(RoleState& r) {
     case Frame::Kind::serial:
       if (++f.i == f.end) break;
       run_.evaluator().set(p_.as<ir::Loop>(f.stmt)->vars[0], iteration_at(f.begin, f.i));
+      if (!asks_for_next(r, f.stmt)) break;
       f.next = 0;
       return;
     case Frame::Kind::steady:

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/print.h"
+
 namespace tilegen::interp {
 
 using ir::DType;
@@ -45,6 +47,12 @@ Storage Storage::on_chip(DType type, std::vector<int64_t> shape) {
   s.cells_.resize(elements);
   s.written_.resize(elements);
   return s;
+}
+
+void Storage::append(std::span<const int64_t> index, ScalarValue value) {
+  int64_t at = 0;
+  for (size_t d = 0; d < index.size(); ++d) at += index[d] * strides_[d];
+  ir::append_record(base_, at, value_to_bits(value));
 }
 
 bool Storage::all_one() const {

@@ -27,6 +27,7 @@ class Storage {
   std::span<const int64_t> shape() const { return shape_; }
   AccessResult load(std::span<const int64_t> index, ir::ScalarValue* out) const;
   AccessResult store(std::span<const int64_t> index, ir::ScalarValue value);
+  void append(std::span<const int64_t> index, ir::ScalarValue value);  // of ir/print.h, to a tensor
   bool all_one() const;  // every element of a float on-chip buffer is written, and 1
   // Adds an on-chip buffer of the same shape and type, rounded; what either has not written is not written.
   void add(const Storage& other);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/draft_exprs.h"
+#include "ir/draft_jumps.h"
 #include "ir/draft_pack.h"
 #include "ir/draft_uses.h"
 #include "support/checked.h"
@@ -244,8 +245,7 @@ void Resolver::run_loop(StmtId s, Loop loop, Block& out) {
   loop.begin = resolved(loop.begin);
   for (ExprId& extent : loop.extents) extent = resolved(extent);
   if (written_out) return write_out(s, loop, out);
-  const Block body = std::move(loop.body);
-  loop.body.clear();
+  const Block body = std::exchange(loop.body, {});
   const Loop head = loop;
   const StmtId made = emit(std::move(loop), out);
   const Values before = values_;
@@ -392,7 +392,7 @@ Buffers Resolver::writes_of(StmtId s) const {
 
 std::vector<Diagnostic> resolve_draft(Program& p, const Draft& draft, const Limits& limits) {
   if (draft.empty()) return {};
-  std::vector<Diagnostic> errors = Resolver(p, draft, limits).run();
+  std::vector<Diagnostic> errors = Resolver(p, resolve_jumps(p, draft), limits).run();
   if (errors.empty()) pack_program(p);
   return errors;
 }

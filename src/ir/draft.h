@@ -37,9 +37,16 @@ struct Draft {
   std::map<StmtId, Assignment> assignments;  // a variable's first one declares it
   std::map<VarId, bool> temporaries;         // whether it may be assigned again
   bool loops_in_parallel = false;
-  bool functions = false;  // or constants: their expressions stand for them by now, and may be repeated
+  // break, continue and return: empty Branches, each the last statement of its block (ir/draft_jumps.h)
+  enum class Jump : uint8_t { break_loop, next_iteration, leave_kernel };
+  std::map<StmtId, Jump> jumps;
+  bool conditions = false;  // of loops
+  bool functions = false;   // or constants: their expressions stand for them by now, and may be repeated
 
-  bool empty() const { return assignments.empty() && !loops_in_parallel && !functions; }
+  bool empty() const {
+    return assignments.empty() && !loops_in_parallel && !functions && jumps.empty() && !conditions;
+  }
+  static constexpr int64_t kEndless = INT32_MAX;  // trips of a loop that a condition ends
 };
 
 // Errors; the program is then not to be used.

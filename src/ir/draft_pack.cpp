@@ -7,8 +7,8 @@ namespace {
 
 class Packing : public ExprRewriter {
  public:
-  Packing(const ExprPool& from, ExprPool& to, const std::vector<VarId>& moved)
-      : ExprRewriter(from, to), moved_(moved) {}
+  Packing(const ExprPool& from, Program& p, std::vector<Var>& vars, std::vector<VarId>& moved)
+      : ExprRewriter(from, p.exprs), p_(p), vars_(vars), moved_(moved) {}
 
   void move(ExprId& e) {
     if (e.valid()) e = rewrite(e);
@@ -18,10 +18,20 @@ class Packing : public ExprRewriter {
   }
 
  protected:
-  ExprId rewrite_var(const ExprNode& n) override { return to_->var(moved_[n.var().value], n.type); }
+  // What is used where its loop is not, which checks tell, is kept.
+  ExprId rewrite_var(const ExprNode& n) override {
+    VarId& v = moved_[n.var().value];
+    if (!v.valid()) {
+      v = VarId(p_.vars.size());
+      p_.vars.push_back(vars_[n.var().value]);
+    }
+    return to_->var(v, n.type);
+  }
 
  private:
-  const std::vector<VarId>& moved_;
+  Program& p_;
+  std::vector<Var>& vars_;  // as they were
+  std::vector<VarId>& moved_;
 };
 
 // Where each variable is afterwards; the program's list is then the shorter one.
@@ -40,7 +50,7 @@ std::vector<VarId> move_variables(Program& p) {
   for (size_t v = 0; v < p.vars.size(); ++v) {
     if (!declared[v]) continue;
     moved[v] = VarId(kept.size());
-    kept.push_back(std::move(p.vars[v]));
+    kept.push_back(p.vars[v]);
   }
   p.vars = std::move(kept);
   return moved;
@@ -49,12 +59,13 @@ std::vector<VarId> move_variables(Program& p) {
 }  // namespace
 
 void pack_program(Program& p) {
-  const std::vector<VarId> moved = move_variables(p);
+  std::vector<Var> vars = p.vars;
+  std::vector<VarId> moved = move_variables(p);
   const auto move_all = [&](std::vector<VarId>& vars) {
     for (VarId& v : vars) v = moved[v.value];
   };
   const ExprPool old = std::exchange(p.exprs, ExprPool());
-  Packing packing(old, p.exprs, moved);
+  Packing packing(old, p, vars, moved);
   for (Param& param : p.params)
     if (param.var.valid()) param.var = moved[param.var.value];
   for (Buffer& b : p.buffers) packing.move(b.shape), packing.move(b.strides);
@@ -62,7 +73,7 @@ void pack_program(Program& p) {
   for (Stmt& s : p.stmts) {
     if (auto* loop = std::get_if<Loop>(&s.node)) {
       move_all(loop->vars);
-      packing.move(loop->begin), packing.move(loop->extents);
+      packing.move(loop->begin), packing.move(loop->extents), packing.move(loop->condition);
     } else if (auto* branch = std::get_if<Branch>(&s.node)) {
       packing.move(branch->condition);
     } else if (auto* store = std::get_if<Store>(&s.node)) {

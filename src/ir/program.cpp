@@ -161,14 +161,20 @@ ExprOp atomic_operation(AtomicKind kind) {
     case AtomicKind::bit_or:
       return ExprOp::bit_or;
     case AtomicKind::bit_xor:
+    case AtomicKind::exchange:
+    case AtomicKind::append:
       break;
   }
   return ExprOp::bit_xor;
 }
 
+ScalarValue eval_atomic(AtomicKind kind, ScalarValue old, ScalarValue value) {
+  return kind == AtomicKind::exchange ? value : eval_binary(atomic_operation(kind), value.type, old, value);
+}
+
 bool takes_atomic(AtomicKind kind, DType type) {
   if (is_bool(type) || dtype_bits(type) < 16) return false;
-  return kind < AtomicKind::bit_and || is_integer(type);
+  return kind < AtomicKind::bit_and || kind >= AtomicKind::exchange || is_integer(type);
 }
 
 }  // namespace tilegen::ir

@@ -46,6 +46,13 @@ struct Var {
 enum class MemScope : uint8_t { global, shared, fragment, local };
 const char* scope_name(MemScope s);
 
+// What the launch reads of a workspace, all 0 before the first kernel, when the kernels are done.
+enum class Report : uint8_t {
+  none,
+  assertions,  // ir/assertion.h
+  prints,      // ir/print.h: records
+};
+
 // A global tensor parameter (extents and strides may use dims), or an on-chip tile of one kernel (constant
 // extents).
 struct Buffer {
@@ -57,7 +64,8 @@ struct Buffer {
   bool read_only = false;       // global only: the program may not write it
   // global only: memory of the launch's own, unspecified when it begins; no argument
   bool workspace = false;
-  int kernel = -1;  // on-chip: index of the kernel that owns it
+  Report report = Report::none;  // workspaces: one that no text declares
+  int kernel = -1;               // on-chip: index of the kernel that owns it
   SourceLocation location;
 };
 
@@ -81,6 +89,9 @@ struct Loop {
   ExprId begin;
   std::vector<ExprId> extents;
   int64_t num_stages = 0;  // pipelined: 0 = let the planner choose
+  // optional, of serial loops, the same for the block: asked before each iteration, the first that it does
+  // not hold for ends the loop
+  ExprId condition = {};
   Block body;
 };
 
@@ -100,6 +111,9 @@ struct Store {
   std::optional<AtomicKind> atomic = std::nullopt;
 };
 
+// What an atomic operation leaves in memory; of all kinds but append.
+ScalarValue eval_atomic(AtomicKind kind, ScalarValue old, ScalarValue value);
+// Of the kinds that combine: those before exchange.
 ExprOp atomic_operation(AtomicKind kind);
 // Values of the type can be combined in memory: numbers of at least 16 bits; bits of integers.
 bool takes_atomic(AtomicKind kind, DType type);
@@ -166,6 +180,14 @@ struct Program {
   std::vector<Stmt> stmts;
   std::vector<Kernel> kernels;  // run in order
   std::vector<Param> params;
+  std::vector<std::string> messages;  // of its assertions
+  // A value that it prints, in the order of the text.
+  struct Printed {
+    std::string text;
+    int64_t position = 0;  // among the values of its statement
+    DType type = DType::f32;
+  };
+  std::vector<Printed> prints;
 
   // What names the program as written, in a form that planning has given it (schedule/canonical_form.h).
   struct Written {

@@ -13,11 +13,14 @@
 //   kernel    := "kernel" NAME "grid" "(" block ("," block)* ")" ["threads" const] "{" alloc* stmt* "}"
 //   block     := NAME ":" expr                   at most three
 //   alloc     := "alloc" NAME ":" ("shared" | "fragment" | "local") DTYPE "[" consts "]"
-//   stmt      := LOOP NAME "in" expr (".." | ":+") expr ["step" const] ["stages" const] "{" stmt* "}"
+//   stmt      := LOOP NAME "in" expr (".." | ":+") expr ["step" const] ["while" expr] ["stages" const] body
+//              | "while" expr body | "break" | "continue" | "return"           body := "{" stmt* "}"
 //              | "parallel" NAME ("," NAME)* "in" const ("," const)* "{" stmt* "}"
 //              | "if" expr "{" stmt* "}" ["else" ("{" stmt* "}" | if)]
 //              | NAME "[" exprs "]" ASSIGN expr         ASSIGN := = += -= *= /=
 //              | ("let" | "var") NAME [":" DTYPE] "=" expr | NAME ASSIGN expr | argmax, as an OP
+//              | "assert" expr "," STRING                STRING: "printable ASCII", at most 200 characters
+//              | "print" STRING (("," expr)* | "of" region)
 //              | OP regions ["," expr] ["->" regions] ["{" attr ("," attr)* "}"]
 //   region    := NAME [ "[" range ("," range)* "]" ]      range := expr ":+" const
 //   attr      := NAME | NAME "=" (int | NAME)             a bare NAME sets a boolean attribute
@@ -49,9 +52,10 @@
 // Names: [A-Za-z_][A-Za-z0-9_]*, at most kMaxNameLength long. Dims, scalars, tensors, compile-time parameters
 // and kernels share one name space per program. Inside a kernel, buffers, block variables and loop variables
 // may shadow nothing in scope; loops that do not contain each other may reuse a name. Words that start a
-// statement or stand as an operand (if, else, alloc, kernel, the loop kinds, the op names, and, or, true,
-// false, inf, nan) cannot name a variable or buffer. A program made elsewhere may break these rules; it is
-// printed with "_" for bad characters and the first free of "_1", "_2", ... appended.
+// statement or stand as an operand (if, else, alloc, kernel, assert, print, while, break, continue, return,
+// the loop kinds, the op names, and, or, true, false, inf, nan) cannot name a variable or buffer. A program
+// made elsewhere may break these rules; it is printed with "_" for bad characters and the first free of "_1",
+// "_2", ... appended.
 #pragma once
 
 #include <span>

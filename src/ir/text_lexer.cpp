@@ -35,6 +35,14 @@ void Lexer::skip_blanks() {
   }
 }
 
+// Behind the quotation mark that ends the string begun at `at`; `at` where it does not end on its line, or
+// has other characters than the printable ones of ASCII.
+size_t Lexer::end_of_string(size_t at) const {
+  for (size_t i = at + 1; i < text_.size() && text_[i] >= ' ' && text_[i] <= '~'; ++i)
+    if (text_[i] == '"') return i + 1;
+  return at;
+}
+
 void Lexer::read_number(Token& t) {
   size_t start = pos_;
   if (peek() == '0' && (peek(1) == 'x' || peek(1) == 'X')) {
@@ -79,6 +87,10 @@ Token Lexer::next() {
   } else if (is_digit(c)) {
     t.kind = TokenKind::number;
     read_number(t);
+  } else if (const size_t end = c == '"' ? end_of_string(pos_) : pos_; end != pos_) {
+    t.kind = TokenKind::string;
+    t.body = text_.substr(start + 1, end - start - 2);
+    pos_ = end;
   } else if (std::find(kTwoCharSymbols.begin(), kTwoCharSymbols.end(), text_.substr(pos_, 2)) !=
              kTwoCharSymbols.end()) {
     t.kind = TokenKind::symbol;
@@ -100,6 +112,8 @@ std::string describe(const Token& t) {
       return "end of text";
     case TokenKind::number:
       return "number " + shown;
+    case TokenKind::string:
+      return "text " + shown;
     case TokenKind::bad:
       if (t.text[0] < ' ' || t.text[0] > '~') {
         char hex[16];

@@ -7,12 +7,12 @@
 
 namespace tilegen::ir::text {
 
-enum class TokenKind : uint8_t { end, name, number, symbol, bad };
+enum class TokenKind : uint8_t { end, name, number, symbol, string, bad };
 
 struct Token {
   TokenKind kind = TokenKind::end;
   std::string_view text;    // the whole token; of a bad one, its first byte
-  std::string_view body;    // number: the part before the suffix
+  std::string_view body;    // number: the part before the suffix; string: what stands between the marks
   std::string_view suffix;  // number: letters and digits glued after it
   bool fractional = false;  // number: has a point or an exponent
   bool hex = false;         // number: 0x...; body is the digits after 0x
@@ -33,6 +33,7 @@ class Lexer {
  private:
   void skip_blanks();
   void read_number(Token& t);
+  size_t end_of_string(size_t at) const;
   char peek(size_t ahead = 0) const { return pos_ + ahead < text_.size() ? text_[pos_ + ahead] : '\0'; }
 
   std::string_view text_;

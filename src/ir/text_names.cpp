@@ -30,7 +30,8 @@ class Namer {
     table_.buffers.resize(p.buffers.size());
     table_.kernels.resize(p.kernels.size());
     for (const Var& v : p.vars) wanted_.insert(with_plain_characters(v.name));
-    for (const Buffer& b : p.buffers) wanted_.insert(with_plain_characters(b.name));
+    for (const Buffer& b : p.buffers)
+      if (b.report == Report::none) wanted_.insert(with_plain_characters(b.name));
     for (const Kernel& k : p.kernels) wanted_.insert(with_plain_characters(k.name));
     for (const CompileParam& c : p.compile_params) wanted_.insert(with_plain_characters(c.name));
   }
@@ -41,6 +42,7 @@ class Namer {
       claim(param.name, table_.compile_params.emplace_back());
     for (const Param& param : p_.params) {
       if (param.kind == Param::Kind::tensor) {
+        if (p_.buffer(param.buffer).report != Report::none) continue;  // no text names it
         claim(p_.buffer(param.buffer).name, table_.buffers[param.buffer.value]);
       } else {
         claim(p_.var(param.var).name, table_.vars[param.var.value]);

@@ -25,6 +25,7 @@ bool Parser::parse_arg_reduction(const Token& word) {
           "move it out of the loop; a parallel loop holds no tile operations");
     return true;
   }
+  check_reached(word);
   constexpr int64_t kStatements = 4;
   if (static_cast<int64_t>(program_.stmts.size()) + kStatements > limits_.statements ||
       static_cast<int64_t>(program_.buffers.size()) >= limits_.buffers)

@@ -186,6 +186,7 @@ StmtId Parser::add_statement(const Token& at, std::variant<Loop, Branch, Store, 
           "a program has at most " + std::to_string(limits_.statements) + " statements", "split the program");
     return {};
   }
+  check_reached(at);
   StmtId id(program_.stmts.size());
   program_.stmts.push_back({std::move(node), location(at)});
   open_.back().body.push_back(id);
@@ -197,6 +198,12 @@ bool Parser::parse_statement() {
     if (token_.is(loop_kind_name(kind))) return parse_loop(kind);
   if (token_.is(loop_kind_name(LoopKind::parallel))) return parse_parallel();
   if (token_.is("if")) return parse_if();
+  if (token_.is("while")) return parse_while();
+  if (token_.is("break")) return parse_jump(Draft::Jump::break_loop);
+  if (token_.is("continue")) return parse_jump(Draft::Jump::next_iteration);
+  if (token_.is("return")) return parse_jump(Draft::Jump::leave_kernel);
+  if (token_.is("assert")) return parse_assert();
+  if (token_.is("print")) return parse_print();
   if (token_.is("else")) return expected("a statement or '}'", "'else' follows only the '}' of an 'if'");
   if (std::optional<OpKind> op = op_from_text(token_.text)) return parse_tile_op(*op);
   if (std::optional<AtomicKind> kind = atomic_from_text(token_.text)) return parse_atomic_store(*kind);
@@ -212,7 +219,8 @@ bool Parser::parse_statement() {
   NearestName nearest(name.text);
   for (const OpRow& row : op_rows()) nearest.offer(row.text);
   for (LoopKind kind : kSingleVarLoops) nearest.offer(loop_kind_name(kind));
-  for (std::string_view word : {"parallel", "if", "alloc", "let", "var", "argmax", "argmin"})
+  for (std::string_view word : {"parallel", "if", "alloc", "let", "var", "argmax", "argmin", "assert",
+                                "print", "while", "break", "continue", "return"})
     nearest.offer(word);
   for (int kind = 0; kind < kAtomicKinds; ++kind) nearest.offer(atomic_text(static_cast<AtomicKind>(kind)));
   error(DiagCode::unknown_name, name, "expected a statement, found the unknown operation " + describe(name),
@@ -231,6 +239,7 @@ bool Parser::parse_loop(LoopKind kind) {
   bool ok = expect("in", "after the loop variable") && parse_bounds(loop);
   ExprId stepped;
   if (ok && token_.is("step")) ok = parse_step(loop, name, stepped);
+  if (ok && token_.is("while")) ok = parse_loop_condition(loop);
   if (ok && accept("stages")) ok = parse_constant(loop.num_stages, "the number of stages");
   if (!stepped.valid())
     loop.vars.push_back(add_loop_var(name, VarKind::loop));  // after the bounds: they cannot use it

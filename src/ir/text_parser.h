@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/draft.h"
+#include "ir/print.h"
 #include "ir/program.h"
 #include "ir/text_grammar.h"
 #include "ir/text_lexer.h"
@@ -110,6 +111,7 @@ class Parser {
   bool parse_atomic_store(AtomicKind kind);
   bool parse_else(const OpenBlock& closed);
   bool open_block(BlockKind kind, StmtId stmt, size_t scope_mark);
+  void check_reached(const Token& at);
   StmtId add_statement(const Token& at, std::variant<Loop, Branch, Store, TileOp> node);
   VarId add_loop_var(const Token& name, VarKind kind);
   VarId add_unseen_var(const Token& name, VarKind kind);
@@ -119,6 +121,20 @@ class Parser {
   bool parse_assignment(const Token& name);
   bool parse_assigned(ExprId& value, ExprId old, DType type, std::string_view what);
   bool add_assignment(const Token& at, VarId var, ExprId value);
+
+  // text_parse_jump.cpp: while, break, continue, return
+  bool parse_while();
+  bool parse_loop_condition(Loop& loop);
+  bool parse_jump(Draft::Jump kind);
+
+  // text_parse_report.cpp: what a launch tells
+  bool parse_assert();
+  bool parse_print();
+  bool parse_print_tile(std::string text, const Token& word);
+  bool add_print_statement(Print what, const Token& word);
+  bool parse_message(std::string& out, std::string_view what);
+  bool room_for_report(int64_t statements, const Token& at);
+  std::vector<StmtId> open_statements() const;
 
   // text_parse_op.cpp: tile operations
   bool parse_tile_op(OpKind kind);

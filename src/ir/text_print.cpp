@@ -1,6 +1,8 @@
 // Printing of whole programs. Nothing here recurses: open blocks stand on a stack.
 #include <algorithm>
 
+#include "ir/assertion.h"
+#include "ir/print.h"
 #include "ir/text.h"
 #include "ir/text_print_expr.h"
 #include "support/checked.h"
@@ -63,6 +65,7 @@ class ProgramPrinter {
 
   void print_tensor(BufferId id) {
     const Buffer& b = p_.buffer(id);
+    if (b.report != Report::none) return;
     out_ += "tensor " + names_.buffers[id.value] + ": " + dtype_name(b.type) + "[";
     exprs_.print_list(out_, b.shape);
     out_ += ']';
@@ -123,7 +126,9 @@ class ProgramPrinter {
 
   void print_statement(StmtId id) {
     out_.append(2 * open_.size(), ' ');
-    if (const auto* loop = p_.as<Loop>(id)) {
+    if (const auto assertion = assertion_at(p_, id)) {
+      print_assertion(*assertion);
+    } else if (const auto* loop = p_.as<Loop>(id)) {
       print_loop_head(*loop);
       open_.push_back({&loop->body, 0, nullptr});
     } else if (const auto* branch = p_.as<Branch>(id)) {
@@ -131,6 +136,8 @@ class ProgramPrinter {
       exprs_.print(out_, branch->condition);
       out_ += " {";
       open_.push_back({&branch->then_body, 0, branch->else_body.empty() ? nullptr : &branch->else_body});
+    } else if (printed_at(p_, id) >= 0) {
+      print_printed(id);
     } else if (const auto* store = p_.as<Store>(id)) {
       if (store->atomic) out_ += std::string(atomic_text(*store->atomic)) + "(";
       out_ += names_.buffers[store->buffer.value] + "[";
@@ -144,6 +151,30 @@ class ProgramPrinter {
     out_ += '\n';
   }
 
+  void print_assertion(const AssertionText& assertion) {
+    const ExprNode& failing = p_.exprs[assertion.failing];
+    const bool negated = failing.op == ExprOp::logical_not;
+    out_ += negated ? "assert " : "assert not(";
+    exprs_.print(out_, negated ? failing.a : assertion.failing);
+    out_ += (negated ? ", \"" : "), \"") + p_.messages[assertion.index] + '"';
+  }
+
+  // The values of one statement, which are stores one after the other, stand on one line.
+  void print_printed(StmtId id) {
+    const Program::Printed& printed = p_.prints[static_cast<size_t>(printed_at(p_, id))];
+    if (printed.position == 0)
+      out_ += "print \"" + printed.text + '"';
+    else
+      out_.resize(out_.find_last_not_of(" \n") + 1);
+    if (printed.type == DType::none) return;
+    bool converts = false;
+    const ExprId value = printed_value(p_, *p_.as<Store>(id), printed.type, converts);
+    out_ += ", ";
+    if (converts) out_ += std::string("cast(") + dtype_name(printed.type) + ", ";
+    exprs_.print(out_, value);
+    if (converts) out_ += ')';
+  }
+
   void print_loop_head(const Loop& loop) {
     out_ += loop_kind_name(loop.kind);
     for (size_t i = 0; i < loop.vars.size(); ++i)
@@ -153,6 +184,10 @@ class ProgramPrinter {
       exprs_.print_list(out_, loop.extents);
     } else {
       print_bounds(loop.begin, loop.extents.empty() ? ExprId() : loop.extents[0]);
+    }
+    if (loop.condition.valid()) {
+      out_ += " while ";
+      exprs_.print(out_, loop.condition);
     }
     if (loop.num_stages != 0) out_ += " stages " + std::to_string(loop.num_stages);
     out_ += " {";
@@ -268,7 +303,8 @@ uint64_t written_nodes(const Program& p) {
   for (const Buffer& b : p.buffers) add_all(b.shape), add_all(b.strides);
   for (const Kernel& k : p.kernels) add_all(k.grid);
   for (const Stmt& s : p.stmts) {
-    if (const auto* loop = std::get_if<Loop>(&s.node)) add(loop->begin), add_all(loop->extents);
+    if (const auto* loop = std::get_if<Loop>(&s.node))
+      add(loop->begin), add_all(loop->extents), add(loop->condition);
     if (const auto* branch = std::get_if<Branch>(&s.node)) add(branch->condition);
     if (const auto* store = std::get_if<Store>(&s.node)) add_all(store->indices), add(store->value);
     if (const auto* op = std::get_if<TileOp>(&s.node)) {

@@ -45,9 +45,9 @@ constexpr bool rows_are_in_order() {
 static_assert(rows_are_in_order(), "OpKind must list the ops in the order of ops.def");
 
 // In the order of AtomicKind, as the values of the attribute `kind` are.
-constexpr std::string_view kAtomicTexts[] = {"atomic_add", "atomic_min", "atomic_max",
-                                             "atomic_and", "atomic_or",  "atomic_xor"};
-static_assert(std::size(kAtomicTexts) == kAtomicKinds);
+constexpr std::string_view kAtomicTexts[] = {"atomic_add", "atomic_min", "atomic_max",      "atomic_and",
+                                             "atomic_or",  "atomic_xor", "atomic_exchange", "print"};
+static_assert(std::size(kAtomicTexts) == kAtomicKinds + 1);
 
 }  // namespace
 
@@ -63,7 +63,7 @@ std::optional<OpKind> op_from_text(std::string_view text) {
 std::string_view atomic_text(AtomicKind kind) { return kAtomicTexts[static_cast<size_t>(kind)]; }
 
 std::optional<AtomicKind> atomic_from_text(std::string_view text) {
-  for (size_t i = 0; i < std::size(kAtomicTexts); ++i)
+  for (size_t i = 0; i < kAtomicKinds; ++i)
     if (kAtomicTexts[i] == text) return static_cast<AtomicKind>(i);
   return std::nullopt;
 }

@@ -47,9 +47,11 @@ int64_t attr_value_from_name(const AttrRow& row, std::string_view name);
 enum class WarpPolicy : int64_t { square, full_row, full_col };
 enum class ReduceKind : int64_t { sum, max, min, absmax, product, bit_and, bit_or, bit_xor, abssum };
 
-// What an atomic operation makes of the old value and another one.
-enum class AtomicKind : int64_t { add, min, max, bit_and, bit_or, bit_xor };
-constexpr int kAtomicKinds = 6;
+// What an atomic operation makes of the old value and another one: tile operations have the kinds before
+// exchange. append makes a record, of index and value, in a buffer of Report::prints, whose first word counts
+// them.
+enum class AtomicKind : int64_t { add, min, max, bit_and, bit_or, bit_xor, exchange, append };
+constexpr int kAtomicKinds = 7;  // that programs name
 // Names of statements on one element: "atomic_add" ...
 std::string_view atomic_text(AtomicKind kind);
 std::optional<AtomicKind> atomic_from_text(std::string_view text);

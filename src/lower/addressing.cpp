@@ -161,6 +161,7 @@ ExprId bounds_predicate(LoweringContext& k, ir::BufferId buffer, std::span<const
   const ir::Buffer& b = k.in.program.buffer(buffer);
   ir::ExprPool& e = k.out.exprs;
   const bool tensor = b.scope == ir::MemScope::global;
+  if (b.report == ir::Report::prints) return ExprId();  // indices tell what is appended, not where
   if (tensor && k.walk.assumed_interior) return ExprId();
   struct Requirement {
     ExprId condition;

@@ -51,6 +51,7 @@ void ScheduledLowering::lower(const expand::Serial& s, thread::Block& out) {
     lowered.form = thread::LoopForm::unrolled;
     k_.walk.fixed_vars.insert(var);
   }
+  if (loop.condition.valid()) lowered.condition = lower_expr(k_, loop.condition);
   lower(s.body, lowered.body);
   k_.role.iteration_counts = executions;
   k_.ctx.rollback(mark);

@@ -127,6 +127,9 @@ class ViewBuilder {
     if (const auto* store = p_.as<ir::Store>(id)) {
       loads(store->value);
       for (ExprId index : store->indices) loads(index);
+      // What is combined in a tile stays there; of tensors nothing follows from that.
+      if (store->atomic && p_.buffer(store->buffer).scope != ir::MemScope::global)
+        add_read(access_of(reader_, store->buffer, store->indices, false));
       view_.accesses.push_back(access_of(reader_, store->buffer, store->indices, true));
     } else if (const auto* branch = p_.as<ir::Branch>(id)) {
       loads(branch->condition);
@@ -142,7 +145,9 @@ class ViewBuilder {
       if (operand) loads(operand);
     if (n.op != ExprOp::load) return;
     for (ExprId index : p_.exprs.indices(id)) loads(index);
-    ElementAccess a = access_of(reader_, n.object, p_.exprs.indices(id), false);
+    add_read(access_of(reader_, n.object, p_.exprs.indices(id), false));
+  }
+  void add_read(ElementAccess a) {
     auto same = [&](const ElementAccess& o) {
       return !o.write && o.buffer == a.buffer && o.dim_of == a.dim_of && o.offset == a.offset &&
              o.unknown == a.unknown;

@@ -38,7 +38,8 @@ VersionInfo version_row(const KernelVersion& version, size_t kernel, size_t vari
 }
 
 Checked Executable::run_in_workspace(std::span<uint64_t> slots, const LaunchOptions& options) const {
-  return workspace_.in_host_memory(slots, artifact_->target.simulated, [&] { return run(slots, options); });
+  return workspace_.in_host_memory(
+      slots, artifact_->target.simulated, [&] { return run(slots, options); }, options.lines);
 }
 
 [[gnu::cold]] Checked Executable::launch_unplanned(std::span<const Argument> arguments,

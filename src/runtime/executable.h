@@ -27,6 +27,7 @@ struct LaunchOptions {
   // GPUs: makes the log, of `listener`, that hears of code compiled for the launch. Null: nobody's
   std::shared_ptr<Log> (*log_of)(const void* listener) = nullptr;
   const void* listener = nullptr;
+  LineSink lines;  // of what the program prints
 };
 
 // What one version of one kernel needs. Numbers are -1 where they are not known.

@@ -8,7 +8,7 @@
 
 namespace tilegen::runtime {
 
-Workspace::Workspace(const ir::Program& program) : program_(program) {
+Workspace::Workspace(const ir::Program& program) : program_(program), reports_(program) {
   std::vector<ir::ExprId> all;
   for (size_t i = 0; i < program.params.size(); ++i) {
     if (!program.is_workspace(program.params[i])) continue;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "runtime/reports.h"
 #include "runtime/scalar_code.h"
 #include "support/diagnostic.h"
 
@@ -30,17 +31,24 @@ class Workspace {
     for (const Tensor& t : tensors_) slots[t.param] += base;
   }
 
-  // run() with workspaces in host memory; `marked`: filled with bytes 0xff, NaNs to floats.
+  // run() with workspaces in host memory; `marked`: filled with bytes 0xff, NaNs to floats. Reports go to
+  // `sink`.
   template <class Run>
-  Checked in_host_memory(std::span<uint64_t> slots, bool marked, Run&& run) const {
+  Checked in_host_memory(std::span<uint64_t> slots, bool marked, Run&& run, const LineSink& sink = {}) const {
     if (empty()) return run();
     auto bytes = lay_out(slots);
     if (!bytes) return bytes.error();
     const std::unique_ptr<void, Release> memory(allocate(*bytes, marked));
     if (!memory) return no_memory(*bytes);
     place(reinterpret_cast<uint64_t>(memory.get()), slots);
-    return run();
+    reports_.clear(slots);
+    const Checked done = run();
+    if (reports_.empty()) return done;
+    const Checked told = reports_.tell_host_memory(slots, sink);
+    return done ? told : done;
   }
+
+  const Reports& reports() const { return reports_; }
 
  private:
   struct Tensor {
@@ -58,6 +66,7 @@ class Workspace {
   Error refusal(const Tensor& t, std::span<const int64_t> extents) const;
 
   const ir::Program& program_;
+  Reports reports_;
   std::vector<Tensor> tensors_;
   size_t extents_ = 0;              // of all of them
   std::optional<ScalarCode> code_;  // their values

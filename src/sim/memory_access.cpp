@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "ir/print.h"
 #include "sim/access_costs.h"
 #include "sim/async_copies.h"
 #include "sim/cluster_run.h"
@@ -123,6 +124,7 @@ void check_history(ClusterRun& run, Warp& w, uint32_t access, const MemoryView& 
   if (!run.options.check_races) return;
   SharedHistory::Actor by = actor(run, w, 0, access);
   by.whole_warp = whole_warp;
+  by.atomic = write && run.code.accesses[access].atomic.has_value();
   each_lane(a.lanes, [&](int l) {
     by.thread = thread_of(w, l);
     int64_t at = 0;
@@ -191,13 +193,13 @@ void load(ClusterRun& run, Warp& w, const Instr& n) {
             [&](int l) { to[l] = decode_one(m.type, run.pointer(m, a.at[static_cast<size_t>(l)])); });
 }
 
-void combine_one(ir::DType type, ir::ExprOp op, Cell value, std::byte* at) {
+void combine_one(ir::DType type, ir::AtomicKind kind, Cell value, std::byte* at) {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   const auto scalar = [&](Cell c) {
     return ir::is_float(type) ? ir::ScalarValue{type, 0, c.f} : ir::ScalarValue{type, c.i, 0};
   };
-  const ir::ScalarValue result = ir::eval_binary(op, type, scalar(decode_one(type, at)), scalar(value));
+  const ir::ScalarValue result = ir::eval_atomic(kind, scalar(decode_one(type, at)), scalar(value));
   Cell c;
   ir::is_float(type) ? void(c.f = result.f) : void(c.i = result.i);
   encode_one(type, c, at);
@@ -214,6 +216,13 @@ void write_lanes(ClusterRun& run, Warp& w, uint32_t access, LaneMask lanes, Oper
     each_lane(lanes, [&](int l) { to[l] = value[l]; });
     return;
   }
+  const auto kind = run.code.accesses[access].atomic;
+  if (kind == ir::AtomicKind::append)
+    return each_lane(lanes, [&](int l) {
+      const uint64_t bits =
+          ir::is_float(m.type) ? std::bit_cast<uint64_t>(value[l].f) : static_cast<uint64_t>(value[l].i);
+      ir::append_record(std::bit_cast<void*>(m.address), index[l].i, bits);
+    });
   const Addresses a = locate(run, w, access, lanes, index, check);
   if (check) {
     const int64_t bytes = run.code.accesses[access].width * m.element;
@@ -221,10 +230,9 @@ void write_lanes(ClusterRun& run, Warp& w, uint32_t access, LaneMask lanes, Oper
     count_access(run, access, m, a, bytes);
     check_history(run, w, access, m, a, bytes, false);
   }
-  if (const auto kind = run.code.accesses[access].atomic)
+  if (kind)
     return each_lane(a.lanes, [&](int l) {
-      combine_one(m.type, ir::atomic_operation(*kind), value[l],
-                  run.pointer(m, a.at[static_cast<size_t>(l)]));
+      combine_one(m.type, *kind, value[l], run.pointer(m, a.at[static_cast<size_t>(l)]));
     });
   each_lane(a.lanes,
             [&](int l) { encode_one(m.type, value[l], run.pointer(m, a.at[static_cast<size_t>(l)])); });

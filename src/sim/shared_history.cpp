@@ -116,8 +116,9 @@ Trouble SharedHistory::write(const Actor& by, int64_t offset, int64_t bytes, int
     Trouble t;
     if (c.copy != 0)
       t.conflict = Conflict::in_flight;
-    else if (t = check_writer(c, by); t.conflict == Conflict::none)
+    else if (t = by.atomic && c.atomic != 0 ? Trouble() : check_writer(c, by); t.conflict == Conflict::none)
       t = check_readers(c, by);
+    c.atomic = by.atomic ? 1 : 0;
     c.epoch = by.epoch, c.access = by.access, c.memory = by.memory, c.thread = writer(by);
     clear_readers(c);
     if (first.conflict == Conflict::none && t.conflict != Conflict::none) first = t, *at = o;

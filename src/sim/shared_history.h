@@ -39,6 +39,7 @@ class SharedHistory {
     uint32_t epoch = 0;
     const uint32_t* seen = nullptr;  // by party
     int warp_bits = 5;               // of a thread's number: of its lane
+    bool atomic = false;             // of a write
     bool whole_warp = false;         // all lanes take part; `thread` is one of them
     // Of the asynchronous proxy: plain accesses that are fenced, by warp; the thread that asked for the
     // access, or -1, and what of its own is fenced.
@@ -74,7 +75,8 @@ class SharedHistory {
   struct Cell {
     uint32_t epoch = 0, access = 0, memory = 0;  // of the last write; epoch 0: none
     uint16_t thread = 0;                         // with kWholeWarp
-    uint16_t has_more = 0;
+    uint8_t has_more = 0;
+    uint8_t atomic = 0;  // the write was an atomic operation
     Reader readers[2];
     uint32_t more = 0;  // into more_
     uint32_t copy = 0;  // in flight to here

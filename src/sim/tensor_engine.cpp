@@ -259,15 +259,14 @@ void move_out(ClusterRun& run, TensorCopy& c) {
   view.for_each_row(c.at, [&](const TensorMapView::Row& row) {
     if (row.empty() || !row_exists(global, row, view.element)) return;
     std::byte* to = std::bit_cast<std::byte*>(global.address + static_cast<uint64_t>(row.offset));
-    for_each_part(c.place, row.number * view.row_bytes() + row.first * view.element,
-                  (row.end - row.first) * view.element, view.swizzle,
-                  [&](int64_t address, int64_t at, int64_t part) {
-                    const std::byte* from = run.arena.data() + address;
-                    if (!access.atomic) return void(std::memcpy(to + at, from, static_cast<size_t>(part)));
-                    for (int64_t i = 0; i < part; i += view.element)
-                      combine_one(global.type, ir::atomic_operation(*access.atomic),
-                                  decode_one(global.type, from + i), to + at + i);
-                  });
+    for_each_part(
+        c.place, row.number * view.row_bytes() + row.first * view.element,
+        (row.end - row.first) * view.element, view.swizzle, [&](int64_t address, int64_t at, int64_t part) {
+          const std::byte* from = run.arena.data() + address;
+          if (!access.atomic) return void(std::memcpy(to + at, from, static_cast<size_t>(part)));
+          for (int64_t i = 0; i < part; i += view.element)
+            combine_one(global.type, *access.atomic, decode_one(global.type, from + i), to + at + i);
+        });
   });
   c.moved = true;
 }

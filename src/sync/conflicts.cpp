@@ -82,8 +82,9 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
   auto same = [&](const AccessClass& o) {
     const SyncAccess &x = o.access, &y = c.access;
     return x.memory == y.memory && o.within == c.within && x.predicate == y.predicate && x.count == y.count &&
-           x.lane == y.lane && x.row_lanes == y.row_lanes && x.write == y.write && x.async == y.async &&
-           x.collective == y.collective && o.slot == c.slot && o.loops == c.loops && o.op == c.op;
+           x.lane == y.lane && x.row_lanes == y.row_lanes && x.write == y.write && x.atomic == y.atomic &&
+           x.async == y.async && x.collective == y.collective && o.slot == c.slot && o.loops == c.loops &&
+           o.op == c.op;
   };
   std::vector<int>& of_memory = by_memory_[access.memory];
   for (int i : of_memory)

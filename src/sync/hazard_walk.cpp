@@ -193,6 +193,7 @@ Need HazardWalk::meet(StmtId id, const State& state, std::vector<Outstanding>& f
 
 Need HazardWalk::between(const Outstanding& earlier, const Outstanding& later) {
   if (!oracle_[earlier.access].access.write && !oracle_[later.access].access.write) return Need::nothing;
+  if (oracle_[earlier.access].access.atomic && oracle_[later.access].access.atomic) return Need::nothing;
   if (oracle_.same_points(earlier.access, earlier.at, later.access, later.at)) return Need::nothing;
   const Meeting m = oracle_.meeting(earlier.access, earlier.at, later.access, later.at);
   if (m == Meeting::disjoint) return Need::nothing;

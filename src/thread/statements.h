@@ -93,7 +93,7 @@ struct Store {
   ir::ExprId predicate;     // optional
   bool streaming = false;   // the line will not be read again soon: bypass the caches where the target can
   ir::ExprId streaming_if;  // optional, uniform: only when it holds
-  std::optional<ir::AtomicKind> atomic = std::nullopt;  // global memory
+  std::optional<ir::AtomicKind> atomic = std::nullopt;  // global or shared memory
 };
 
 // dst[dst_index] = combine over `width` lanes of src[src_index .. +width) ; with `accumulate` the old dst

@@ -66,7 +66,13 @@ class Collector {
 
   void operator()(const Store& s) {
     loads({s.index, s.value, s.predicate, s.streaming_if});
-    access(s.memory, s.index, 1, s.predicate, true);
+    SyncAccess a;
+    a.memory = s.memory;
+    a.index = s.index;
+    a.predicate = s.predicate;
+    a.write = true;
+    a.atomic = s.atomic.has_value();
+    add(a);
   }
   void operator()(const Loop& l) {  // vectorized
     int64_t lanes = 1;

@@ -201,7 +201,7 @@ class Verifier {
                  "value stored to " + p_.memory(store.memory).name);
     if (!store.atomic) return;
     const Memory& m = p_.memory(store.memory);
-    if (m.space != Space::global || !ir::takes_atomic(*store.atomic, m.type) || store.streaming)
+    if (m.in_registers || !ir::takes_atomic(*store.atomic, m.type) || store.streaming)
       report("an " + std::string(ir::atomic_text(*store.atomic)) + " of " + m.name + ", " +
              space_name(m.space) + " memory of " + ir::dtype_name(m.type));
   }

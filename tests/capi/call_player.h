@@ -73,6 +73,8 @@ class Player {
       open(tl_begin_kernel(b_, ("k" + name).c_str(), 1 + pick(2), grid, pick(3) * 64, nullptr, out));
     } else if (pick(3) == 0) {
       open(tl_begin_if(b_, expr_of(TL_BOOL)));
+    } else if (rarely()) {
+      open(tl_begin_while(b_, expr_of(TL_BOOL)));
     } else if (pick(2) == 0) {
       const int64_t extents[] = {extent(), extent()};
       open(tl_begin_parallel(b_, 1 + pick(2), extents, nullptr, out));
@@ -86,7 +88,7 @@ class Player {
     if (scopes_.empty()) return begin();
     const tl_expr at[4] = {expr_of(TL_I64), expr_of(TL_I64)};  // as long as any rank that is read
     const int64_t extents[] = {extent(), extent()};
-    switch (pick(8)) {
+    switch (pick(9)) {
       case 0:
         if (scopes_.size() == 1 || rarely()) {
           const tl_buffer t =
@@ -114,14 +116,29 @@ class Player {
           tl_store(b_, buffer(), rarely() ? small() : 2, at, expr_of(TL_F32));
         else
           tl_store_atomic(b_, buffer(), rarely() ? small() : 2, at, expr_of(TL_F32),
-                          rarely() ? small() : TL_ATOMIC_ADD + pick(3));
+                          rarely() ? small() : TL_ATOMIC_ADD + pick(3) * pick(4));
         break;
       case 5:
         keep(rarely() ? tl_var(b_, nullptr, expr_of(TL_F32)) : tl_let(b_, nullptr, expr_of(TL_F32)));
         if (rarely()) tl_assign(b_, exprs_.back(), expr_of(TL_F32));
         break;
+      case 6:
+        report();
+        break;
       default:
         keep(tl_load(b_, buffer(), 2, at));
+    }
+  }
+  void report() {
+    const tl_expr values[] = {expr(), expr_of(TL_F32)};
+    if (rarely()) {
+      pick(2) == 0 ? tl_break(b_) : pick(2) == 0 ? tl_continue(b_) : tl_return(b_);
+    } else if (pick(2) == 0) {
+      tl_assert(b_, rarely() ? expr() : expr_of(TL_BOOL), rarely() ? "no \"text\"" : "a text");
+    } else if (!regions_.empty() && rarely()) {
+      tl_print_tile(b_, "region", regions_[pick(static_cast<int>(regions_.size()))]);
+    } else {
+      tl_print(b_, "values", static_cast<uint32_t>(pick(3)), values);
     }
   }
   void call() {

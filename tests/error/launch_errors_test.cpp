@@ -192,5 +192,21 @@ TEST(SimulatorErrors, UnknownWaysToRun) {
   }
 }
 
+TEST_F(LaunchErrors, AssertionsThatFail) {
+  const std::string text =
+      "tl 1 program p\ndim n\ntensor A: i32[n, 8]\nkernel k grid(b: n) {\n  serial t in 0 .. n {\n"
+      "    parallel i in 8 {\n      assert b < 2 or t < 1 or i < 3, \"the corner is empty\"\n"
+      "      A[b, i] = cast(i32, t)\n    }\n  }\n  assert n < 5, \"few rows\"\n}\n";
+  tl_program* program = nullptr;
+  tl_error* error = nullptr;
+  ASSERT_EQ(tl_program_parse(context_.get(), text.data(), text.size(), "p.tl", &program, &error), TL_OK)
+      << tl_error_message(error);
+  std::vector<int32_t> a(5 * 8);
+  const tl_arg args[] = {number(int64_t{5}), {TL_ARG_POINTER, TL_I32, reinterpret_cast<uint64_t>(a.data())}};
+  EXPECT_EQ(tl_interpret(program, args, 2, &error), TL_ASSERTION);
+  tl_program_release(program);
+  expect_golden("assertion_failed.place", Failure(error));
+}
+
 }  // namespace
 }  // namespace tilegen::test

@@ -28,6 +28,29 @@ TEST(ProgramErrors, Text) {
                 parse_failure(kernel("  copy Z[b :+ 1, 0 :+ 32] -> B[b :+ 1, 0 :+ 32]\n")));
 }
 
+TEST(ProgramErrors, Reports) {
+  expect_golden("dtype_mismatch.assertion", parse_failure(kernel("  assert b, \"rows\"\n")));
+  expect_golden("syntax_error.message", parse_failure(kernel("  assert b < n, rows\n")));
+  expect_golden("syntax_error.open_text", parse_failure(kernel("  print \"rows, b\n")));
+  expect_golden("misplaced_statement.print_of_region",
+                parse_failure(kernel("  parallel i in 4 {\n    print \"a\" of A[b :+ 1, 0 :+ 2]\n  }\n")));
+}
+
+TEST(ProgramErrors, Jumps) {
+  expect_golden(
+      "misplaced_statement.break_of_pipeline",
+      parse_failure(kernel("  pipelined i in 0 .. 4 {\n    if b < 2 {\n      break\n    }\n  }\n")));
+  expect_golden("misplaced_statement.continue_nowhere", parse_failure(kernel("  continue\n")));
+  expect_golden("misplaced_statement.return_in_parallel",
+                parse_failure(kernel("  parallel i in 4 {\n    return\n  }\n")));
+  expect_golden("misplaced_statement.while_in_parallel",
+                parse_failure(kernel("  parallel i in 4 {\n    while i < 2 {\n    }\n  }\n")));
+  expect_golden(
+      "misplaced_statement.behind_break",
+      parse_failure(kernel("  serial i in 0 .. 4 {\n    break\n    fill A[b :+ 1, 0 :+ 2], 0\n  }\n")));
+  expect_golden("dtype_mismatch.loop_condition", parse_failure(kernel("  while b {\n  }\n")));
+}
+
 TEST(ProgramErrors, Meaning) {
   expect_golden("shape_mismatch.copy",
                 parse_failure(kernel("  copy A[b :+ 1, 0 :+ 32] -> B[b :+ 1, 0 :+ 16]\n")));

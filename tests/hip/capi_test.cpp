@@ -171,6 +171,53 @@ TEST_F(Hip, FromTextToResults) {
   EXPECT_EQ(fake().fake_allocations(), 0);
 }
 
+// The code runs, and what it tells is read from the device's memory.
+TEST_F(Hip, ReportsComeFromTheDevice) {
+  const Program program = parse(context_,
+                                "tl 1 program reports\n"
+                                "dim m\n"
+                                "tensor X: f32[m, 32] readonly\n"
+                                "kernel k grid(b: ceildiv(m, 8)) {\n"
+                                "  print \"block\", b * 2\n"
+                                "  parallel i, j in 8, 32 {\n"
+                                "    assert X[b * 8 + i, j] < 200, \"small numbers\"\n"
+                                "    if i == 1 and j == 31 { print \"x\", X[b * 8 + i, j], i }\n"
+                                "  }\n"
+                                "}\n");
+  const Artifact artifact = compile(context_, program, "hip");
+  Kernel kernel;
+  ASSERT_EQ(load(context_, artifact, TL_DEVICE_ANY, &kernel), TL_OK);
+  std::vector<float> host(10 * 32);
+  for (size_t i = 0; i < host.size(); ++i) host[i] = static_cast<float>(i);
+  void* x = nullptr;
+  ASSERT_EQ(tl_device_allocate(1, host.size() * sizeof(float), &x, nullptr), TL_OK);
+  ASSERT_EQ(tl_device_copy(1, x, host.data(), host.size() * sizeof(float), nullptr, nullptr), TL_OK);
+  std::vector<std::string> lines;
+  const auto keep = [](void* user, const char* line) {
+    static_cast<std::vector<std::string>*>(user)->push_back(line);
+  };
+  ASSERT_EQ(tl_context_set_print(context_.get(), keep, nullptr, &lines, nullptr), TL_OK);
+  tl_launch launch{};
+  launch.struct_size = sizeof launch;
+  launch.context = context_.get();
+  tl_arg args[] = {{TL_ARG_I64, 0, 10}, {TL_ARG_POINTER, 0, reinterpret_cast<uint64_t>(x)}};
+  tl_error* error = nullptr;
+  EXPECT_EQ(tl_kernel_launch(kernel.get(), &launch, args, 2, &error), TL_ASSERTION);
+  EXPECT_NE(std::string(tl_error_message(error)).find("'small numbers' does not hold at b = 0, i = 6, j = 8"),
+            std::string::npos)
+      << tl_error_message(error);
+  tl_error_release(error);
+  const std::vector<std::string> expected = {"block: 0  (b = 0)", "x: 63, 1  (b = 0, i = 1, j = 31)",
+                                             "block: 2  (b = 1)", "x: 319, 1  (b = 1, i = 1, j = 31)"};
+  EXPECT_EQ(lines, expected);
+  args[0].payload = 6;  // nothing of the launch before is left
+  EXPECT_EQ(tl_kernel_launch(kernel.get(), &launch, args, 2, &error), TL_OK) << tl_error_message(error);
+  EXPECT_EQ(lines.size(), 6u);
+  EXPECT_EQ(tl_device_free(1, x, nullptr), TL_OK);
+  kernel.reset();
+  EXPECT_EQ(fake().fake_allocations(), 0);
+}
+
 TEST_F(Hip, ArtifactsFitDevicesOfTheirArchitecture) {
   const Program program = parse(context_);
   const Artifact host = compile(context_, program, "host"), gfx942 = compile(context_, program, "gfx942"),

@@ -138,6 +138,25 @@ class Rows(unittest.TestCase):
             b.scan("max", t, s, 2)
 
 
+class Reports(unittest.TestCase):
+    def test_assertions_and_prints(self):
+        b = tg.Builder("reports")
+        x = b.tensor("X", f32, [8], read_only=True)
+        with b.kernel("k", [1]):
+            with b.parallel(8) as i:
+                b.check(x(i) < 6, "below six")
+                with b.branch(i < 1):
+                    b.print("first", x(i), i)
+        kernel = b.finish().compile("sim:sm_80").load()
+        kernel(array.array("f", [5.0] * 8))
+        with self.assertRaises(tg.Error) as caught:
+            kernel(array.array("f", range(8)))
+        first = caught.exception.diagnostics[0]
+        self.assertIn("'below six' does not hold at", first.message)
+        with open(first.file) as source:
+            self.assertIn("below six", source.readlines()[first.line - 1])
+
+
 class Locations(unittest.TestCase):
     def test_diagnostics_name_the_line_of_the_user(self):
         b = tg.Builder("places")

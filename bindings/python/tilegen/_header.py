@@ -25,6 +25,7 @@ TL_OK = 0
 TL_INVALID_ARGUMENT = 1000
 TL_INVALID_HANDLE = 1001
 TL_LAUNCH_ARGUMENT = 1002
+TL_ASSERTION = 1003
 TL_INVALID_PROGRAM = 2000
 TL_PARSE_ERROR = 2001
 TL_INVALID_SCHEDULE = 2002
@@ -135,6 +136,7 @@ TL_ATOMIC_MAX = 3
 TL_ATOMIC_AND = 4
 TL_ATOMIC_OR = 5
 TL_ATOMIC_XOR = 6
+TL_ATOMIC_EXCHANGE = 7
 
 TL_REDUCE_SUM = 1
 TL_REDUCE_MAX = 2
@@ -365,6 +367,7 @@ class tl_arg(Structure):
 tl_measure_fn = CFUNCTYPE(None, c_void_p, POINTER(tl_measurement))
 tl_log_fn = CFUNCTYPE(None, c_void_p, c_uint32, c_char_p, c_char_p)
 tl_dump_fn = CFUNCTYPE(None, c_void_p, c_char_p, c_char_p, c_size_t)
+tl_print_fn = CFUNCTYPE(None, c_void_p, c_char_p)
 tl_cancel_fn = CFUNCTYPE(c_int32, c_void_p)
 tl_drop_fn = CFUNCTYPE(None, c_void_p)
 
@@ -381,6 +384,7 @@ FUNCTIONS = {
     "tl_context_release": (None, (c_void_p,)),
     "tl_context_set_log": (c_int32, (c_void_p, c_uint32, tl_log_fn, tl_drop_fn, c_void_p, POINTER(c_void_p),)),
     "tl_context_set_dump": (c_int32, (c_void_p, tl_dump_fn, tl_drop_fn, c_void_p, POINTER(c_void_p),)),
+    "tl_context_set_print": (c_int32, (c_void_p, tl_print_fn, tl_drop_fn, c_void_p, POINTER(c_void_p),)),
     "tl_context_set_cancel": (c_int32, (c_void_p, tl_cancel_fn, tl_drop_fn, c_void_p, POINTER(c_void_p),)),
     "tl_context_set_timeout": (c_int32, (c_void_p, c_int64, POINTER(c_void_p),)),
     "tl_context_set_limit": (c_int32, (c_void_p, c_char_p, c_int64, POINTER(c_void_p),)),
@@ -436,6 +440,10 @@ FUNCTIONS = {
     "tl_begin_loop": (tl_scope, (c_void_p, c_uint32, tl_expr, tl_expr, c_int64, c_char_p, POINTER(tl_expr),)),
     "tl_begin_parallel": (tl_scope, (c_void_p, c_uint32, POINTER(c_int64), POINTER(c_char_p), POINTER(tl_expr),)),
     "tl_begin_if": (tl_scope, (c_void_p, tl_expr,)),
+    "tl_begin_while": (tl_scope, (c_void_p, tl_expr,)),
+    "tl_break": (None, (c_void_p,)),
+    "tl_continue": (None, (c_void_p,)),
+    "tl_return": (None, (c_void_p,)),
     "tl_begin_else": (None, (c_void_p, tl_scope,)),
     "tl_end": (None, (c_void_p, tl_scope,)),
     "tl_alloc": (tl_buffer, (c_void_p, c_char_p, c_uint32, c_uint32, c_uint32, POINTER(c_int64),)),
@@ -451,6 +459,9 @@ FUNCTIONS = {
     "tl_atomic": (None, (c_void_p, tl_region, tl_region, c_uint32,)),
     "tl_store_atomic": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, c_uint32,)),
     "tl_store": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr,)),
+    "tl_assert": (None, (c_void_p, tl_expr, c_char_p,)),
+    "tl_print": (None, (c_void_p, c_char_p, c_uint32, POINTER(tl_expr),)),
+    "tl_print_tile": (None, (c_void_p, c_char_p, tl_region,)),
     "tl_let": (tl_expr, (c_void_p, c_char_p, tl_expr,)),
     "tl_var": (tl_expr, (c_void_p, c_char_p, tl_expr,)),
     "tl_assign": (None, (c_void_p, tl_expr, tl_expr,)),

@@ -62,7 +62,7 @@ class _Located:
 lib = _Located()
 
 _ATOMIC = {"add": h.TL_ATOMIC_ADD, "min": h.TL_ATOMIC_MIN, "max": h.TL_ATOMIC_MAX, "and": h.TL_ATOMIC_AND,
-           "or": h.TL_ATOMIC_OR, "xor": h.TL_ATOMIC_XOR}
+           "or": h.TL_ATOMIC_OR, "xor": h.TL_ATOMIC_XOR, "exchange": h.TL_ATOMIC_EXCHANGE}
 
 
 _POLICY = {"square": h.TL_POLICY_SQUARE, "full_row": h.TL_POLICY_FULL_ROW, "full_col": h.TL_POLICY_FULL_COL}
@@ -338,6 +338,14 @@ class Builder:
     def unroll(self, begin, end, name=None): return self._loop(h.TL_LOOP_UNROLL, begin, end, 0, name)
     def vectorized(self, begin, end, name=None): return self._loop(h.TL_LOOP_VECTORIZED, begin, end, 0, name)
 
+    def loop_while(self, condition):
+        """Opens a loop that runs while the condition, which is the same for the block, holds."""
+        return self._scope(lib.tl_begin_while(self.handle, condition.raw), None)
+
+    def leave_loop(self): lib.tl_break(self.handle)
+    def next_iteration(self): lib.tl_continue(self.handle)
+    def leave_kernel(self): lib.tl_return(self.handle)
+
     def pipelined(self, begin, end, stages=0, name=None):
         return self._loop(h.TL_LOOP_PIPELINED, begin, end, stages, name)
 
@@ -421,11 +429,25 @@ class Builder:
         lib.tl_atomic(self.handle, self._region(src), self._region(dst), _ATOMIC[kind])
 
     def store_atomic(self, kind, buffer, *indices_and_value):
-        """The same of one element, in a parallel loop: store_atomic("add", buffer, i, j, value)."""
+        """The same of one element of a tensor or shared tile, in a parallel loop: store_atomic("add", buffer, i, j, value);
+        kind "exchange" stores the value."""
         *indices, value = indices_and_value
         raw = [self.expr(i, i64).raw for i in indices]
         lib.tl_store_atomic(self.handle, buffer.raw, len(raw), (h.tl_expr * len(raw))(*raw),
                             self.expr(value, buffer.dtype).raw, _ATOMIC[kind])
+
+    def check(self, condition, message):
+        """Asserts: a launch fails with the message and the first place where condition does not hold."""
+        lib.tl_assert(self.handle, self.expr(condition).raw, message.encode())
+
+    def print(self, text, *values):
+        """A launch prints the text and the values, for each iteration of a parallel loop around."""
+        raw = [self.expr(v).raw for v in values]
+        lib.tl_print(self.handle, text.encode(), len(raw), (h.tl_expr * len(raw))(*raw))
+
+    def print_tile(self, text, region):
+        """A launch prints each element of the region."""
+        lib.tl_print_tile(self.handle, text.encode(), self._region(region))
 
     def let(self, value, name=None):
         """What the value of an expression is at this place, whatever is stored later."""

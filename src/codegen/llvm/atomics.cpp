@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "codegen/llvm/types.h"
+#include "ir/print.h"
 
 namespace tilegen::codegen {
 
@@ -20,8 +21,13 @@ using Instruction = llvm::AtomicRMWInst::BinOp;
 std::optional<Instruction> instruction(AtomicKind kind, DType type) {
   const bool floating = ir::is_float(type);
   const bool is_signed = ir::dtype_kind(type) == ir::DTypeKind::signed_int;
-  if (ir::dtype_bits(type) < 32 || (floating && kind != AtomicKind::add)) return std::nullopt;
+  if (ir::dtype_bits(type) < 32) return std::nullopt;
+  if (floating && kind != AtomicKind::exchange && kind != AtomicKind::add) return std::nullopt;
   switch (kind) {
+    case AtomicKind::append:
+      return std::nullopt;
+    case AtomicKind::exchange:
+      return Instruction::Xchg;
     case AtomicKind::add:
       return floating ? Instruction::FAdd : Instruction::Add;
     case AtomicKind::min:
@@ -94,7 +100,8 @@ void swap_loop(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f, A
   old->addIncoming(first, before);
   Value* element = word.shift ? b.CreateTrunc(b.CreateLShr(old, word.shift), own) : old;
   Value* current = from_storage(b, type, b.CreateBitCast(element, stored));
-  Value* next = ops.binary(ir::atomic_operation(kind), type, type, current, held);
+  Value* next =
+      kind == AtomicKind::exchange ? held : ops.binary(ir::atomic_operation(kind), type, type, current, held);
   Value* bits = b.CreateBitCast(to_storage(b, type, next), own);
   if (word.shift) {
     Value* others = b.CreateNot(b.CreateShl(b.getInt32(0xffff), word.shift));
@@ -116,6 +123,21 @@ void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f,
     const llvm::Align align(static_cast<uint64_t>(ir::dtype_bytes(type)));
     b.CreateAtomicRMW(*op, pointer, to_storage(b, type, held), align, llvm::AtomicOrdering::Monotonic,
                       scope_of(b, f));
+  });
+}
+
+void emit_append(llvm::IRBuilder<>& b, const MachineFeatures& f, Value* base, Value* index, Value* held,
+                 Value* condition) {
+  llvm::Type* word = b.getInt64Ty();
+  const llvm::Align align(8);
+  where(b, condition, [&] {
+    Value* number = b.CreateAtomicRMW(Instruction::Add, base, b.getInt64(1), align,
+                                      llvm::AtomicOrdering::Monotonic, scope_of(b, f));
+    where(b, b.CreateICmpULT(number, b.getInt64(ir::kPrintRecords)), [&] {
+      Value* record = b.CreateGEP(word, base, b.CreateShl(number, b.getInt64(1)));
+      b.CreateAlignedStore(index, b.CreateConstGEP1_64(word, record, 1), align);
+      b.CreateAlignedStore(held, b.CreateConstGEP1_64(word, record, 2), align);
+    });
   });
 }
 

@@ -14,4 +14,8 @@ namespace tilegen::codegen {
 void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f, ir::AtomicKind kind,
                  ir::DType type, llvm::Value* pointer, llvm::Value* held, llvm::Value* condition);
 
+// The record of ir/print.h: the next one of the buffer at `base`, if one is left.
+void emit_append(llvm::IRBuilder<>& b, const MachineFeatures& f, llvm::Value* base, llvm::Value* index,
+                 llvm::Value* held, llvm::Value* condition);
+
 }  // namespace tilegen::codegen

@@ -204,11 +204,23 @@ void HostEmitter::emit_atomic_store(const thread::Store& s) {
   const bool guarded = needed(s.predicate).valid();
   if (!lane_var_.valid()) {
     Value* condition = guarded ? value(s.predicate) : nullptr;
+    if (*s.atomic == ir::AtomicKind::append)
+      return emit_append(b_, features_, bases_[s.memory.value], value(s.index), value(s.value), condition);
     return emit_atomic(b_, ops_, features_, *s.atomic, type, place(s.memory, s.index).pointer, value(s.value),
                        condition);
   }
   Value* mask = guarded ? emit_mask(s.predicate) : nullptr;
   Value* held = splat(value(s.value), width_);
+  if (*s.atomic == ir::AtomicKind::append) {
+    Value* index = splat(index_vector(s.index), width_);
+    for (int64_t i = 0; i < width_; ++i) {
+      auto lane = [&](Value* v) {
+        return v ? b_.CreateExtractElement(v, static_cast<uint64_t>(i)) : nullptr;
+      };
+      emit_append(b_, features_, bases_[s.memory.value], lane(index), lane(held), lane(mask));
+    }
+    return;
+  }
   Value* at = wanted_index(b_, splat(index_vector(s.index), width_), mask, lanes_.exact(s.index));
   Value* pointers = b_.CreateGEP(storage_type(context_, type), bases_[s.memory.value], at);
   for (int64_t i = 0; i < width_; ++i) {

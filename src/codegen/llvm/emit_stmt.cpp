@@ -30,13 +30,19 @@ void HostEmitter::emit_serial_loop(const Loop& loop) {
   // Tiles have few elements: what counts further, or to what a launch says, is a loop over tiles.
   constexpr int64_t kMayBeLong = 1 << 16;
   const auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent);
-  CountedLoop l = begin_counted_loop(extent, program_.vars[loop.var.value].name.c_str());
+  Value* condition = nullptr;
+  const auto ask = [&] {
+    if (loop.condition.valid()) in_statement([&] { condition = value(loop.condition); });
+  };
+  ask();
+  CountedLoop l = begin_counted_loop(extent, program_.vars[loop.var.value].name.c_str(), condition);
   if (!known || known->getSExtValue() > kMayBeLong) emit_stop_check();
   open_scope(true);
   bind(loop.var, l.index);
   emit_body(loop.body);
   close_scope();
-  end_counted_loop(l);
+  ask();
+  end_counted_loop(l, condition);
 }
 
 void HostEmitter::emit_vector_loop(const Loop& loop) {

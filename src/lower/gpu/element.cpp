@@ -99,7 +99,7 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
   int64_t known = 1;
   if (predicate && k_.out.exprs.is_const_int(k_.simplified(predicate), &known) && known == 0) return;
   const MemoryId memory = memory_of(k_, buffer);
-  if (nest.writer) {
+  if (nest.writer && !atomic_) {  // in a loop nothing reads what is combined
     written_.insert(memory);
     // What one thread writes the others read, here or in a condition.
     for (const analysis::OpAccess& a : op_.accesses)

@@ -55,6 +55,7 @@ class GpuExecutable final : public Executable {
   Error no_launch(size_t kernel, std::span<const uint64_t> slots, const KernelVersion* version) const;
   Checked run_on(const Route& way, std::span<const uint64_t> slots, const LaunchOptions& options,
                  KernelLaunch& launch) const;
+  bool is_captured(Stream stream) const;
   Error not_queued(const Route& way, const KernelLaunch& launch, Result result) const;
   Checked run_prepared(const Route* way, std::span<const uint64_t> slots, const LaunchOptions& options) const;
   Checked run_elsewhere(std::span<const uint64_t> slots, const LaunchOptions& options) const;
@@ -225,6 +226,13 @@ Expected<GpuExecutable*> GpuExecutable::fallback(const LaunchOptions& options) c
   return ready ? run_on(*way, slots, options, launch) : run_prepared(way, slots, options);
 }
 
+// The default stream is never captured.
+bool GpuExecutable::is_captured(Stream stream) const {
+  int capturing = 0;
+  const auto asks = driver_.api().stream_capturing;
+  return stream && asks && (asks(stream, &capturing) != kSuccess || capturing != 0);
+}
+
 // The memory is the launch's own from the stream's point of view: allocated after what is in it and free
 // after the kernels, for the next launch to have. A capture makes both nodes of its graph.
 Checked GpuExecutable::run_in_workspace(std::span<uint64_t> slots, const LaunchOptions& options) const {
@@ -256,9 +264,29 @@ Checked GpuExecutable::run_in_workspace(std::span<uint64_t> slots, const LaunchO
   });
   if (!done) return done;
   workspace().place(memory, slots);
-  done = run(slots, options);
+  const bool tells = !workspace().reports().empty() && !is_captured(stream);
+  for (const Reports::Piece& piece : workspace().reports().pieces())
+    if (done)
+      done = in_context("clearing reports in the ", [&] {
+        return driver_.api().memory_set(static_cast<Pointer>(slots[piece.param]), 0, piece.bytes, stream);
+      });
+  if (done) done = run(slots, options);
+  std::vector<std::vector<std::byte>> heard;
+  for (const Reports::Piece& piece : workspace().reports().pieces())
+    if (done && tells)
+      done = in_context("reading reports in the ", [&] {
+        auto& to = heard.emplace_back(piece.bytes);
+        return driver_.copy(reinterpret_cast<uintptr_t>(to.data()), static_cast<Pointer>(slots[piece.param]),
+                            piece.bytes, stream);
+      });
+  if (done && tells)
+    done = in_context("waiting for reports in the ", [&] { return driver_.api().stream_wait(stream); });
   const Checked freed = in_context("freeing ", [&] { return driver_.api().pool_free(memory, stream); });
-  return done ? freed : done;
+  if (!done) return done;
+  if (!freed || !tells) return freed;
+  std::vector<const std::byte*> pieces;
+  for (const auto& piece : heard) pieces.push_back(piece.data());
+  return workspace().reports().tell(slots, pieces, options.lines);
 }
 
 Expected<std::vector<VersionInfo>> GpuExecutable::info() const {

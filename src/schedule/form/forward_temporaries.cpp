@@ -117,6 +117,7 @@ class Forwarder {
     } else if (const auto* loop = p_.as<ir::Loop>(s); loop->kind != ir::LoopKind::parallel) {
       note_reads(s, loop->begin, false);
       for (ExprId extent : loop->extents) note_reads(s, extent, false);
+      if (loop->condition.valid()) note_reads(s, loop->condition, false);
     }
   }
 

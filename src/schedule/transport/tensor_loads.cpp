@@ -136,6 +136,8 @@ class LoadFinder {
     for (ir::StmtId at : tree_.around(copy)) {
       if (const auto* branch = p_.as<ir::Branch>(at); branch && !analysis::is_uniform(p_, branch->condition))
         return "the condition of its branch is read from memory that the kernel may write";
+      if (const auto* loop = p_.as<ir::Loop>(at); loop && loop->condition.valid())
+        return "a condition ends a loop around it";
       if (const auto* loop = p_.as<ir::Loop>(at);
           loop && (!analysis::is_uniform(p_, loop->begin) || !analysis::is_uniform(p_, loop->extents[0])))
         return "its loop's bounds are read from memory that the kernel may write";

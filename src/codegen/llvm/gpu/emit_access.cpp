@@ -87,6 +87,9 @@ void GpuEmitter::store_element(const thread::Store& s, ExprId index, Value* held
                                const Condition& condition) {
   if (condition.never) return;
   const Memory& m = program_.memory(s.memory);
+  if (s.atomic == ir::AtomicKind::append)
+    return emit_append(b_, features_, bases_[s.memory.value], resized(value(index), 64, index), held,
+                       condition.value);
   if (!registers_.owns(s.memory)) return store_wide(s, place(s.memory, index), {held}, condition);
   auto at = constant_index(index);
   if (!at) return;
