@@ -17,14 +17,14 @@ kernel k grid (b: n) threads $threads {
   alloc a: shared f32[64]
   alloc x: shared f16[64, 32]
   alloc o: fragment f32[64, 32]
-  copy A[b, 0 :+ 64] -> a
+  copy A[b :+ 1, 0 :+ 64] -> a
   copy W -> w
   copy X -> x
   parallel i, j in 64, 64 {
     w[i, j] = $weight
   }
   gemm w, x -> o {clear}
-  copy o -> O[b, 0 :+ 64, 0 :+ 32]
+  copy o -> O[b :+ 1, 0 :+ 64, 0 :+ 32]
 }
 )";
 
@@ -77,7 +77,7 @@ tensor O: $type[n, 32, 96]
 kernel k grid (b: n) threads $threads {
   alloc x: fragment $type[32, 96]
   alloc y: fragment $type[32, 96]
-  copy A[b, 0 :+ 32, 0 :+ 96] -> x
+  copy A[b :+ 1, 0 :+ 32, 0 :+ 96] -> x
   parallel i, j in 32, 96 {
     y[i, j] = select(j <= i + 32, x[i, j] * x[i, j] * x[i, j] + x[i, j] * 3$type, 0$type)
   }
@@ -86,7 +86,7 @@ kernel k grid (b: n) threads $threads {
       y[i, j] = y[i, j] + max(x[i, j] * x[i, j], y[i, j] * 2$type)
     }
   }
-  copy y -> O[b, 0 :+ 32, 0 :+ 96]
+  copy y -> O[b :+ 1, 0 :+ 32, 0 :+ 96]
 }
 )",
                             {{"type", type}, {"threads", std::to_string(threads)}}),

@@ -131,6 +131,9 @@ TEST(TensorCopies, BeginAtMultiplesOf16BytesAndStoresNotInFrontOfTheTensor) {
             std::string::npos);
   EXPECT_EQ(note("C[by * 128", "C[max(by * 128 - m, 0)", "gemm/copy#0"), "");
   EXPECT_EQ(note("C[by * 128", "C[by // ceildiv(m, 3) * 128", "gemm/copy#0"), "");
+  EXPECT_EQ(note("C[by * 128", "C[(7 - by % 8) * 128", "gemm/copy#0"), "");
+  EXPECT_NE(note("C[by * 128", "C[(6 - by % 8) * 128", "gemm/copy#0").find("may lie before tensor 'C'"),
+            std::string::npos);
   EXPECT_NE(note("C[by * 128", "C[by // (m - 1) * 128", "gemm/copy#0").find("may lie before tensor 'C'"),
             std::string::npos);
 }
