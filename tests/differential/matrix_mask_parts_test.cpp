@@ -29,7 +29,9 @@ kernel k grid (b: n) threads $threads {
 )";
 
 std::string seen(const std::string& condition) {
-  return "select(" + condition + ", w[i, j] * cast(f16, exp2(min(a[i] - a[j], 4.0f32))), 0.0f16)";
+  return "select(" + condition +
+         ", w[i, j] * cast(f16, exp2(min(a[i] - a[j], 4.0f32)) * exp2(min(a[j], 3.0f32)) * "
+         "exp2(min(a[j] - a[i], 2.0f32))), 0.0f16)";
 }
 
 std::vector<Launch> launches(uint64_t seed) {
@@ -43,8 +45,8 @@ std::vector<Launch> launches(uint64_t seed) {
 TEST(MaskParts, Conditions) {
   uint64_t at = 0;
   for (const std::string condition :
-       {"j <= i", "j < i", "i >= j", "i > j", "i < j", "j - i <= 7", "i - j < 20 && j <= i", "j == i",
-        "j != i", "j <= i || j == i + 9", "!(i < j)", "j + b * 16 <= i", "j <= i + b", "2 * j <= i",
+       {"j <= i", "j < i", "i >= j", "i > j", "i < j", "j - i <= 7", "i - j < 20 and j <= i", "j == i",
+        "j != i", "j <= i or j == i + 9", "not (i < j)", "j + b * 16 <= i", "j <= i + b", "2 * j <= i",
         "j // 8 <= i // 8", "i <= 63", "j > 63", "j <= 40", "i < 17"})
     for (int64_t threads : {128, 256}) {
       ++at;
@@ -79,7 +81,7 @@ kernel k grid (b: n) threads $threads {
   alloc y: fragment $type[32, 96]
   copy A[b :+ 1, 0 :+ 32, 0 :+ 96] -> x
   parallel i, j in 32, 96 {
-    y[i, j] = select(j <= i + 32, x[i, j] * x[i, j] * x[i, j] + x[i, j] * 3$type, 0$type)
+    y[i, j] = select(j <= i + 32, (((((((x[i, j] * 3$type + 1$type) * x[i, j] - 2$type) * x[i, j] + 1$type) * x[i, j] - 3$type) * x[i, j] + 2$type) * x[i, j] + 5$type) * x[i, j] - 1$type) * x[i, j], 0$type)
   }
   parallel i, j in 32, 96 {
     if j < i * 2 {
