@@ -7,10 +7,14 @@ namespace {
 
 using Digits = std::vector<PlaceDigit>;
 
-void add_digits(const Loop& loop, Digits& digits) {
+// Of a parallel loop where there is more than one point: those of one point are made around statements, too.
+void add_digits(const Program& p, const Loop& loop, Digits& digits) {
   const bool points = loop.kind == LoopKind::parallel;
-  for (size_t d = 0; d < loop.vars.size(); ++d)
+  for (size_t d = 0; d < loop.vars.size(); ++d) {
+    int64_t extent = 0;
+    if (points && p.exprs.is_const_int(loop.extents[d], &extent) && extent == 1) continue;
     digits.push_back({loop.vars[d], points ? loop.extents[d] : ExprId()});
+  }
 }
 
 Digits block_digits(const Kernel& kernel) {
@@ -33,7 +37,7 @@ void visit_places(const Program& p, const Block& block, Digits& digits, const Vi
     if (!visit(s, digits)) continue;
     const size_t outside = digits.size();
     if (const auto* loop = p.as<Loop>(s)) {
-      add_digits(*loop, digits);
+      add_digits(p, *loop, digits);
       visit_places(p, loop->body, digits, visit);
       digits.resize(outside);
     } else if (const auto* branch = p.as<Branch>(s)) {
@@ -65,7 +69,7 @@ ReportMaker::ReportMaker(Program& p, std::span<const StmtId> around, const Sourc
     const auto* loop = p.as<Loop>(s);
     if (!loop || in_parallel_) continue;
     in_parallel_ = loop->kind == LoopKind::parallel;
-    add_digits(*loop, digits);
+    add_digits(p, *loop, digits);
   }
   place_ = number(around, digits);
 }

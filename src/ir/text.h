@@ -17,6 +17,7 @@
 //              | "while" expr body | "break" | "continue" | "return"           body := "{" stmt* "}"
 //              | "parallel" NAME ("," NAME)* "in" const ("," const)* "{" stmt* "}"
 //              | "if" expr "{" stmt* "}" ["else" ("{" stmt* "}" | if)]
+//              | "switch" expr "{" ("case" consts body)+ ["else" body] "}"
 //              | NAME "[" exprs "]" ASSIGN expr         ASSIGN := = += -= *= /=
 //              | ("let" | "var") NAME [":" DTYPE] "=" expr | NAME ASSIGN expr | argmax, as an OP
 //              | "assert" expr "," STRING                STRING: "printable ASCII", at most 200 characters
@@ -53,9 +54,9 @@
 // and kernels share one name space per program. Inside a kernel, buffers, block variables and loop variables
 // may shadow nothing in scope; loops that do not contain each other may reuse a name. Words that start a
 // statement or stand as an operand (if, else, alloc, kernel, assert, print, while, break, continue, return,
-// the loop kinds, the op names, and, or, true, false, inf, nan) cannot name a variable or buffer. A program
-// made elsewhere may break these rules; it is printed with "_" for bad characters and the first free of "_1",
-// "_2", ... appended.
+// switch, case, the loop kinds, the op names, and, or, true, false, inf, nan) cannot name a variable or
+// buffer. A program made elsewhere may break these rules; it is printed with "_" for bad characters and the
+// first free of "_1", "_2", ... appended.
 #pragma once
 
 #include <span>

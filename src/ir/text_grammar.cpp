@@ -20,9 +20,9 @@ constexpr std::array<InfixRow, 19> kInfix = {{
     {"//", kProduct}, {"%", kProduct}, {">", kCompare}, {">=", kCompare},
 }};
 
-constexpr std::string_view kWords[] = {"alloc", "kernel", "if",       "else",  "true",   "false",
-                                       "inf",   "nan",    "and",      "or",    "assert", "print",
-                                       "while", "break",  "continue", "return"};
+constexpr std::string_view kWords[] = {"alloc", "kernel", "if",       "else",   "true",   "false",
+                                       "inf",   "nan",    "and",      "or",     "assert", "print",
+                                       "while", "break",  "continue", "return", "switch", "case"};
 constexpr LoopKind kLoopKinds[] = {LoopKind::serial, LoopKind::unroll, LoopKind::vectorized,
                                    LoopKind::parallel, LoopKind::pipelined};
 

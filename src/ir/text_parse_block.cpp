@@ -78,6 +78,10 @@ void Parser::close_block() {
       break;
   }
   Token after = token_;
+  if (closed.chosen.valid()) {
+    if (!close_case(closed)) recover(after, declared_.size());
+    return;
+  }
   const bool goes_on = token_.is("else") && !open_.empty() && closed.kind != BlockKind::loop;
   if (!goes_on) close_chain();
   if (token_.is("else") && !open_.empty() && !parse_else(closed)) {
@@ -199,6 +203,7 @@ bool Parser::parse_statement() {
   if (token_.is(loop_kind_name(LoopKind::parallel))) return parse_parallel();
   if (token_.is("if")) return parse_if();
   if (token_.is("while")) return parse_while();
+  if (token_.is("switch")) return parse_switch();
   if (token_.is("break")) return parse_jump(Draft::Jump::break_loop);
   if (token_.is("continue")) return parse_jump(Draft::Jump::next_iteration);
   if (token_.is("return")) return parse_jump(Draft::Jump::leave_kernel);

@@ -53,7 +53,8 @@ class Parser {
     size_t scope_mark;  // names declared since are forgotten when the block closes
     Token opened;
     Block body;
-    bool chained = false;  // of "else if": it ends with the if that it holds
+    bool chained = false;  // of "else if" and "case": it ends with the if that it holds
+    VarId chosen{};        // of a switch: what its cases are compared with
   };
   struct Function {
     std::vector<VarId> parameters;
@@ -126,6 +127,11 @@ class Parser {
   bool parse_while();
   bool parse_loop_condition(Loop& loop);
   bool parse_jump(Draft::Jump kind);
+
+  // text_parse_switch.cpp: switch
+  bool parse_switch();
+  bool parse_case(VarId chosen);
+  bool close_case(const OpenBlock& closed);
 
   // text_parse_report.cpp: what a launch tells
   bool parse_assert();

@@ -141,6 +141,32 @@ TEST(Jumps, ConditionBesideBounds) {
   expect_everywhere(program, numbers(30), doubled);
 }
 
+int64_t chosen(int64_t v) {
+  switch (v % 7) {
+    case 0:
+    case 3:
+      return -v;
+    case 4:
+      return v * v;
+    default:
+      return v % 7;
+  }
+}
+
+TEST(Jumps, Switches) {
+  const Program of_points = parse(
+      "kernel k grid(b: ceildiv(n, 32)) {\n  parallel i in 32 {\n    let v = X[b * 32 + i]\n    switch v % 7 "
+      "{\n"
+      "      case 0, 3 { Y[b * 32 + i] = -v }\n      case 4 { Y[b * 32 + i] = v * v }\n"
+      "      else { Y[b * 32 + i] = v % 7 }\n    }\n  }\n}\n");
+  expect_everywhere(of_points, numbers(70), chosen);
+  const Program of_blocks = parse(
+      "kernel k grid(b: n) {\n  alloc v: local i64[1]\n  v[0] = X[b]\n  switch v[0] % 7 {\n"
+      "    case 0, 3 { v[0] = -v[0] }\n    case 4 { v[0] = v[0] * v[0] }\n    else { v[0] = v[0] % 7 }\n  }\n"
+      "  parallel i in 1 { Y[b] = v[0] }\n}\n");
+  expect_everywhere(of_blocks, numbers(40), chosen);
+}
+
 TEST(Jumps, OfTheBuilder) {
   const Context context = make_context();
   const Builder owner = make_builder(context);

@@ -48,6 +48,11 @@ TEST(ProgramErrors, Jumps) {
   expect_golden(
       "misplaced_statement.behind_break",
       parse_failure(kernel("  serial i in 0 .. 4 {\n    break\n    fill A[b :+ 1, 0 :+ 2], 0\n  }\n")));
+  expect_golden("dtype_mismatch.switch",
+                parse_failure(kernel("  switch b < 2 {\n    case 1 {\n    }\n  }\n")));
+  expect_golden("dtype_mismatch.case",
+                parse_failure(kernel("  switch cast(i8, b) {\n    case 300 {\n    }\n  }\n")));
+  expect_golden("syntax_error.case", parse_failure(kernel("  switch b {\n    fill A, 0\n  }\n")));
   expect_golden("dtype_mismatch.loop_condition", parse_failure(kernel("  while b {\n  }\n")));
 }
 

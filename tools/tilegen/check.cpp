@@ -161,7 +161,8 @@ int check_command(int argc, char** argv) {
   if (!line.has("no-values")) {
     tl_error* error = nullptr;
     const std::vector<tl_arg> args = expected.launch_arguments();
-    require(tl_interpret(program.get(), args.data(), args.size(), &error), error, "interpreting");
+    require(tl_interpret_launch(program.get(), quiet_launch(), args.data(), args.size(), &error), error,
+            "interpreting");
   }
   std::vector<Run> runs;
   bool bad = false;

@@ -36,6 +36,21 @@ Context make_context() {
   return Context(context);
 }
 
+const tl_launch* quiet_launch() {
+  static const Context context = [] {
+    Context made = make_context();
+    tl_context_set_print(made.get(), [](void*, const char*) {}, nullptr, nullptr, nullptr);
+    return made;
+  }();
+  static const tl_launch launch = [] {
+    tl_launch l{};
+    l.struct_size = sizeof l;
+    l.context = context.get();
+    return l;
+  }();
+  return &launch;
+}
+
 Target find_target(const Context& context, const std::string& name) {
   tl_target* target = nullptr;
   tl_error* error = nullptr;

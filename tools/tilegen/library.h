@@ -39,6 +39,8 @@ using Kernel = Handle<tl_kernel, tl_kernel_release>;
 using Blob = Handle<tl_blob, tl_blob_release>;
 
 Context make_context();
+// Of launches and interpretations whose prints the user has seen.
+const tl_launch* quiet_launch();
 Target find_target(const Context& context, const std::string& name);  // "" = the best of this machine
 // "-" = standard input. `params`: values of compile-time parameters.
 Program read_program(const Context& context, const std::string& path,

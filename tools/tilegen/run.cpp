@@ -15,9 +15,9 @@ namespace tool {
 
 namespace {
 
-void launch(const Kernel& kernel, const std::vector<tl_arg>& args) {
+void launch(const Kernel& kernel, const std::vector<tl_arg>& args, const tl_launch* how = nullptr) {
   tl_error* error = nullptr;
-  require(tl_kernel_launch(kernel.get(), nullptr, args.data(), args.size(), &error), error, "launching");
+  require(tl_kernel_launch(kernel.get(), how, args.data(), args.size(), &error), error, "launching");
 }
 
 // One launch gives the results; further ones the time. On a GPU as many launches stand between two looks at
@@ -32,7 +32,7 @@ double launch_and_time(const Kernel& kernel, size_t device, RunArguments& argume
   const auto begin = std::chrono::steady_clock::now();
   do {
     const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < batch; ++i) launch(kernel, args);
+    for (int i = 0; i < batch; ++i) launch(kernel, args, quiet_launch());
     tensors.wait();
     const double ms =
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -105,7 +105,8 @@ int run_command(int argc, char** argv) {
   bool right = true;
   if (!line.has("no-check")) {
     const std::vector<tl_arg> args = expected.launch_arguments();
-    require(tl_interpret(program.get(), args.data(), args.size(), &error), error, "interpreting");
+    require(tl_interpret_launch(program.get(), quiet_launch(), args.data(), args.size(), &error), error,
+            "interpreting");
     for (size_t i = 0; i < expected.tensors.size(); ++i)
       if (!expected.tensors[i].read_only)
         right = report_difference(expected.tensors[i], arguments.tensors[i], tolerance) && right;

@@ -15,6 +15,8 @@ TEST(Atomic, Accepts) {
         "fill As, 0.0f16 atomic As -> A[0 :+ 64, 0 :+ 64] }",
         "fill S, 0.0f32 atomic S -> C[3 :+ 1, 0 :+ 64] }",
         "parallel i in 64 { atomic_add(C[i % 3, 0], 1.0f32) } }",
+        "fill S, 0.0f32 parallel i in 64 { atomic_add(S[i % 8], 1.0f32) } }",
+        "parallel i in 64 { atomic_exchange(C[i % 3, 0], 1.0f32) } }",
         "parallel i in 64 { atomic_min(C[0, i], 1.0f32) atomic_max(C[0, 63 - i], 2.0f32) } }"})
     EXPECT_EQ(diagnose(body), "") << body;
 }
@@ -42,9 +44,11 @@ TEST(Atomic, Refuses) {
             "are combined"
             " in i32 and i64 tensors)");
   EXPECT_EQ(
-      diagnose("fill S, 0.0f32 parallel i in 64 { atomic_add(S[0], 1.0f32) } }"),
-      "t.tl:6:36: error [misplaced_statement] k/i/store#0: atomic_add of S (shared): expected an element of a"
-      " tensor, inside a parallel loop (combine in a tensor, or with reduce)");
+      diagnose("fill Cf, 0.0f32 parallel i in 64 { atomic_add(Cf[i, 0], 1.0f32) } }"),
+      "t.tl:6:37: error [misplaced_statement] k/i/store#0: atomic_add of Cf (fragment): expected an element "
+      "of a tensor or of a shared tile, inside a parallel loop (combine in a shared tile or a tensor, or "
+      "with "
+      "reduce)");
 }
 
 // Atomic operations meet each other, not plain accesses.
