@@ -17,8 +17,10 @@ double epsilon(DType t) {
     case DType::f32:
       return 0x1p-23;
     case DType::e4m3:
+    case DType::e4m3fnuz:
       return 0x1p-3;
     case DType::e5m2:
+    case DType::e5m2fnuz:
       return 0x1p-2;
     default:
       return 0x1p-52;
@@ -26,10 +28,12 @@ double epsilon(DType t) {
 }
 
 double unit_in_last_place(DType t, double x) {
-  const int least = t == DType::f64                         ? -1022
+  const int least = t == DType::f64                       ? -1022
                     : t == DType::f16 || t == DType::e5m2 ? -14
-                    : t == DType::e4m3                      ? -6
-                                                            : -126;
+                    : t == DType::e4m3                    ? -6
+                    : t == DType::e4m3fnuz                ? -7
+                    : t == DType::e5m2fnuz                ? -15
+                                                          : -126;
   const int exponent = x == 0 ? least : std::max(std::ilogb(x), least);
   return std::ldexp(epsilon(t), exponent);
 }
@@ -44,7 +48,8 @@ std::string value_text(DType t, uint64_t bits) {
   if (ir::is_float(t))
     out << ir::float_from_bits(t, bits);
   else
-    out << (ir::is_bool(t) ? static_cast<int64_t>(bits) : ir::wrap_to(t, static_cast<int64_t>(bits)));
+    out << (ir::is_bool(t) ? std::to_string(bits)
+                           : ir::integer_text(t, ir::wrap_to(t, static_cast<int64_t>(bits))));
   return out.str();
 }
 

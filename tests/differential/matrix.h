@@ -46,11 +46,13 @@ inline std::vector<Launch> seeds(std::initializer_list<uint64_t> list, Data data
   return launches;
 }
 
-inline constexpr DType kAll[] = {DType::f16, DType::bf16, DType::f32, DType::f64,    DType::i8,
-                                 DType::u8,  DType::i32,  DType::i64, DType::boolean};
+inline constexpr DType kAll[] = {DType::f16, DType::bf16, DType::f32,    DType::f64, DType::i8,
+                                 DType::u8,  DType::i16,  DType::u16,    DType::i32, DType::u32,
+                                 DType::i64, DType::u64,  DType::boolean};
 // With those that are not computed in.
-inline constexpr DType kStored[] = {DType::f16,     DType::bf16, DType::f32, DType::f64,
-                                    DType::i8,      DType::u8,   DType::i32, DType::i64,
-                                    DType::boolean, DType::e4m3, DType::e5m2};
+inline constexpr DType kStored[] = {
+    DType::f16,      DType::bf16, DType::f32,     DType::f64,  DType::i8,   DType::u8,
+    DType::i32,      DType::i64,  DType::boolean, DType::e4m3, DType::e5m2, DType::e4m3fnuz,
+    DType::e5m2fnuz, DType::i16,  DType::u16,     DType::u32,  DType::u64};
 
 }  // namespace tilegen::differential

@@ -6,8 +6,10 @@ namespace tilegen::differential {
 namespace {
 
 std::vector<DType> types_of(const std::string& kind) {
-  if (kind == "and" || kind == "or" || kind == "xor") return {DType::i32, DType::i64};
-  return {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32, DType::i64};
+  if (kind == "and" || kind == "or" || kind == "xor")
+    return {DType::i32, DType::i64, DType::u32, DType::u64, DType::u16};
+  return {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32,
+          DType::i64, DType::i16,  DType::u16, DType::u32, DType::u64};
 }
 
 std::vector<Launch> launches_of(DType t, const std::string& kind, uint64_t seed) {

@@ -12,14 +12,25 @@ struct GemmTypes {
   bool tf32 = false, promote = false;
 };
 constexpr GemmTypes kGemmTypes[] = {
-    {DType::f16, DType::f16, DType::f16},   {DType::f16, DType::f16, DType::f32},
-    {DType::bf16, DType::bf16, DType::f32}, {DType::f32, DType::f32, DType::f32},
-    {DType::f64, DType::f64, DType::f64},   {DType::i8, DType::i8, DType::i32},
-    {DType::i8, DType::u8, DType::i32},     {DType::u8, DType::i8, DType::i32},
-    {DType::u8, DType::u8, DType::i32},     {DType::e4m3, DType::e4m3, DType::f32},
-    {DType::e4m3, DType::e5m2, DType::f32}, {DType::e5m2, DType::e4m3, DType::f32},
-    {DType::e5m2, DType::e5m2, DType::f32}, {DType::f32, DType::f32, DType::f32, true},
+    {DType::f16, DType::f16, DType::f16},
+    {DType::f16, DType::f16, DType::f32},
+    {DType::bf16, DType::bf16, DType::f32},
+    {DType::f32, DType::f32, DType::f32},
+    {DType::f64, DType::f64, DType::f64},
+    {DType::i8, DType::i8, DType::i32},
+    {DType::i8, DType::u8, DType::i32},
+    {DType::u8, DType::i8, DType::i32},
+    {DType::u8, DType::u8, DType::i32},
+    {DType::e4m3, DType::e4m3, DType::f32},
+    {DType::e4m3, DType::e5m2, DType::f32},
+    {DType::e5m2, DType::e4m3, DType::f32},
+    {DType::e5m2, DType::e5m2, DType::f32},
+    {DType::f32, DType::f32, DType::f32, true},
     {DType::e4m3, DType::e5m2, DType::f32, false, true},
+    {DType::e4m3fnuz, DType::e4m3fnuz, DType::f32},
+    {DType::e4m3fnuz, DType::e5m2fnuz, DType::f32},
+    {DType::e5m2fnuz, DType::e4m3fnuz, DType::f32},
+    {DType::e5m2fnuz, DType::e5m2fnuz, DType::f32},
 };
 
 struct GemmCase {

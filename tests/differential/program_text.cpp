@@ -113,8 +113,9 @@ size_t ProgramText::end_of(size_t line) const {
 }
 
 std::string_view literal_type(std::string_view number) {
-  static constexpr std::array<std::string_view, 10> kTypes = {"bf16", "f16", "f32", "f64",  "i8",
-                                                              "u8",   "i32", "i64", "e4m3", "e5m2"};
+  static constexpr std::string_view kTypes[] = {"bf16", "f16",  "f32",      "f64",     "i8",  "u8",
+                                                "i32",  "i64",  "i16",      "u16",     "u32", "u64",
+                                                "e4m3", "e5m2", "e4m3fnuz", "e5m2fnuz"};
   for (std::string_view t : kTypes)
     if (number.size() > t.size() && number.substr(number.size() - t.size()) == t)
       return number.substr(number.size() - t.size());

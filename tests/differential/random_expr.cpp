@@ -167,9 +167,9 @@ Expr Generator::leaf(DType t) {
   // Where nothing of this type can be read, mostly a number made from the indices.
   if (options.empty() && !vars_.empty() && !ir::is_bool(t) && !r_.chance(3))
     return {std::string("cast(") + ir::dtype_name(t) + ", " + index(1) + " % 7)", 7};
-  const int64_t constant = ir::is_bool(t)   ? r_.below(2)
-                           : t == DType::u8 ? r_.between(0, 255)
-                                            : r_.between(-6, 6);
+  const int64_t constant = ir::is_bool(t)                                     ? r_.below(2)
+                           : ir::dtype_kind(t) == ir::DTypeKind::unsigned_int ? r_.between(0, 255)
+                                                                              : r_.between(-6, 6);
   options.push_back({number_text(t, constant), 6});
   if (t == DType::i64) options.push_back({index(1), 0});
   return options[static_cast<size_t>(r_.below(static_cast<int64_t>(options.size())))];

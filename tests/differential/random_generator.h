@@ -81,7 +81,8 @@ class Generator {
   std::string fresh(const char* prefix) { return prefix + std::to_string(names_++); }
   DType random_type() {
     return r_.pick({DType::f32, DType::f32, DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32,
-                    DType::i32, DType::i8, DType::u8, DType::i64, DType::boolean});
+                    DType::i32, DType::i8, DType::u8, DType::i64, DType::i16, DType::u16, DType::u32,
+                    DType::u64, DType::boolean});
   }
   int64_t random_tile_extent() {
     return r_.pick<int64_t>({1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 16, 16, 17, 24, 31, 32, 33});
