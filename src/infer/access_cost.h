@@ -21,8 +21,9 @@ struct KnownLayouts {
 int64_t vector_width(const ir::Program& p, const analysis::KernelOp& op, const layout::Fragment& iteration,
                      const KnownLayouts& known, const target::Target& t);
 
-// A copy into a tile whose neighbours lie along another dimension than the tensor's: blocks of elements that
-// a thread loads along the one and stores along the other, and the vector of its loads. Nothing for others.
+// A copy into a tile whose neighbours lie along another dimension than the tensor's, or are fewer: blocks of
+// elements that a thread loads along the tensor's rows and stores as the tile lies, and the vector of its
+// loads. Nothing for others.
 struct TransposingCopy {
   layout::Fragment iteration;
   int64_t vector = 1;

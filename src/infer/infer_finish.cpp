@@ -35,7 +35,7 @@ void Inference::finish_op(OpId id) {
         transposes ? transposing->vector : vector_width(p_, op, iteration, state_.known, in_.target);
     if (transposes) {
       plan.transposing = true;
-      plan.reason = "blocks that lie along the tensor's rows and along the tile's";
+      plan.reason = "blocks along the tensor's rows, stored as the tile lies";
     }
     // Parts of the widest access, in powers of two.
     if (const plan::OpPlan* g = given(id); g && g->vector > 0 && plan.vector % g->vector == 0)

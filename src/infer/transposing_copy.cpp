@@ -3,6 +3,8 @@
 //   tensor (k, n), rows along n     tile: 4 neighbouring k of an n beside each other
 //   a thread has 4 x 4 elements     4 loads of 4 along n, then 4 stores of 4 along k
 //
+// A tile whose swizzle moves pieces of 4 along n is filled so, too: a thread loads 8 and stores two pieces.
+//
 // What is refused: tiles that have no such neighbours, extents that blocks do not divide.
 #include <numeric>
 
@@ -40,8 +42,7 @@ std::optional<Crossing> crossing(const KernelOp& op, const KnownLayouts& known) 
           run > c.together && a.dim_of[static_cast<size_t>(d)] >= 0)
         c.across = a.dim_of[static_cast<size_t>(d)], c.together = run;
   }
-  const bool crosses = c.along >= 0 && c.across >= 0 && c.along != c.across;
-  return crosses ? std::optional(c) : std::nullopt;
+  return c.along >= 0 && c.across >= 0 ? std::optional(c) : std::nullopt;
 }
 
 }  // namespace
@@ -58,11 +59,16 @@ std::optional<TransposingCopy> transposing_copy(const ir::Program& p, const Kern
   for (int64_t extent : extents) points *= extent;
   for (const analysis::OpAccess& a : op.accesses)
     bytes = std::max<int64_t>(bytes, ir::dtype_bytes(p.buffer(a.buffer).type));
-  c->together = std::gcd(c->together, t.vector_bytes / bytes);
-  if (c->together == 1 || across % c->together != 0) return std::nullopt;
+  const int64_t widest = t.vector_bytes / bytes;
+  c->together = std::gcd(c->together, widest);
+  const bool crosses = c->along != c->across;  // else the tile keeps smaller pieces together
+  if (c->together == 1 || across % c->together != 0 || (!crosses && c->together == widest))
+    return std::nullopt;
   // As wide as leaves a block to every thread.
-  int64_t vector = t.vector_bytes / bytes;
-  while (vector > 1 && (along % vector != 0 || points / (vector * c->together) < threads)) vector /= 2;
+  const int64_t rows = crosses ? c->together : 1;
+  int64_t vector = widest;
+  while (vector > 1 && (along % vector != 0 || points / (vector * rows) < threads)) vector /= 2;
+  if (!crosses && vector <= c->together) return std::nullopt;
 
   // Coordinates: blocks across, blocks along, the place in a block.
   std::vector<int64_t> placed;
@@ -77,16 +83,16 @@ std::optional<TransposingCopy> transposing_copy(const ir::Program& p, const Kern
   };
   for (int d = 0; d < static_cast<int>(extents.size()); ++d)
     if (d != c->along && d != c->across) add(d, extents[static_cast<size_t>(d)], 1);
-  add(c->across, across / c->together, c->together);
+  if (crosses) add(c->across, across / rows, rows);
   add(c->along, along / vector, vector);
   const int last = static_cast<int>(placed.size());
   digits.push_back({.dim = c->along, .extent = vector, .weight = 1, .output = last, .stride = 1});
-  digits.push_back({.dim = c->across, .extent = c->together, .weight = 1, .output = last, .stride = vector});
-  placed.push_back(vector * c->together);
+  digits.push_back({.dim = c->across, .extent = rows, .weight = 1, .output = last, .stride = vector});
+  placed.push_back(vector * rows);
   std::erase_if(digits, [](const Digit& d) { return d.extent == 1; });
   const auto places = Layout::make(extents, std::move(digits), last + 1);
   if (!places) return std::nullopt;
-  const auto map = Fragment::row_major_vectors(placed, threads, vector * c->together).map().compose(*places);
+  const auto map = Fragment::row_major_vectors(placed, threads, vector * rows).map().compose(*places);
   if (!map) return std::nullopt;
   auto iteration = Fragment::make(*map, threads);
   if (!iteration) return std::nullopt;

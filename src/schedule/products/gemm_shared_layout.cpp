@@ -1,6 +1,7 @@
 #include "schedule/products/gemm_shared_layout.h"
 
 #include <bit>
+#include <map>
 
 #include "analysis/warp_partition.h"
 #include "ir/op_kinds.h"
@@ -61,14 +62,20 @@ std::vector<WarpAccess> operand_reads(const MmaAtom& atom, int side, const Matri
   for (int64_t reg = 0; reg < f.registers(); reg += together) {
     WarpAccess a;
     a.bytes = bytes * static_cast<int>(together);
+    // The banks serve neighbouring lanes at once, where lanes take several k.
+    std::map<int64_t, std::vector<int64_t>> places;
     for (int64_t i = 0; i < f.shape()[0]; ++i)
       for (int64_t j = 0; j < f.shape()[1]; ++j)
         for (int64_t r = 0; r < f.replicas(); ++r) {
           const std::vector<int64_t> index = {i, j};
-          if (f.map().eval(index, r)[kRegister] != reg) continue;
+          const std::vector<int64_t> held = f.map().eval(index, r);
+          if (held[kRegister] != reg) continue;
           const int64_t outer = side == 0 ? i : j, k = side == 0 ? j : i;
-          if (outer < outer_extent && k < k_extent) a.lanes.push_back(at(outer, k));
+          if (outer < outer_extent && k < k_extent)
+            places[k_together > 1 ? held[layout::kThread] : static_cast<int64_t>(places.size())] =
+                at(outer, k);
         }
+    for (auto& [lane, place] : places) a.lanes.push_back(std::move(place));
     reads.push_back(std::move(a));
   }
   return reads;
@@ -112,13 +119,16 @@ std::vector<WarpAccess> block_writes(const MatrixDims& m, int side, int bytes, i
   std::vector<WarpAccess> writes;
   const auto row_dim = static_cast<size_t>(side == 0 ? m.row : m.col),
              k_dim = static_cast<size_t>(side == 0 ? m.col : m.row);
-  for (int64_t rows : {2, 4, 8}) {
+  // Rows along k are written in pieces of them.
+  const bool pieces = k_is_contiguous(m, side);
+  for (int64_t rows : pieces ? std::vector<int64_t>{1} : std::vector<int64_t>{2, 4, 8}) {
     WarpAccess a;
     a.bytes = bytes * static_cast<int>(together);
-    for (int64_t k = 0; k < m.shape[k_dim]; k += together)
-      for (int64_t row = 0; row < m.shape[row_dim]; row += rows) {
+    const auto inner = pieces ? k_dim : row_dim, outer = pieces ? row_dim : k_dim;
+    for (int64_t i = 0; i < m.shape[outer]; i += pieces ? 1 : together)
+      for (int64_t j = 0; j < m.shape[inner]; j += pieces ? together : rows) {
         std::vector<int64_t> index(m.shape.size(), 0);
-        index[row_dim] = row, index[k_dim] = k;
+        index[outer] = i, index[inner] = j;
         if (static_cast<int64_t>(a.lanes.size()) < lanes) a.lanes.push_back(std::move(index));
       }
     writes.push_back(std::move(a));
@@ -172,7 +182,7 @@ int64_t k_laid_together(const ir::Program& p, const ir::Region& operand, const M
   const ir::Buffer& b = p.buffer(operand.buffer);
   const int k_dim = side == 0 ? m.col : m.row;
   if (!t.register_copies || b.scope != ir::MemScope::shared || ir::dtype_bytes(b.type) != 2 ||
-      atom.unit != target::MmaUnit::matrix || k_is_contiguous(m, side))
+      atom.unit != target::MmaUnit::matrix)
     return 1;
   const int64_t held = registers_along_k(side == 0 ? atom.a_layout : atom.b_layout, side);
   const bool whole = m.shape[static_cast<size_t>(k_dim)] % held == 0;
@@ -200,11 +210,12 @@ Layout shared_layout(const MmaAtom& atom, int side, const MatrixDims& m, ir::DTy
     }
   };
   if (blocks) {
-    best = with_k_together(m, side, k_together);
+    best = k_is_contiguous(m, side) ? plain : with_k_together(m, side, k_together);
     best_cost = cost(best);
     const Layout unswizzled = best;
     const int base = std::countr_zero(static_cast<uint64_t>(k_together * bytes));
-    for (int bits = 1; bits <= 3; ++bits)
+    // As many pieces as the banks serve at once may change places.
+    for (int bits = 1; banks.row_bytes() >> (base + bits) > 0; ++bits)
       for (int shift = bits; shift <= 8; ++shift)
         if (tile_bytes % (int64_t{1} << (base + shift + bits)) == 0)
           if (auto l = unswizzled.with_swizzle({bits, base, shift}, bytes)) consider(*l);

@@ -14,8 +14,9 @@ namespace tilegen::schedule {
 layout::Layout shared_layout(const target::MmaAtom& atom, int side, const analysis::MatrixDims& m,
                              ir::DType type, const layout::BankModel& banks, int64_t k_together = 1);
 
-// Neighbouring k that the lanes of the atom hold, where it pays to let them lie together in a tile whose rows
-// run along m or n: what fills the tile then transposes small blocks. Else 1.
+// Neighbouring k that the lanes of the atom hold, where it pays to let pieces of so many be what a swizzle
+// moves: in a tile whose rows run along m or n they are put together, and what fills the tile transposes
+// small blocks. Else 1.
 int64_t k_laid_together(const ir::Program& p, const ir::Region& operand, const target::MmaAtom& atom,
                         int side, const analysis::MatrixDims& m, const target::Target& t);
 

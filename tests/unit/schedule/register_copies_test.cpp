@@ -1,6 +1,7 @@
 // Tiles that come through registers on targets without asynchronous copies.
 #include "schedule/pipeline/register_copies.h"
 
+#include "layout/bank_model.h"
 #include "plan_support.h"
 
 namespace tilegen::schedule {
@@ -73,7 +74,8 @@ TEST(RegisterCopies, OfStagesThatAreAskedFor) {
 TEST(RegisterCopies, TilesOfTheOtherOrderAreTransposed) {
   const plan::KernelSchedule k = plan_of({});
   const plan::OpPlan &a = *plan::find_op(k, "g/ko/copy#0"), &b = *plan::find_op(k, "g/ko/copy#1");
-  EXPECT_FALSE(a.transposing.value_or(false));
+  EXPECT_EQ(a.vector, 8) << "16 bytes, stored in the two pieces that its tile keeps together";
+  EXPECT_EQ(plan::find_value(k, "g:As")->memory->contiguous_run(1), 4);
   EXPECT_TRUE(b.transposing.value_or(false));
   EXPECT_EQ(b.vector, 4);
   EXPECT_EQ(plan::find_value(k, "g:Bs")->memory->contiguous_run(0), 4);
@@ -88,6 +90,24 @@ TEST(RegisterCopies, TilesOfTheOtherOrderAreTransposed) {
   given.kernels = {{.kernel = "g"}};
   given.kernels[0].ops = {{.op = "g/ko/copy#1", .transposing = false}};
   EXPECT_FALSE(plan::find_op(plan_of({}, "gfx942", &given), "g/ko/copy#1")->transposing.value_or(false));
+}
+
+// What the lanes of a wave read at once, 8 bytes each, lies in different banks.
+TEST(RegisterCopies, OperandsOfWavesHaveNoBankConflicts) {
+  for (int k : {32, 64}) {
+    const plan::KernelSchedule s = plan_of({.k = k});
+    for (const char* value : {"g:As", "g:Bs"}) {
+      const layout::Layout& lies = *plan::find_value(s, value)->memory;
+      const bool rows_first = value[2] == 'A';
+      std::vector<int64_t> bytes;
+      for (int64_t lane = 0; lane < 64; ++lane) {  // of mfma.32x32x8: a row, and four of k
+        const int64_t row = lane % 32, first = lane / 32 * 4;
+        const std::vector<int64_t> at = rows_first ? std::vector{row, first} : std::vector{first, row};
+        bytes.push_back(2 * lies.offset(at));
+      }
+      EXPECT_EQ(layout::bank_conflicts(bytes, 8, target_named("gfx942").banks), 0) << value << " " << k;
+    }
+  }
 }
 
 // Operands are loaded further ahead where a step's products are done before a load is there.
