@@ -40,7 +40,7 @@ TEST(Atomic, Refuses) {
   EXPECT_EQ(diagnose("parallel i in 64 { atomic_or(C[0, i], 1.0f32) } }"),
             "t.tl:6:21: error [dtype_mismatch] k/i/store#0: C is f32, of which there is no atomic_or (bits "
             "are combined"
-            " in i32 and i64 tensors)");
+            " in tensors of integers of 16 bits or more)");
   EXPECT_EQ(
       diagnose("fill S, 0.0f32 parallel i in 64 { atomic_add(S[0], 1.0f32) } }"),
       "t.tl:6:36: error [misplaced_statement] k/i/store#0: atomic_add of S (shared): expected an element of a"
