@@ -94,7 +94,8 @@ TEST(Targets, OfAmdHaveWavesOf64Lanes) {
     // A block of 1024 threads has 128 registers a lane, one of 256 all that plain code reaches.
     EXPECT_EQ(t.registers_at_launch(1024), 128);
     EXPECT_GE(t.registers_at_launch(256), t.registers_per_thread);
-    EXPECT_FALSE(find_target("sim:" + std::string(name)));
+    const auto simulated = find_target("sim:" + std::string(name));
+    EXPECT_TRUE(simulated && simulated->simulated && simulated->warp == 64);
   }
 }
 
