@@ -205,8 +205,7 @@ void store_boxes(Box b, std::optional<ir::AtomicKind> kind = std::nullopt) {
       const std::byte* element = start[1].data() + r * box_bytes + from;
       if (to < 0) return;
       if (kind)
-        sim::combine_one(b.type, ir::atomic_operation(*kind), sim::decode_one(b.type, element),
-                         expected[2].data() + to);
+        sim::combine_one(b.type, *kind, sim::decode_one(b.type, element), expected[2].data() + to);
       else
         std::memcpy(expected[2].data() + to, element, static_cast<size_t>(b.bytes()));
     });
