@@ -49,7 +49,7 @@ kernel k grid (b: ceildiv(n, 16)) threads $threads {
                               {{"type", ir::dtype_name(t)},
                                {"kind", kind},
                                {"scope", scope},
-                               {"threads", std::to_string(32 << at % 4)}}),
+                               {"threads", std::to_string(64 << at % 4)}}),
                      launches_of(t, kind, static_cast<uint64_t>(at)));
         if (HasFailure()) return;
       }

@@ -326,6 +326,10 @@ void Run::run_loop(const ir::Loop& loop) {
   const int64_t begin = eval(loop.begin).i, extent = eval(loop.extents[0]).i;
   for (int64_t i = 0; i < extent && !over(); ++i) {
     step();
+    if (loop.condition) {
+      begin_step();
+      if (eval(loop.condition).i == 0 || over()) return;
+    }
     set(loop.vars[0], static_cast<int64_t>(static_cast<uint64_t>(begin) + static_cast<uint64_t>(i)));
     run_body(loop.body);
   }
@@ -354,12 +358,14 @@ void Run::run_store(const ir::Store& store) {
   ScalarValue v = eval(store.value);
   if (over()) return;
   if (!store.atomic) return void(access(store.buffer, index, &v));
+  if (store.atomic == ir::AtomicKind::append) return;  // a print: nothing that the program reads
   const ExprOp op = ir::atomic_operation(*store.atomic);
   updating_ = true;
   const ScalarValue old = access(store.buffer, index, nullptr);
   const double added = v.f;
-  v = ir::eval_binary(op, v.type, old, v);
-  if (rounding_.moves() && ir::is_float(v.type)) v.f = rounding_.binary(op, v.type, old.f, added, v.f);
+  v = ir::eval_atomic(*store.atomic, old, v);
+  if (rounding_.moves() && ir::is_float(v.type) && store.atomic != ir::AtomicKind::exchange)
+    v.f = rounding_.binary(op, v.type, old.f, added, v.f);
   if (!over()) access(store.buffer, index, &v);
   updating_ = false;
 }

@@ -46,6 +46,7 @@ constexpr Conflict kConflicts[] = {
     {"exchange_in_the_other_branch", "k:t", kBackwards},
     {"exchange_under_a_condition_in_a_loop", "k:t", kConditional},
     {"fragment_read_by_others", "k:y", kData},
+    {"jumps", "columns:x", kUnaligned},
     {"local_larger_than_registers", "k:l", kComputed},
     {"loops_of_different_extents_over_one_fragment", "k:f", kConditional},
     {"operand_written_under_a_condition", "elements:packed", kUnaligned},

@@ -80,7 +80,8 @@ void ProgramEmitter::emit_loop(const Loop& loop) {
   if (loop.form != LoopForm::serial && !constant)
     return refuse("an unrolled or vectorized loop needs a constant extent");
   if (loop.form == LoopForm::vectorized && extent > 1) return emit_vector_loop(loop);
-  if (loop.form == LoopForm::unrolled || (constant && extent == 1)) return emit_unrolled_loop(loop);
+  if (loop.form == LoopForm::unrolled || (constant && extent == 1 && !loop.condition))
+    return emit_unrolled_loop(loop);
   emit_serial_loop(loop);
 }
 
