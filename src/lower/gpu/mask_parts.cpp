@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "arith/interval.h"
 #include "arith/prove.h"
 #include "lower/addressing.h"
 #include "lower/gpu/iteration.h"
@@ -21,6 +22,8 @@ namespace {
 constexpr int64_t kPartElements = 8;
 // Operations of a part's branches.
 constexpr int64_t kBranchOperations = 4;
+// Sums of what lies here do not wrap.
+constexpr arith::Interval kNear{-(int64_t{1} << 56), int64_t{1} << 56};
 
 // The comparisons of one difference of indices, rest + own, with constants. `own` is what changes inside a
 // part: between its elements, and between the lanes of a warp.
@@ -52,7 +55,7 @@ class MaskFinder {
         continue;
       }
       const auto reach = checked_mul(factor, k_.ctx.facts_of(var)->range.hi);
-      if (!reach) return std::nullopt;
+      if (!reach || !kNear.contains(*reach)) return std::nullopt;
       (*reach < 0 ? low : high) += *reach;
       it = mask.rest.terms.erase(it);
     }
@@ -108,7 +111,7 @@ class MaskFinder {
   void compared(const ir::ExprNode& n, int64_t above, int64_t below) {
     if (e_.type(n.a) != ir::DType::i64) return;
     auto difference = arith::exact_difference(k_.ctx, n.b, n.a);
-    if (!difference || difference->terms.empty()) return;
+    if (!difference || difference->terms.empty() || !kNear.contains(difference->constant)) return;
     above -= difference->constant;
     below -= difference->constant;
     difference->constant = 0;
