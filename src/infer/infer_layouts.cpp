@@ -175,8 +175,17 @@ Expected<InferResult> infer_layouts(const InferInput& input) {
     Inference inference(input, in_memory);
     auto result = inference.run();
     if (inference.unheld().empty()) return result;
-    in_memory.values.insert(inference.unheld().values.begin(), inference.unheld().values.end());
-    in_memory.accesses.insert(inference.unheld().accesses.begin(), inference.unheld().accesses.end());
+    InMemory found = inference.unheld();
+    // What an op needed a copy for may be gone with the value: the plan is that of the values alone.
+    for (const auto& [v, why] : found.values) {
+      const auto beside = [&](const auto& access) {
+        return inference.island(access.first.second) == inference.island(v);
+      };
+      std::erase_if(in_memory.accesses, beside);
+      std::erase_if(found.accesses, beside);
+    }
+    in_memory.values.merge(found.values);
+    in_memory.accesses.merge(found.accesses);
   }
 }
 

@@ -35,6 +35,8 @@ class Inference {
   Expected<InferResult> run();
   // Values that an access keeps out of registers; run() has no result then.
   const InMemory& unheld() const { return unheld_; }
+  // Values with registers in common, whose places are decided together: a name of the set.
+  ValueId island(ValueId v) const { return islands_[v]; }
 
  private:
   bool failed() const { return !error_.diagnostics.empty(); }

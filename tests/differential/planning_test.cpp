@@ -6,6 +6,7 @@
 #include <map>
 
 #include "fault_guard.h"
+#include "files.h"
 #include "ir/text.h"
 #include "random_program.h"
 #include "schedule/plan_program.h"
@@ -162,6 +163,32 @@ TEST(Planning, RandomPrograms) {
   if (defects == 0) {
     EXPECT_GE(made * 5, count * 2) << "too few programs are planned for this to be a test";
   }
+}
+
+// A vector along rows of a tile whose last dimension is one, which lowering takes apart.
+TEST(Planning, TileOfRowsOfOneReplays) {
+  const ir::Program p = parsed(R"(tl 1 program p
+kernel k grid (b: 0) {
+  alloc x: shared u64[24, 1]
+  parallel i, j in 1, 24 {
+    if true {
+    } else {
+      x[j, 0] = 0u64
+    }
+  }
+}
+)");
+  EXPECT_EQ(replay_defect(p, kTarget), "");
+}
+
+// Whole schedules of the programs of the tests, on the targets whose plans have most to say.
+TEST(Planning, FilesReplay) {
+  for (const char* folder : {"files", "regressions"})
+    for (const auto& path : programs_in(test_data(folder)))
+      for (const char* target : {kTarget, "sm_90a", "gfx942"}) {
+        const std::string defect = replay_defect(parsed(text_of(path)), target);
+        EXPECT_EQ(defect, "") << path;
+      }
 }
 
 }  // namespace

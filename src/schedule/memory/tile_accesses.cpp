@@ -124,6 +124,7 @@ class Collector {
             const target::Target& t)
       : p_(p), ops_(ops), value_(value), values_(values), target_(t) {
     shape_ = ops.values[value].shape;
+    row_ = row_dim(shape_);
     buffer_ = ops.values[value].buffer;
     most_ = std::max<int64_t>(1, t.vector_bytes / ir::dtype_bytes(p.buffer(buffer_).type));
   }
@@ -153,7 +154,7 @@ class Collector {
     const int along = analysis::vector_dim(*plan.iteration);
     for (size_t i = 0; i < op.view.accesses.size(); ++i) {
       const std::vector<int>& dims = op.view.accesses[i].dim_of;
-      if (along >= 0 && op.accesses[i].value == value_ && !dims.empty() && dims.back() == along)
+      if (along >= 0 && op.accesses[i].value == value_ && !dims.empty() && dims[row_] == along)
         result_.widest = std::max(result_.widest, std::min(plan.vector, most_));
     }
   }
@@ -184,7 +185,7 @@ class Collector {
             break;
           }
           if (v == 0) index = next;
-          together = together && follows(index, next, v) && index.back() % w.vector() == 0;
+          together = together && follows(index, next, v) && index[row_] % w.vector() == 0;
           auto& list = lanes[static_cast<size_t>(v)].indices;
           list.insert(list.end(), next.begin(), next.end());
         }
@@ -205,9 +206,9 @@ class Collector {
   }
   // Consecutive along the last dimension.
   bool follows(std::span<const int64_t> first, std::span<const int64_t> index, int64_t by) const {
-    for (size_t d = 0; d + 1 < index.size(); ++d)
-      if (first[d] != index[d]) return false;
-    return !index.empty() && index.back() == first.back() + by;
+    for (size_t d = 0; d < index.size(); ++d)
+      if (index[d] != first[d] + (d == row_ ? by : 0)) return false;
+    return !index.empty();
   }
 
   int64_t constant(ir::ExprId e) const {
@@ -312,6 +313,7 @@ class Collector {
   const analysis::ValuePlans values_;
   const target::Target& target_;
   std::vector<int64_t> shape_;
+  size_t row_ = 0;
   ir::BufferId buffer_;
   int64_t most_ = 1;  // elements of the widest access
   double depth_ = 1;  // of the loops around the op
@@ -320,6 +322,12 @@ class Collector {
 };
 
 }  // namespace
+
+size_t row_dim(std::span<const int64_t> shape) {
+  size_t dim = shape.size();
+  while (dim > 1 && shape[dim - 1] == 1) --dim;
+  return dim == 0 ? 0 : dim - 1;
+}
 
 TileAccesses accesses_of_tile(const ir::Program& p, const analysis::KernelOps& ops, ValueId value,
                               analysis::ValuePlans values, analysis::OpPlans plans, const target::Target& t) {

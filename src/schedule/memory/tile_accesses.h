@@ -20,7 +20,7 @@
 
 namespace tilegen::schedule {
 
-// The first element that each active lane of a warp touches, of consecutive ones along the last dimension.
+// The first element that each active lane of a warp touches, of consecutive ones along its rows.
 struct TileRequest {
   std::vector<int64_t> indices;  // one index of the tile for each lane, one after the other
   int64_t elements = 1;          // consecutive ones of a lane
@@ -31,6 +31,9 @@ struct TileAccesses {
   std::vector<TileRequest> requests;
   int64_t widest = 1;  // elements that one access moves: they stay together, at multiples of as many
 };
+
+// The dimension along which rows run: the last of more than one element.
+size_t row_dim(std::span<const int64_t> shape);
 
 TileAccesses accesses_of_tile(const ir::Program& p, const analysis::KernelOps& ops, analysis::ValueId value,
                               analysis::ValuePlans values, analysis::OpPlans plans, const target::Target& t);

@@ -34,11 +34,12 @@ std::vector<Layout> tile_layout_candidates(const std::vector<int64_t>& shape, in
   const Layout plain = Layout::row_major(shape);
   std::vector<Layout> list = {plain};
   if (shape.empty()) return list;
-  const int64_t unit = widest * element_bytes, row = shape.back() * element_bytes;
+  const size_t rows = row_dim(shape);
+  const int64_t unit = widest * element_bytes, row = shape[rows] * element_bytes;
   const int64_t tile = plain.output_extent(0) * element_bytes;
   const int base = std::countr_zero(static_cast<uint64_t>(unit));
   const auto keeps_units = [&](const Layout& l) {
-    return l.contiguous_run(static_cast<int>(shape.size()) - 1) % widest == 0;
+    return l.contiguous_run(static_cast<int>(rows)) % widest == 0;
   };
   for (int64_t span : layout::kBoxSwizzles) {
     const int bits = std::countr_zero(static_cast<uint64_t>(span)) - base;
@@ -50,11 +51,14 @@ std::vector<Layout> tile_layout_candidates(const std::vector<int64_t>& shape, in
       if (auto l = plain.with_swizzle({bits, base, s}, element_bytes); l && keeps_units(*l))
         list.push_back(std::move(*l));
   }
-  if (shape.size() < 2 || row == 0) return list;
+  if (rows == 0 || row == 0) return list;
+  const std::span<const int64_t> walked(shape.data(), rows + 1);
   const int64_t whole = ceil_div(row, unit) * unit;
   for (int64_t padded : {whole, whole + unit, whole + 2 * unit, whole + 4 * unit})
-    if (padded > row && (padded - row) % element_bytes == 0)
-      list.push_back(Layout::padded_row_major(shape, (padded - row) / element_bytes));
+    if (padded > row && (padded - row) % element_bytes == 0) {
+      const Layout l = Layout::padded_row_major(walked, (padded - row) / element_bytes);
+      if (auto whole_shape = Layout::make(shape, l.digits(), 1)) list.push_back(std::move(*whole_shape));
+    }
   return list;
 }
 
@@ -128,7 +132,7 @@ std::vector<Layout> boxed_candidates(const std::vector<int64_t>& shape, int elem
       if (auto l = layout::boxed_tile(shape, first.tile_inner, first.tile_outer, element_bytes, width))
         list.push_back(std::move(*l));
   std::erase_if(list, [&](const Layout& l) {
-    return l.contiguous_run(static_cast<int>(shape.size()) - 1) % widest != 0 ||
+    return l.contiguous_run(static_cast<int>(row_dim(shape))) % widest != 0 ||
            std::any_of(copies.begin(), copies.end(), [&](const analysis::TensorCopyDims& c) {
              return !layout::tensor_tile(l, c.tile_inner, element_bytes, nullptr);
            });
