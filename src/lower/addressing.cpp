@@ -1,6 +1,8 @@
 // Expressions and addresses: program variables and element loads rewritten for the thread program.
 #include "lower/addressing.h"
 
+#include <algorithm>
+
 #include "arith/prove.h"
 #include "lower/accesses.h"
 #include "lower/gpu/registers.h"
@@ -196,6 +198,15 @@ ExprId bounds_predicate(LoweringContext& k, ir::BufferId buffer, std::span<const
   return predicate;
 }
 
+namespace {
+
+bool is_written(const LoweringContext& k, ir::BufferId buffer) {
+  return k.at.op && std::any_of(k.at.op->accesses.begin(), k.at.op->accesses.end(),
+                                [&](const analysis::OpAccess& a) { return a.write && a.buffer == buffer; });
+}
+
+}  // namespace
+
 ExprId load_element(LoweringContext& k, ir::BufferId buffer, std::span<const ExprId> indices, bool inside,
                     ExprId predicate) {
   if (k.in.program.buffer(buffer).scope != ir::MemScope::global && !value_of(k, buffer).valid())
@@ -205,6 +216,8 @@ ExprId load_element(LoweringContext& k, ir::BufferId buffer, std::span<const Exp
   // Padding would read what belongs to other blocks.
   if (k.in.program.buffer(buffer).scope == ir::MemScope::global)
     predicate = both(k, k.walk.no_padding, predicate);
+  else if (is_written(k, buffer))  // or what other threads write meanwhile
+    predicate = both(k, k.walk.inside, predicate);
   std::vector<ExprId> operands = {memory_index(k, buffer, indices)};
   if (predicate) operands.push_back(predicate);
   return k.out.exprs.load(memory_of(k, buffer), k.in.program.buffer(buffer).type, operands);

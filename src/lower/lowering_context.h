@@ -71,6 +71,7 @@ struct LoweredStatement {
 struct EmittedWalk {
   bool interior = false;           // the tile op's regions are known to be in bounds
   ExprId no_padding;               // GPU: the point is no padding; invalid: it never is, or none is walked
+  ExprId inside;                   // GPU: the same, while a point is emitted
   bool edge = false;               // GPU: some access to a tensor may be out of bounds
   ExprId assumed_interior;         // GPU: all accesses to tensors are in bounds; holds here
   ExprId mask_known;               // GPU: the walk masks nothing; holds here

@@ -25,7 +25,9 @@ void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vec
       k_, {iteration, vector, op_.path, &plan_, !registers, may_mask()},
       [&](const Nest& nest, thread::Block& body) {
         written_.clear();
+        k_.walk.inside = both(k_, ExprId(), nest.inside);
         emit(nest, body);
+        k_.walk.inside = ExprId();
       },
       out_);
 }
