@@ -969,7 +969,9 @@ TL_API tl_status tl_tuning_program(const tl_tuning* tuning, size_t index, tl_pro
 /* -------------------------------------------------------------------------------- compiling -- */
 
 /** Compiles. `options` may be NULL. Re-entrant. A program that the target cannot run is TL_UNSUPPORTED or,
- *  where it needs too much memory, TL_LIMIT_EXCEEDED. */
+ *  where it needs too much memory, TL_LIMIT_EXCEEDED. Where option "sizes" has a range ("m=1..8192") launches
+ *  of any size are served by up to "specialisations" plans, of configurations that "tune" chooses for parts
+ *  of the range; docs/tuning.md. */
 TL_API tl_status tl_compile(const tl_context* context, const tl_program* program, const tl_target* target,
                             const tl_options* options, tl_artifact** out_artifact, tl_error** out_error);
 TL_API void tl_artifact_retain(tl_artifact* artifact);
@@ -994,6 +996,15 @@ TL_API const char* tl_artifact_code_format(const tl_artifact* artifact);
  *  whom to ask whether to stop. Versions compiled so far are loaded by tl_kernel_prepare. */
 TL_API tl_status tl_artifact_fallback(const tl_context* context, const tl_artifact* artifact,
                                       tl_artifact** out_fallback, tl_error** out_error);
+
+/** Code for parts of the sizes, of an artifact compiled with a range in option "sizes": how many parts, 0 for
+ *  other artifacts, and number `index`: for which sizes a launch takes it, for people ("m up to 64"), and the
+ *  artifact of it alone; either may be NULL. All are right for all sizes. Sections, warnings and the fallback
+ *  of the whole artifact are those of the largest sizes; stages are of all. A kernel of the whole artifact
+ *  takes no lock and a few comparisons to choose. */
+TL_API size_t tl_artifact_specialisation_count(const tl_artifact* artifact);
+TL_API tl_status tl_artifact_specialisation(const tl_artifact* artifact, size_t index, tl_blob** out_sizes,
+                                            tl_artifact** out_artifact, tl_error** out_error);
 
 /** What the plan loses, by the cost model, beside one without the fault that a warning tells: products that
  *  the fastest instructions do not do, loads that nothing hides, scattered or conflicting accesses, repeated

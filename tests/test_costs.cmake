@@ -46,6 +46,7 @@ set(TILEGEN_TEST_SECONDS
   differential.planning 4
   hip.programs 4
   differential.schedule_mutants 4
+  python.specialisations 4
   python.split_programs 4)
 
 # For the tests of the folder that calls it, at its end: cmake_language(DEFER CALL label_tests).

@@ -1,114 +1,19 @@
 // Compiling, and what an artifact shows.
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-
-#include "capi/compile_options.h"
+#include "capi/compile_program.h"
 #include "capi/guard.h"
-#include "capi/tune.h"
 #include "cost/report.h"
 #include "driver/artifact_cost.h"
 #include "driver/fallback_version.h"
+#include "driver/specialisations.h"
 #include "ir/text.h"
 #include "plan/schedule.h"
 #include "support/diag_codes.h"
-#include "support/worker.h"
 #include "thread/thread_program.h"
 
 using namespace tilegen;
 using namespace tilegen::capi;
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-using Compiled = Expected<std::shared_ptr<const driver::Artifact>>;
-
-std::string time_since(Clock::time_point start) {
-  char time[40];
-  std::snprintf(time, sizeof time, " in %.3f ms",
-                std::chrono::duration<double, std::milli>(Clock::now() - start).count());
-  return time;
-}
-
-using SharedProgram = std::shared_ptr<const ir::Program>;
-
-Compiled compile_to_the_end(const SharedProgram& program, const tl_target& target,
-                            const driver::CompileOptions& options) {
-  std::optional<Compiled> done;
-  Checked ran = run_on_big_stack([&] { done.emplace(driver::compile(program, target.target, options)); });
-  if (!ran) return ran.error();
-  return *std::move(done);
-}
-
-// All that the work touches is its own: the caller may leave it.
-struct Job {
-  std::shared_ptr<const ir::Program> program;
-  target::Target target;
-  driver::CompileOptions options;
-  std::optional<Compiled> done;
-};
-
-Compiled compile_until_cancelled(const SharedProgram& program, const tl_target& target,
-                                 driver::CompileOptions options, const Cancellation& call,
-                                 CallbackGate& gate) {
-  if (call.requested()) return call.error("", "before the compilation began");
-  auto job = std::make_shared<Job>();
-  job->program = program;
-  job->target = target.target;
-  job->options = std::move(options);
-  std::string where = "before the compilation began";
-  const std::shared_ptr<Log> log = job->options.log;
-  auto ended = run_until_cancelled(
-      [job](const Cancellation& left) {
-        job->options.cancellation = &left;
-        job->done.emplace(driver::compile(job->program, job->target, job->options));
-        job->options = {};
-      },
-      call,
-      [&](const std::string& place) {
-        gate.close();
-        if (log) log->close();
-        if (!place.empty()) where = "in stage '" + place + "'";
-      });
-  if (!ended) return ended.error();
-  if (!*ended) return call.error("", where);
-  return *std::move(job->done);
-}
-
-// The program that the option `tune` chooses.
-Expected<SharedProgram> choose_configuration(const tl_context& context, const tl_program& program,
-                                             const tl_target& target, const OptionValues& values,
-                                             driver::CompileOptions options,
-                                             const Cancellation* cancellation) {
-  const auto choice = tune_choice(values);
-  if (!choice) return choice.error();
-  if (*choice == TuneChoice::none || program.program->compile_params.empty()) return program.program;
-  const auto start = Clock::now();
-  const std::shared_ptr<Log> log = options.log;
-  options.cancellation = cancellation;
-  const auto words = [&](const tune::Configuration& best, double microseconds, const char* how,
-                         const std::string& of) {
-    char us[60];
-    std::snprintf(us, sizeof us, ", %s %.1f us", how, microseconds);
-    return program.program->name + " for " + target.target.name + ": " + tune::values_text(best.values) + us +
-           of + time_since(start);
-  };
-  if (*choice == TuneChoice::measure) {
-    auto best = fastest_configuration(context, program, target.target, options, measure_options(values));
-    if (!best) return best.error();
-    say(log, LogLevel::info, "tune", [&] { return words(*best, best->measured, "measured", ""); });
-    return best->program;
-  }
-  auto ranked = rank_configurations(context, program, target.target, options);
-  if (!ranked) return ranked.error();
-  const tune::Configuration& best = ranked->front();
-  say(log, LogLevel::info, "tune", [&] {
-    return words(best, best.microseconds, "estimated",
-                 ", of " + std::to_string(ranked->size()) + " configurations");
-  });
-  return best.program;
-}
 
 std::string words_of(const driver::Artifact& artifact, Clock::time_point start) {
   return artifact.program->name + " for " + artifact.target.name + time_since(start);
@@ -182,14 +87,7 @@ tl_status tl_compile(const tl_context* context, const tl_program* program, const
     auto converted = compile_options(*context, *program->program, values, gate);
     if (!converted) return converted.error();
     const std::shared_ptr<Log> log = converted->log;
-    auto chosen = choose_configuration(*context, *program, *target, values, *converted, call.get());
-    if (!chosen) {
-      say(log, LogLevel::error, "tune", [&] { return chosen.error().to_text(); });
-      return chosen.error();
-    }
-    Compiled compiled = call.get()
-                            ? compile_until_cancelled(*chosen, *target, std::move(*converted), call, *gate)
-                            : compile_to_the_end(*chosen, *target, *converted);
+    auto compiled = compile_program(*context, *program, *target, values, *std::move(converted), call, *gate);
     if (!compiled) {
       // That of a compilation that was left is closed.
       say(log_of(*context), LogLevel::error, "compile", [&] { return compiled.error().to_text(); });
@@ -211,6 +109,31 @@ tl_status tl_artifact_fallback(const tl_context* context, const tl_artifact* art
     auto compiled = artifact->artifact->fallback->get(call.get(), context ? log_of(*context) : nullptr);
     if (!compiled) return compiled.error();
     hand_out(std::move(*compiled), out_fallback);
+    return Unit{};
+  });
+}
+
+size_t tl_artifact_specialisation_count(const tl_artifact* artifact) {
+  return artifact && artifact->artifact->specialised ? artifact->artifact->specialised->artifacts.size() : 0;
+}
+
+tl_status tl_artifact_specialisation(const tl_artifact* artifact, size_t index, tl_blob** out_sizes,
+                                     tl_artifact** out_artifact, tl_error** out_error) {
+  return guard("tl_artifact_specialisation", out_error, [&]() -> Checked {
+    if (out_sizes) *out_sizes = nullptr;
+    if (out_artifact) *out_artifact = nullptr;
+    if (!artifact) return null_argument("artifact");
+    const driver::Specialisations* all = artifact->artifact->specialised.get();
+    if (!all || index >= all->artifacts.size())
+      return Error(DiagCode::bad_enum, "", "there is no specialisation " + std::to_string(index),
+                   "count them with tl_artifact_specialisation_count");
+    std::unique_ptr<tl_blob> sizes;
+    if (out_sizes) {
+      sizes = std::make_unique<tl_blob>();
+      sizes->bytes = all->sizes_text(index);
+    }
+    if (out_artifact) hand_out(all->artifacts[index], out_artifact);
+    if (out_sizes) *out_sizes = sizes.release();
     return Unit{};
   });
 }

@@ -77,6 +77,7 @@ struct OptionValues {
   bool verify = false;
   std::string sizes;
   std::string tune = "none";
+  int64_t specialisations = 0;
   int64_t tune_count = 0;
   std::string tune_records;
   std::string simulator_order = "round_robin";

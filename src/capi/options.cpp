@@ -39,9 +39,13 @@ constexpr OptionRow kOptions[] = {
     flag_row("plan_only", "false", true, &OptionValues::plan_only,
              "stop after planning: the artifact has a schedule and no code"),
     flag_row("verify", "false", false, &OptionValues::verify, "verify between stages"),
-    {TL_OPTION_STR, "sizes", "", false,
-     "sizes of dims, as \"m=4096,n=512\", for estimates, warnings and loops that blocks may share", nullptr,
-     nullptr, &OptionValues::sizes},
+    {TL_OPTION_STR, "sizes", "", true,
+     "sizes of dims, as \"m=4096,n=512\", for estimates, warnings and loops that blocks may share; "
+     "\"m=1..8192\": launches have these sizes, and code is specialised for parts of them",
+     nullptr, nullptr, &OptionValues::sizes},
+    {TL_OPTION_I64, "specialisations", "0", true,
+     "most parts of sizes that have code of their own, where sizes has a range, 1 to 32, 0 = 4", nullptr,
+     &OptionValues::specialisations, nullptr},
     {TL_OPTION_STR, "tune", "none", true,
      "who chooses the values of compile-time parameters (none: the program's; model: the shortest estimate; "
      "measure: the shortest time on the device)",

@@ -74,6 +74,16 @@ Expected<tune::Configuration> fastest_configuration(const tl_context& context, c
                        how);
 }
 
+Expected<tune::Specialising> specialise_program(const tl_context& context, const tl_program& program,
+                                                const target::Target& target,
+                                                const driver::CompileOptions& options,
+                                                const tune::SpecialiseOptions& how) {
+  if (how.choose_values)
+    if (Checked has = has_text_to_bind(program); !has) return has.error();
+  return tune::specialise(program.program, binder(context, program, options.cancellation), target, options,
+                          how);
+}
+
 }  // namespace tilegen::capi
 
 namespace {
@@ -105,7 +115,8 @@ Checked check_arguments(const tl_context* context, const tl_program* program, co
   return Unit{};
 }
 
-Expected<driver::CompileOptions> options_of(const Call& call) {
+Expected<driver::CompileOptions> options_of(const Call& call, const char* name) {
+  if (Checked one = refuse_ranges(call.values, *call.program->program, name); !one) return one.error();
   auto converted =
       compile_options(*call.context, *call.program->program, call.values, std::make_shared<CallbackGate>());
   if (converted) converted->cancellation = call.cancellation;
@@ -128,7 +139,7 @@ void hand_out(std::vector<tune::Configuration> configurations, const tl_program&
 
 Checked tune_measured(const Call& call, tune::MeasureOptions how, tl_tuning** out) {
   if (Checked has = has_text_to_bind(*call.program); !has) return has.error();
-  auto options = options_of(call);
+  auto options = options_of(call, "tl_tune");
   if (!options) return options.error();
   auto all =
       tune::tune_by_measuring(*call.program->program, binder(*call.context, *call.program, call.cancellation),
@@ -178,7 +189,7 @@ tl_status tl_tune(const tl_context* context, const tl_program* program, const tl
     const auto choice = tune_choice(values);
     if (!choice) return choice.error();
     if (*choice == TuneChoice::measure) return tune_measured(call, measure_options(values), out_tuning);
-    auto converted = options_of(call);
+    auto converted = options_of(call, "tl_tune");
     if (!converted) return converted.error();
     auto ranked = rank_configurations(*context, *program, target->target, *converted);
     if (!ranked) return ranked.error();
@@ -213,7 +224,7 @@ tl_status tl_measure(const tl_context* context, const tl_program* program, const
       return ok;
     const OptionValues values = options ? options->values : OptionValues();
     const CallLimits limits(context, values.timeout_ms);
-    auto converted = options_of({context, program, target, values, limits.get()});
+    auto converted = options_of({context, program, target, values, limits.get()}, "tl_measure");
     if (!converted) return converted.error();
     auto time = tune::measure_program(program->program, target->target, *converted);
     if (!time) return time.error();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "capi/objects.h"
-#include "tune/measured_tuning.h"
+#include "tune/specialise.h"
 
 namespace tilegen::capi {
 
@@ -23,5 +23,11 @@ Expected<tune::Configuration> fastest_configuration(const tl_context& context, c
                                                     const target::Target& target,
                                                     const driver::CompileOptions& options,
                                                     const tune::MeasureOptions& how);
+
+// tune::specialise of it, in the same way.
+Expected<tune::Specialising> specialise_program(const tl_context& context, const tl_program& program,
+                                                const target::Target& target,
+                                                const driver::CompileOptions& options,
+                                                const tune::SpecialiseOptions& how);
 
 }  // namespace tilegen::capi

@@ -18,8 +18,10 @@ auto ask(const Artifact& a, const Ask& question) -> decltype(question(*a.program
 
 }  // namespace
 
-cost::Estimate estimate(const Artifact& a) {
-  return ask(a, [&](const ir::Program& p) { return cost::estimate(p, a.schedule, a.target, a.sizes); });
+cost::Estimate estimate(const Artifact& a) { return estimate_at(a, a.sizes); }
+
+cost::Estimate estimate_at(const Artifact& a, const cost::Sizes& sizes) {
+  return ask(a, [&](const ir::Program& p) { return cost::estimate(p, a.schedule, a.target, sizes); });
 }
 
 std::vector<cost::Cliff> cliffs(const Artifact& a) {

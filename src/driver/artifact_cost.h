@@ -10,6 +10,8 @@
 namespace tilegen::driver {
 
 cost::Estimate estimate(const Artifact& artifact);
+// Of its plan at other sizes than those it was made for.
+cost::Estimate estimate_at(const Artifact& artifact, const cost::Sizes& sizes);
 std::vector<cost::Cliff> cliffs(const Artifact& artifact);
 
 }  // namespace tilegen::driver

@@ -35,6 +35,7 @@ struct VersionRange {
 };
 
 class FallbackVersion;
+struct Specialisations;
 
 // What a version of the code assumes of a launch's arguments beyond what the program promises, most first.
 enum class AssumptionLevel : uint8_t {
@@ -59,6 +60,8 @@ struct Artifact {
   std::shared_ptr<codegen::HostCode> host_code;  // where this process is the device: the same, linked
   std::shared_ptr<const FallbackVersion>
       fallback;  // where a version has guards; not where all are in `kernels`
+  // Where launches of different sizes have code of their own (specialisations.h).
+  std::shared_ptr<const Specialisations> specialised;
   std::string llvm_ir, llvm_ir_optimised, assembly;  // kept on request
   sim::SimOptions simulation;                        // of simulated targets: how launches run
   cost::Sizes sizes;                                 // that estimates take

@@ -1,10 +1,12 @@
 #include "runtime/executable.h"
 
+#include "driver/specialisations.h"
 #include "runtime/devices.h"
 #include "runtime/gpu/gpu_executable.h"
 #include "runtime/host/host_executable.h"
 #include "runtime/kernel_version.h"
 #include "runtime/sim/sim_executable.h"
+#include "runtime/specialised_executable.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::runtime {
@@ -49,7 +51,23 @@ Checked Executable::run_in_workspace(std::span<uint64_t> slots, const LaunchOpti
   return workspace_.empty() ? run(*bound, options) : run_in_workspace(*bound, options);
 }
 
+namespace {
+
+Expected<std::unique_ptr<Executable>> load_all(std::shared_ptr<const driver::Artifact> artifact,
+                                               size_t ordinal) {
+  std::vector<std::unique_ptr<Executable>> loaded;
+  for (const auto& each : artifact->specialised->artifacts) {
+    auto one = load(each, ordinal);
+    if (!one) return one.error();
+    loaded.push_back(std::move(*one));
+  }
+  return join_loaded(std::move(artifact), std::move(loaded));
+}
+
+}  // namespace
+
 Expected<std::unique_ptr<Executable>> load(std::shared_ptr<const driver::Artifact> artifact, size_t ordinal) {
+  if (artifact->specialised) return load_all(std::move(artifact), ordinal);
   auto device = find_device(artifact->target, ordinal);
   if (!device) return device.error();
   if (artifact->target.simulated) return load_in_simulator(std::move(artifact));

@@ -49,6 +49,8 @@ class KernelVersion;
 VersionInfo version_row(const KernelVersion& version, size_t kernel, size_t variant);
 
 class Executable {
+  friend class SpecialisedExecutable;
+
  public:
   virtual ~Executable() = default;
 

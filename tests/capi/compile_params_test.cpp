@@ -53,6 +53,44 @@ TEST(CompileParams, BindLeavesTheProgramAndRefusesNulls) {
   tl_program_release(bound);
 }
 
+TEST(Specialisations, ArePartsWithOwnersOfTheirOwn) {
+  const Context context = make_context();
+  const std::string text =
+      "tl 1 program p\nparam BM in {64, 128}\ndim m\ntensor X: f32[m]\n"
+      "kernel k grid (b: ceildiv(m, BM)) threads BM { parallel i in BM { X[b * BM + i] = 1.0f32 } }\n";
+  tl_program* program = nullptr;
+  tl_target* target = nullptr;
+  tl_options* options = nullptr;
+  tl_artifact *artifact = nullptr, *part = nullptr;
+  tl_blob* sizes = nullptr;
+  ASSERT_EQ(tl_program_parse(context.get(), text.data(), text.size(), nullptr, &program, nullptr), TL_OK);
+  ASSERT_EQ(tl_target_parse("sim:sm_80", &target, nullptr), TL_OK);
+  ASSERT_EQ(tl_options_create(&options, nullptr), TL_OK);
+  EXPECT_EQ(tl_options_set_i64(options, "specialisations", -1, nullptr), TL_INVALID_ARGUMENT);
+  ASSERT_EQ(tl_options_set_str(options, "sizes", "m=1..4096", nullptr), TL_OK);
+  ASSERT_EQ(tl_options_set_str(options, "tune", "model", nullptr), TL_OK);
+  ASSERT_EQ(tl_compile(context.get(), program, target, options, &artifact, nullptr), TL_OK);
+  const size_t count = tl_artifact_specialisation_count(artifact);
+  ASSERT_GE(count, 1u);
+  EXPECT_EQ(tl_artifact_specialisation(artifact, count, &sizes, &part, nullptr), TL_INVALID_ARGUMENT);
+  EXPECT_EQ(sizes, nullptr);
+  EXPECT_EQ(part, nullptr);
+  EXPECT_EQ(tl_artifact_specialisation(artifact, 0, nullptr, nullptr, nullptr), TL_OK);
+  ASSERT_EQ(tl_artifact_specialisation(artifact, 0, &sizes, &part, nullptr), TL_OK);
+  tl_artifact_release(artifact);
+  EXPECT_NE(std::string(tl_blob_data(sizes)).find("m"), std::string::npos);
+  EXPECT_EQ(tl_artifact_specialisation_count(part), 0u);
+  const char* listing = nullptr;
+  size_t size = 0;
+  ASSERT_EQ(tl_artifact_section(part, TL_SECTION_THREAD_PROGRAM, &listing, &size, nullptr), TL_OK);
+  EXPECT_GT(size, 0u);
+  tl_blob_release(sizes);
+  tl_artifact_release(part);
+  tl_options_destroy(options);
+  tl_target_release(target);
+  tl_program_release(program);
+}
+
 TEST(Tuning, HandsOutProgramsAndRefusesNulls) {
   const Context context = make_context();
   const std::string text =

@@ -37,6 +37,7 @@ TEST(Misuse, NullIsAcceptedByEveryReleaseAndAccessor) {
   EXPECT_EQ(tl_program_param_count(nullptr), 0u);
   EXPECT_EQ(tl_artifact_stage_count(nullptr), 0u);
   EXPECT_EQ(tl_artifact_warning_count(nullptr), 0u);
+  EXPECT_EQ(tl_artifact_specialisation_count(nullptr), 0u);
 }
 
 TEST(Misuse, NullArgumentsAreReported) {
@@ -77,6 +78,7 @@ TEST(Misuse, NullArgumentsAreReported) {
   expect_null(tl_artifact_section(nullptr, TL_SECTION_TILE_IR, &text, &size, nullptr));
   expect_null(tl_artifact_stage(nullptr, 0, &text, &ms));
   expect_null(tl_artifact_warning(nullptr, 0, nullptr, nullptr));
+  expect_null(tl_artifact_specialisation(nullptr, 0, &blob, &artifact, nullptr));
   expect_null(tl_kernel_load(context.get(), nullptr, 0, &kernel, nullptr));
   expect_null(tl_kernel_launch(nullptr, nullptr, nullptr, 0, nullptr));
   expect_null(tl_kernel_launch_dlpack(nullptr, nullptr, nullptr, 0, nullptr));

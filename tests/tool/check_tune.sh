@@ -99,4 +99,33 @@ grep -q "driver_absent" log
 # Where there is no device, that of any one is taken.
 says 0 "2 measured" env TILEGEN_CUDA_DRIVER=/nowhere/libcuda.so.1 \
   "$tilegen" tune rows.tl --target sm_90a --sizes m=4096 --measure --best 2 --records device
+
+# A range of sizes: code for parts of it, chosen by the model, and what is refused.
+cat >product.tl <<'END'
+tl 1 program product
+param BM in {16, 128}
+dim m
+tensor A: f16[m, 4096] readonly
+tensor B: f16[4096, 4096] readonly
+tensor C: f16[m, 4096]
+kernel k grid (by: ceildiv(m, BM), bx: 64) {
+  alloc a: shared f16[BM, 64]
+  alloc b: shared f16[64, 64]
+  alloc acc: fragment f32[BM, 64]
+  fill acc, 0.0f32
+  pipelined ko in 0 .. 64 {
+    copy A[by * BM :+ BM, ko * 64 :+ 64] -> a
+    copy B[bx * 64 :+ 64, ko * 64 :+ 64] -> b
+    gemm a, b -> acc {transpose_b}
+  }
+  copy acc -> C[by * BM :+ BM, bx * 64 :+ 64]
+}
+END
+says 0 "^  m up to [0-9]*: BM 16$" "$tilegen" compile product.tl --target sm_90a --tune model --sizes m=1..8192
+grep -q "^  m above [0-9]*: BM 128$" log || { cat log; exit 1; }
+says 0 "in all" "$tilegen" compile product.tl --target sm_90a --tune model --sizes m=1..8192 --specialisations 1
+if [ "$(grep -c "BM" log)" != 1 ]; then cat log; exit 1; fi
+says 1 "tl_tune takes one size" "$tilegen" tune product.tl --target sm_90a --sizes m=1..8192
+says 1 "expected a name, '=' and a size" "$tilegen" compile product.tl --target sm_90a --sizes m=8..
+says 2 "specialisations" "$tilegen" compile product.tl --target sm_90a --sizes m=1..8 --specialisations 33
 echo "tuned"

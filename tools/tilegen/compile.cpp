@@ -9,8 +9,41 @@
 
 namespace tool {
 
+namespace {
+
+// "BM 64, BN 128" of a program whose parameters have their values.
+std::string values_text(const Program& program) {
+  std::string text;
+  for (size_t i = 0; i < tl_program_compile_param_count(program.get()); ++i) {
+    tl_compile_param_info info{};
+    info.struct_size = sizeof info;
+    require(tl_program_compile_param(program.get(), i, &info), nullptr, "reading the parameters");
+    text += (text.empty() ? "" : ", ") + std::string(info.name) + " " + std::to_string(info.value);
+  }
+  return text;
+}
+
+// Which code launches of which sizes take.
+void print_specialisations(const Context& context, const Artifact& artifact, std::FILE* report) {
+  for (size_t i = 0; i < tl_artifact_specialisation_count(artifact.get()); ++i) {
+    tl_blob* sizes = nullptr;
+    tl_artifact* part = nullptr;
+    tl_error* error = nullptr;
+    require(tl_artifact_specialisation(artifact.get(), i, &sizes, &part, &error), error, "reading the parts");
+    const Artifact held(part);
+    const Blob shown(sizes);
+    const std::string text = section(held, TL_SECTION_TILE_IR);
+    const std::string values = values_text(program_of(context, text, "", {}));
+    std::fprintf(report, "  %s%s%s\n", tl_blob_data(shown.get()), values.empty() ? "" : ": ", values.c_str());
+  }
+}
+
+}  // namespace
+
 int compile_command(int argc, char** argv) {
-  const CommandLine line(argc, argv, {}, {"target", "schedule", "sizes", "schedule-out", "emit", "o"});
+  const CommandLine line(
+      argc, argv, {},
+      {"target", "schedule", "sizes", "tune", "records", "specialisations", "schedule-out", "emit", "o"});
   if (line.has("emit") && !line.has("o")) fail_usage("--emit needs -o (`tilegen show` prints)");
   const Context context = make_context();
   const Program program = read_program(context, line.file(), line.params());
@@ -36,6 +69,7 @@ int compile_command(int argc, char** argv) {
     total += ms;
   }
   std::fprintf(report, "%10.2f ms  in all\n", total);
+  print_specialisations(context, artifact, report);
   print_warnings(artifact, report);
   return 0;
 }

@@ -28,6 +28,9 @@ constexpr char kHelp[] =
       --forms                         print what each version of each kernel needs of the device
   tilegen compile FILE [options]      compile, print the time of each stage
       --target T  --schedule S.json   as above
+      --tune model|measure            choose the compile-time parameters; --records DIR remembers times
+      --sizes m=1..8192,n=512         for which sizes; for a range code for parts of it, which launches choose from
+      --specialisations N             most such parts (4)
       --schedule-out S.json           write every decision, to edit and give back
       --emit WHAT  -o OUT             write a form of the result (see show; asm when left out)
   tilegen check FILE [options]        run a program on the simulator of a GPU and print what is wrong with it

@@ -47,6 +47,15 @@ Options options_of(const Context& context, const CommandLine& line) {
   tl_error* error = nullptr;
   if (const auto sizes = line.get("sizes"))
     require(tl_options_set_str(options.get(), "sizes", sizes->c_str(), &error), error, "giving the sizes");
+  if (const auto tune = line.get("tune"))
+    require(tl_options_set_str(options.get(), "tune", tune->c_str(), &error), error, "giving who chooses");
+  if (const auto folder = line.get("records"))
+    require(tl_options_set_str(options.get(), "tune_records", folder->c_str(), &error), error,
+            "giving the folder of records");
+  if (line.has("specialisations"))
+    require(tl_options_set_i64(options.get(), "specialisations", line.integer_or("specialisations", 0, 1, 32),
+                               &error),
+            error, "giving the specialisations");
   if (const auto schedule = line.get("schedule"))
     require(
         tl_options_set_str(options.get(), "schedule_json", read_schedule(context, *schedule).c_str(), &error),

@@ -58,9 +58,6 @@ Options tune_options(const Context& context, const CommandLine& line) {
     require(tl_options_set_i64(options.get(), "tune_count",
                                line.integer_or("best", 0, 1, std::numeric_limits<int>::max()), &error),
             error, "setting an option");
-  if (const auto folder = line.get("records"))
-    require(tl_options_set_str(options.get(), "tune_records", folder->c_str(), &error), error,
-            "setting an option");
   return options;
 }
 

@@ -494,6 +494,8 @@ FUNCTIONS = {
     "tl_artifact_section": (c_int32, (c_void_p, c_uint32, POINTER(c_char_p), POINTER(c_size_t), POINTER(c_void_p),)),
     "tl_artifact_code_format": (c_char_p, (c_void_p,)),
     "tl_artifact_fallback": (c_int32, (c_void_p, c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_artifact_specialisation_count": (c_size_t, (c_void_p,)),
+    "tl_artifact_specialisation": (c_int32, (c_void_p, c_size_t, POINTER(c_void_p), POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_artifact_warning_count": (c_size_t, (c_void_p,)),
     "tl_artifact_warning": (c_int32, (c_void_p, c_size_t, POINTER(tl_diagnostic), POINTER(c_double),)),
     "tl_artifact_stage_count": (c_size_t, (c_void_p,)),

@@ -275,6 +275,19 @@ class Artifact(_Handle):
         call("tl_artifact_fallback", self.program.context.handle, self.handle, ctypes.byref(artifact))
         return Artifact(artifact, self.program, self.target) if artifact else None
 
+    @property
+    def specialisations(self):
+        """Of an artifact compiled for a range of sizes, [(sizes, Artifact)]: for which sizes a launch takes which code. Empty for
+        others."""
+        out = []
+        for i in range(lib.tl_artifact_specialisation_count(self.handle)):
+            blob, artifact = ctypes.c_void_p(), ctypes.c_void_p()
+            call("tl_artifact_specialisation", self.handle, i, ctypes.byref(blob), ctypes.byref(artifact))
+            part = Artifact(artifact, self.program, self.target)
+            part.program = Program.parse(part.section("tile_ir"), context=self.program.context)
+            out.append((take_blob(blob), part))
+        return out
+
     def load(self, device=None):
         """The Kernel on a device: an ordinal of devices(), or the one that fits best."""
         kernel = ctypes.c_void_p()

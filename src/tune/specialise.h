@@ -1,0 +1,45 @@
+// Which few configurations, and plans of them, serve launches of many sizes.
+//
+// (Paper section 4.4 tunes for one shape; engines meet many.)
+// requires: at least one range; `bind` gives the checked program of a configuration.
+// ensures: at most `most` specialisations, each a configuration with sizes to plan it for, and for each step
+//   of the sizes the one that is fastest there by the model, or by measuring: of those measured their times,
+//   of others the estimate times the worst measured ratio at these sizes. Plans count: a loop that blocks
+//   share for few rows is not shared for many. For targets without estimates, unless measured, one.
+// why here: it joins the model, the measuring and the sizes. Nothing is lowered but for measuring.
+// refuses: what `rank` and `tune_by_measuring` do, but for the want of estimates.
+#pragma once
+
+#include "tune/measured_tuning.h"
+#include "tune/size_points.h"
+
+namespace tilegen::tune {
+
+constexpr size_t kUsualSpecialisations = 4, kMostSpecialisations = 32;
+
+struct SpecialiseOptions {
+  std::vector<SizeRange> ranges;
+  size_t most = kUsualSpecialisations;
+  bool choose_values = true;                // false: the program has the values that it has
+  const MeasureOptions* measure = nullptr;  // null: by the model
+  unsigned threads = 0;                     // 0: the cores
+};
+
+struct ChosenForm {
+  std::vector<ir::ParamBinding> values;
+  std::shared_ptr<const ir::Program> program;
+  cost::Sizes sizes;  // to plan it for
+};
+
+struct Specialising {
+  std::vector<driver::SizeAxis> axes;  // merged
+  std::vector<uint8_t> choice;         // as in driver::Specialisations
+  std::vector<ChosenForm> forms;
+  double loss = 0;  // the mean over the sizes of time / best time, less 1
+};
+
+Expected<Specialising> specialise(const std::shared_ptr<const ir::Program>& program, const Bind& bind,
+                                  const target::Target& target, const driver::CompileOptions& options,
+                                  const SpecialiseOptions& how);
+
+}  // namespace tilegen::tune
