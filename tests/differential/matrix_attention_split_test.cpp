@@ -160,7 +160,7 @@ void run_split(Attention a, const std::vector<Split>& cases, On on = On::hopper,
   if (a.rows >= 64 && !take_case) {
     ASSERT_EQ(plan_refusal(text), "") << text;
   }
-  Subject subject(text, targets(on)), plain(attention_text(a));
+  Subject subject(text, covering(targets(on), text)), plain(attention_text(a));
   ASSERT_EQ(subject.invalid(), "") << text;
   ASSERT_EQ(plain.invalid(), "");
   uint64_t seed = 1;

@@ -164,7 +164,7 @@ void run_attention(const Attention& a, const std::vector<Case>& cases, On on = O
   if (!take_case) {
     ASSERT_EQ(plan_refusal(text), "") << text;
   }
-  Subject subject(text, targets(on));
+  Subject subject(text, covering(targets(on), text));
   ASSERT_EQ(subject.invalid(), "") << text;
   if (given) subject.give(*given);
   uint64_t seed = 1;
