@@ -76,6 +76,7 @@ Launch gemm_launch(const GemmCase& g, int64_t m, int64_t n, int64_t k, uint64_t 
   return l;
 }
 
+// `reals` too: of the first shape, and of all in the long form.
 void run_gemm(const GemmCase& g, const std::vector<std::array<int64_t, 3>>& shapes, bool reals) {
   const std::string text = text_of(g);
   std::vector<std::string> targets = targets_with_simulator();
@@ -85,7 +86,7 @@ void run_gemm(const GemmCase& g, const std::vector<std::array<int64_t, 3>>& shap
   uint64_t seed = 1;
   for (const auto& [m, n, k] : shapes) {
     expect_agree(subject, text, gemm_launch(g, m, n, k, seed++, Data::integers));
-    if (reals && ir::is_float(g.types.c))
+    if (reals && ir::is_float(g.types.c) && (long_run() || seed == 2))
       expect_agree(subject, text, gemm_launch(g, m, n, k, seed++, Data::reals));
     if (testing::Test::HasFailure()) return;
   }

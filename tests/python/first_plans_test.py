@@ -1,6 +1,6 @@
 """The programs of the benchmarks keep the plan that is made first: no check of their code rejects it.
 first_plans_test.py SOURCE
-For sm_90a and one older target by turns; TILEGEN_LONG=1: for all."""
+For sm_90a, every other one for an older target by turns; TILEGEN_LONG=1: for all."""
 import pathlib
 import sys
 

@@ -1,6 +1,6 @@
 """Every program of the test files, and attention in the sizes that it is used in, through ptxas where one is installed: a
 spilled register, or a C75xx line, fails.   ptxas_test.py SOURCE          (exit status 77: no ptxas)
-Files are assembled for sm_90a and one older target by turns; TILEGEN_LONG=1: for all."""
+Files are assembled for sm_90a, every other one for an older target by turns; TILEGEN_LONG=1: for all."""
 import concurrent.futures
 import os
 import pathlib
@@ -17,7 +17,9 @@ TARGETS = ("sm_80", "sm_90", "sm_90a")
 
 def targets_of(number):
     """Of the program with that number."""
-    return TARGETS if os.environ.get("TILEGEN_LONG") == "1" else (TARGETS[number % 2], "sm_90a")
+    if os.environ.get("TILEGEN_LONG") == "1":
+        return TARGETS
+    return ("sm_90a",) if number % 2 else (TARGETS[number // 2 % 2], "sm_90a")
 
 
 # Bytes that may be spilled, at most, and why.
