@@ -60,7 +60,11 @@ void run(const std::function<std::vector<std::string>(size_t number)>& targets_o
 }
 
 TEST(SimulatedFiles, AgreeWithTheInterpreter) {
-  run([](size_t) { return std::vector<std::string>{"sim:sm_80", "sim:sm_90", "sim:sm_90a"}; });
+  run([](size_t number) {
+    std::vector<std::string> targets = {"sim:sm_80", "sim:sm_90", "sim:sm_90a"};
+    if (!long_run()) targets.erase(targets.begin() + static_cast<std::ptrdiff_t>(number % 2));
+    return targets;
+  });
 }
 
 // Waves of 64 lanes; the two differ in their products.
