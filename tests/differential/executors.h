@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cuda_run.h"
@@ -131,6 +132,11 @@ const std::vector<std::string>& executable_targets();
 // The same and, last, a simulated GPU, which may refuse what its planning or lowering does not serve. Not
 // where TILEGEN_TARGETS says what to run.
 const std::vector<std::string>& targets_with_simulator();
+
+// Of `targets` those that one program of a table runs on: every simulated one, and of those whose code LLVM
+// makes, which takes most of the time, one that the text chooses. All of them where TILEGEN_TARGETS names
+// what to run, and in the long form.
+std::vector<std::string> covering(std::vector<std::string> targets, std::string_view text);
 
 // TILEGEN_LONG=1 asks for the long form of a test.
 bool long_run();

@@ -81,14 +81,15 @@ std::vector<plan::OpPlan> products_by(plan::Engine engine, const plan::KernelSch
 // Each copy of a kernel asked of the copy engine, and all of them.
 TEST(GivenEngines, EveryCopyMayBeAskedOfTheEngine) {
   Asked asked(1);
+  const int seeds = long_run() ? 6 : 2;
   each_planned_kernel([&](Scheduled& program, const plan::KernelSchedule& kernel) {
     std::vector<plan::OpPlan> all;
     for (const plan::OpPlan& op : kernel.ops) {
       if (!is_copy(op) || op.engine == plan::Engine::tensor_copy) continue;
       all.push_back({.op = op.op, .engine = plan::Engine::tensor_copy});
-      asked.ask(program, schedule_of(kernel, {all.back()}), 6);
+      asked.ask(program, schedule_of(kernel, {all.back()}), seeds);
     }
-    if (all.size() > 1) asked.ask(program, schedule_of(kernel, all), 6);
+    if (all.size() > 1) asked.ask(program, schedule_of(kernel, all), seeds);
   });
   EXPECT_GT(asked.ran(), 12);
   EXPECT_GT(asked.refused(), 100);

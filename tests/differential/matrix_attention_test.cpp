@@ -164,7 +164,7 @@ void run_attention(const Attention& a, const std::vector<Case>& cases, On on = O
   if (!take_case) {
     ASSERT_EQ(plan_refusal(text), "") << text;
   }
-  Subject subject(text, targets(on));
+  Subject subject(text, covering(targets(on), text));
   ASSERT_EQ(subject.invalid(), "") << text;
   if (given) subject.give(*given);
   uint64_t seed = 1;
@@ -174,6 +174,7 @@ void run_attention(const Attention& a, const std::vector<Case>& cases, On on = O
     l.data = Data::reals;
     l.magnitude = 2;
     l.bound = {4e-3, 2};
+    if (!take_case && !is_run(seed, cases.size(), text)) continue;
     if (!take_case) {
       Definition definition(a, subject.program(), l);
       ASSERT_EQ(definition.judge(), "") << to_text({text, l});

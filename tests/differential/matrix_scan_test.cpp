@@ -23,8 +23,8 @@ TEST(Scan, KindsTypesAxesShapesScopesThreads) {
         for (size_t axis = 0; axis < shape.size(); ++axis)
           for (const std::string flags : {"", ", exclusive", ", reverse", ", reverse, exclusive"}) {
             ++at;
-            if (ir::is_bool(t) || (!long_run() && at % 23 != 0)) continue;
-            const auto& scope = pairs[static_cast<size_t>(at / 23) % 6];
+            if (ir::is_bool(t) || (!long_run() && at % 47 != 0)) continue;
+            const auto& scope = pairs[static_cast<size_t>(at / 47) % 6];
             int64_t elements = 1;
             for (int64_t extent : shape) elements *= extent;
             if (elements > 1024 && (std::string(scope[0]) == "local" || std::string(scope[1]) == "local"))
@@ -101,7 +101,7 @@ TEST(ArgReduce, TypesAxesShapes) {
         for (size_t axis = 0; axis < shape.size(); ++axis)
           for (const std::string index : {"i32", "i64"}) {
             ++at;
-            if (ir::is_bool(t) || (!long_run() && at % 7 != 0)) continue;
+            if (ir::is_bool(t) || (!long_run() && at % 11 != 0)) continue;
             std::vector<int64_t> kept = shape;
             kept[axis] = 1;
             if (shape.size() > 1 && at % 2 == 0) kept.erase(kept.begin() + static_cast<ptrdiff_t>(axis));

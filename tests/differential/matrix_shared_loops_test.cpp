@@ -38,7 +38,7 @@ void run(const FewBlocks& p) {
   ASSERT_TRUE(planned.split && planned.split->parts > 1) << text;
   std::vector<std::string> targets = executable_targets();
   targets.push_back("sim:sm_90a");
-  Subject subject(text, targets);
+  Subject subject(text, covering(std::move(targets), text));
   ASSERT_EQ(subject.invalid(), "") << text;
   Launch l;
   l.magnitude = 2;

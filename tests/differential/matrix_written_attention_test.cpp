@@ -20,7 +20,7 @@ void run_attention(const Attention& a, const std::string& written,
   if (!take_case) {
     ASSERT_EQ(products_refusal(text, written), "") << text;
   }
-  Subject subject(text, targets(on));
+  Subject subject(text, covering(targets(on), text));
   ASSERT_EQ(subject.invalid(), "") << text;
   uint64_t seed = 1;
   for (const auto& [batch, heads, queries, keys] : lengths) {

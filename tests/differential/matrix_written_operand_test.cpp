@@ -63,7 +63,7 @@ void run(const Written& w, const std::string& written, On on = On::hopper) {
   if (!take_case) {
     ASSERT_EQ(products_refusal(text, written), "") << text;
   }
-  Subject subject(text, targets(on));
+  Subject subject(text, covering(targets(on), text));
   ASSERT_EQ(subject.invalid(), "") << text;
   uint64_t seed = 1;
   for (const auto& [m, n, steps] : {std::array<int64_t, 3>{2 * w.m, 2 * w.n, 2},

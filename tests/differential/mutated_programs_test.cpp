@@ -21,7 +21,7 @@ namespace {
 
 using Kind = Outcome::Kind;
 
-constexpr uint64_t kFirst = 50001, kCount = 80, kVaried = 24;
+constexpr uint64_t kFirst = 50001, kCount = 50, kVaried = 16;
 constexpr double kSeconds = 20;     // of one program
 constexpr uint64_t kMadeSmall = 3;  // ways of failing, each of them for at most
 constexpr std::chrono::seconds kShrinking(60);

@@ -24,8 +24,10 @@ std::string smallest(const Case& c, const Outcome& failed) {
   return to_text(small) + compare_executors(small).text;
 }
 
+constexpr uint64_t kUsual = 100;
+
 TEST(RandomPrograms, ExecutorsAgree) {
-  uint64_t first = 1, count = long_run() ? 2000 : 150;
+  uint64_t first = 1, count = long_run() ? 2000 : kUsual;
   if (const char* seed = std::getenv("TILEGEN_SEED")) first = std::strtoull(seed, nullptr, 10), count = 1;
   if (const char* asked = std::getenv("TILEGEN_COUNT")) count = std::strtoull(asked, nullptr, 10);
   uint64_t invalid = 0, refused = 0, defects = 0;
@@ -33,7 +35,7 @@ TEST(RandomPrograms, ExecutorsAgree) {
     Case c = random_case(seed);
     // Asked for many or one: every target. Otherwise one each, in turn.
     const std::vector<std::string>& targets = executable_targets();
-    if (count == 150) c.targets = {targets[seed % targets.size()]};
+    if (count == kUsual) c.targets = {targets[seed % targets.size()]};
     if (count == 1) std::cout << to_text(c);
     const Outcome o = compare_executors(c);
     invalid += o.kind == Kind::invalid;
@@ -57,7 +59,7 @@ TEST(RandomPrograms, ExecutorsAgree) {
 //   TILEGEN_SIM_ANY=1      the programs of the test above instead of those made for GPUs
 //   TILEGEN_SHOW_FAILED=1  why programs are refused
 TEST(RandomPrograms, SimulatedGpuAgrees) {
-  uint64_t first = 1, count = long_run() ? 1000 : 100;
+  uint64_t first = 1, count = long_run() ? 1000 : 60;
   if (const char* seed = std::getenv("TILEGEN_SEED")) first = std::strtoull(seed, nullptr, 10), count = 1;
   if (const char* asked = std::getenv("TILEGEN_SIM_COUNT")) count = std::strtoull(asked, nullptr, 10);
   RandomProgramOptions options;
@@ -88,7 +90,7 @@ TEST(RandomPrograms, SimulatedGpuAgrees) {
 // Integers at the edges of the types, on the host and on two generations of GPUs.
 //   TILEGEN_INTEGERS=n   that many expressions
 TEST(RandomPrograms, IntegersWrap) {
-  uint64_t first = 1, count = long_run() ? 1000 : 25;
+  uint64_t first = 1, count = long_run() ? 1000 : 15;
   if (const char* seed = std::getenv("TILEGEN_SEED")) first = std::strtoull(seed, nullptr, 10), count = 1;
   if (const char* asked = std::getenv("TILEGEN_INTEGERS"))
     count = std::strtoull(asked, nullptr, 10) / kIntegersOfAProgram + 1;

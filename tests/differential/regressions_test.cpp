@@ -29,7 +29,7 @@ TEST_P(Regression, ExecutorsAgree) {
   const fs::path& file = GetParam();
   std::stringstream text;
   text << std::ifstream(file).rdbuf();
-  Subject subject(text.str(), targets());
+  Subject subject(text.str(), covering(targets(), text.str()));
   ASSERT_EQ(subject.invalid(), "");
   EXPECT_EQ(subject.program().name, file.stem());
   const std::vector<Launch> list = stated_launches(text.str());

@@ -2,6 +2,8 @@
 // replay_test.cpp.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "driver/settle_plan.h"
 #include "replay_records.h"
 #include "small_programs.h"
@@ -16,6 +18,13 @@ std::string paths_of(const ir::Program& p) {
   return lines;
 }
 
+bool has_tensor_copies(const plan::Schedule& s) {
+  for (const plan::KernelSchedule& kernel : s.kernels)
+    for (const plan::OpPlan& op : kernel.ops)
+      if (op.engine == plan::Engine::tensor_copy) return true;
+  return false;
+}
+
 class Recorder {
  public:
   explicit Recorder(std::ostream& out) : out_(out) {}
@@ -28,20 +37,27 @@ class Recorder {
     driver::Stages stages(options, times);
     auto level = driver::AssumptionLevel::tensor_stores;
     std::optional<plan::Schedule> above;
+    std::set<std::string> recorded;
+    bool last_but_one = false;  // the next version is the one that assumes nothing
     for (const auto next : {driver::AssumptionLevel::tensor_stores, driver::AssumptionLevel::tensor_loads,
                             driver::AssumptionLevel::tensor_loads_alone, driver::AssumptionLevel::aligned,
                             driver::AssumptionLevel::none}) {
-      if (!t.has_block_threads() && next != driver::AssumptionLevel::none) continue;
+      const bool last = next == driver::AssumptionLevel::none;
+      if ((!t.has_block_threads() || last_but_one) && !last) continue;
       level = next;
       auto settled = driver::settle_plan(form, t, options, level, above ? &*above : nullptr, stages);
       if (!settled) return;  // no plan of it for the target
       for (size_t k = 0; k < settled->kernels.size(); ++k) {
         plan::Schedule one = settled->schedule;
         one.kernels = {settled->schedule.kernels[k]};
-        write_record(out_, {path, ir::print_program(form), paths_of(form), target, std::to_string(k),
-                            plan::schedule_to_json(one), thread::print_thread_program(settled->kernels[k])});
+        const std::string number = std::to_string(k), json = plan::schedule_to_json(one),
+                          code = thread::print_thread_program(settled->kernels[k]);
+        if (!recorded.insert(number + json + code).second) continue;  // the level above has the same version
+        write_record(out_, {path, ir::print_program(form), paths_of(form), target, number, json, code});
         ++count;
       }
+      // Without the engine's copies the levels between differ in nothing.
+      if (!has_tensor_copies(settled->schedule)) last_but_one = true;
       above = std::move(settled->schedule);
     }
   }

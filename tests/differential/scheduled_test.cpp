@@ -63,6 +63,9 @@ std::string difference(const Expectation& want, const ir::Program& p, const std:
       [&](const auto& slots) { return interp::interpret_scheduled(form, kernels, slots, order); });
 }
 
+// Nobody asked for more, or for one launch.
+bool by_turns() { return !long_run() && !std::getenv("TILEGEN_SEED") && !std::getenv("TILEGEN_COUNT"); }
+
 // A program with its expansions for all targets that have a plan of it.
 class Compared {
  public:
@@ -76,9 +79,13 @@ class Compared {
     Expectation want;
     if (!want.make(run, launch)) return false;
     for (const auto& [target, k] : targets_)
-      for (size_t o = 0; o < k.orders(); ++o, ++count)
+      for (size_t o = 0; o < k.orders(); ++o) {
+        // Of three orders the last moment always, the others by turns.
+        if (k.orders() == 3 && o == (launch.seed % 2 == 0 ? 0 : 2) && by_turns()) continue;
+        ++count;
         EXPECT_EQ(difference(want, run, target, k.list, {kKinds[o], launch.seed}), "")
             << s_.path << " for " << target << ", " << kNames[o] << again;
+      }
     return true;
   }
 
@@ -105,7 +112,7 @@ TEST(Scheduled, ComputesWhatTheProgramDoes) {
     }
     compared += each.count;
   }
-  EXPECT_GE(compared, paths.size() * count * 3);
+  EXPECT_GE(compared, paths.size() * count * 2);
 }
 
 // Programs that once found something, for the launches they state.
@@ -135,14 +142,14 @@ void compare_random(uint64_t most, const std::function<Case(uint64_t seed)>& mak
     each.launch(*p, c.launch, "\n" + to_text(c));
     compared += each.count;
   }
-  EXPECT_GE(compared, count * 3) << "too few programs are planned for this to be a test";
+  EXPECT_GE(compared, count * 2) << "too few programs are planned for this to be a test";
 }
 
 TEST(Scheduled, ComputesWhatRandomProgramsDo) {
-  compare_random(40, [](uint64_t seed) { return random_case(seed, {.budget = 60000, .for_gpu = true}); });
+  compare_random(24, [](uint64_t seed) { return random_case(seed, {.budget = 60000, .for_gpu = true}); });
 }
 
-TEST(Scheduled, ComputesWhatRandomPipelinesDo) { compare_random(12, random_pipeline); }
+TEST(Scheduled, ComputesWhatRandomPipelinesDo) { compare_random(8, random_pipeline); }
 
 // What a mutant of the first kernel is told by.
 class Judge {

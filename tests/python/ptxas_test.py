@@ -1,6 +1,8 @@
 """Every program of the test files, and attention in the sizes that it is used in, through ptxas where one is installed: a
-spilled register, or a C75xx line, fails.   ptxas_test.py SOURCE          (exit status 77: no ptxas)"""
+spilled register, or a C75xx line, fails.   ptxas_test.py SOURCE          (exit status 77: no ptxas)
+Files are assembled for sm_90a, every other one for an older target by turns; TILEGEN_LONG=1: for all."""
 import concurrent.futures
+import os
 import pathlib
 import re
 import shutil
@@ -11,6 +13,13 @@ import tempfile
 import tilegen as tg
 
 TARGETS = ("sm_80", "sm_90", "sm_90a")
+
+
+def targets_of(number):
+    """Of the program with that number."""
+    if os.environ.get("TILEGEN_LONG") == "1":
+        return TARGETS
+    return ("sm_90a",) if number % 2 else (TARGETS[number // 2 % 2], "sm_90a")
 
 
 # Bytes that may be spilled, at most, and why.
@@ -146,9 +155,9 @@ def main():
     attention_split(cases, problems)
     workloads(cases, problems)
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for file in files:
+        for number, file in enumerate(files):
             program = tg.Program.parse(file.read_text(), str(file))
-            for target in TARGETS:
+            for target in targets_of(number):
                 try:
                     ptx = program.compile(target).section("ptx")
                 except tg.Error as e:

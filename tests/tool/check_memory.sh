@@ -5,16 +5,19 @@ set -euo pipefail
 tilegen=$1 files=$2
 command -v valgrind >/dev/null 2>&1 || { echo "skipped: valgrind is not installed"; exit 77; }
 
-# clean FILE TARGET [OPTIONS...]
+# clean FORM FILE TARGET [OPTIONS...]
 clean() {
+  local form=$1
+  shift
   local began=$SECONDS
-  valgrind --quiet --error-exitcode=9 --child-silent-after-fork=yes "$tilegen" show "$1" --target "${@:2}" --what ptx >/dev/null ||
+  valgrind --quiet --error-exitcode=9 --child-silent-after-fork=yes "$tilegen" show "$1" --target "${@:2}" --what "$form" >/dev/null ||
     { echo "not clean, or refused: $1 for $2"; exit 1; }
   echo "clean: $(basename "$1") for $2, $((SECONDS - began)) s"
 }
 
-clean "$files/tool/programs/gemm_odd_rows.tl" sm_90a --schedule "$files/tool/programs/gemm_odd_rows.schedule.json"
-clean "$files/files/plan/hopper/gemm_small_misaligned.tl" sm_90a
-clean "$files/files/plan/flash_attention.tl" sm_90a
-clean "$files/files/plan/flash_attention.tl" sm_80
-clean "$files/files/plan/softmax.tl" sm_80
+# LLVM's part once; of simulated targets all versions of the code are made, and LLVM is left out.
+clean ptx "$files/tool/programs/gemm_odd_rows.tl" sm_90a --schedule "$files/tool/programs/gemm_odd_rows.schedule.json"
+clean thread "$files/files/plan/hopper/gemm_small_misaligned.tl" sim:sm_90a
+clean thread "$files/files/plan/flash_attention.tl" sim:sm_90a
+clean thread "$files/files/plan/flash_attention.tl" sim:sm_80
+clean thread "$files/files/plan/softmax.tl" sim:sm_80

@@ -100,10 +100,10 @@ TEST_P(Clusters, ComputeProducts) {
   EXPECT_EQ(thread::verify_transactions(lowered), std::vector<std::string>());
   // Steps, ragged edges, numbers of tiles that do not divide into clusters; the second dimension walks
   // several tiles.
-  for (int64_t k : {0, 8, 64, 128, 192, 440})
-    EXPECT_TRUE(test::run_simulated(p, hopper(), s, {130, 72, k}, true)) << k;
+  const test::Simulated code(p, hopper(), s, true);
+  for (int64_t k : {0, 8, 64, 128, 192, 440}) EXPECT_TRUE(code.run({130, 72, k})) << k;
   for (const auto& [m, n] : {std::pair<int64_t, int64_t>{64, 64}, {192, 320}, {200, 456}, {1, 8}})
-    EXPECT_TRUE(test::run_simulated(p, hopper(), s, {m, n, 200}, true)) << m << "x" << n;
+    EXPECT_TRUE(code.run({m, n, 200})) << m << "x" << n;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -156,8 +156,8 @@ TEST(ClusterLowering, Attention) {
     thread::ThreadProgram lowered = lowered_of(p, s);
     EXPECT_EQ(multicasts(lowered), 2);
     EXPECT_EQ(thread::verify_transactions(lowered), std::vector<std::string>());
-    for (int64_t queries : {64, 200, 320})
-      EXPECT_TRUE(test::run_simulated(p, hopper(), s, {queries, 192, 1}, true));
+    const test::Simulated code(p, hopper(), s, true);
+    for (int64_t queries : {64, 200, 320}) EXPECT_TRUE(code.run({queries, 192, 1}));
   }
 }
 

@@ -76,12 +76,11 @@ TEST_P(GpuGemm, ComputesWhatTheInterpreterDoes) {
       EXPECT_TRUE(op.atom.starts_with(c.atom)) << op.atom;
     }
   bool aligned = false;
+  const test::Simulated with_vectors(p, target, schedule, true);
   for (int64_t trips : {0, 1, 2, 3, 5})
-    aligned =
-        test::run_simulated(
-            p, target, schedule,
-            {c.m + 16, c.n + 16, trips * c.k - (trips > 1 ? std::min<int64_t>(16, c.k - 1) : 0)}, true) ||
-        aligned;
+    aligned = with_vectors.run(
+                  {c.m + 16, c.n + 16, trips * c.k - (trips > 1 ? std::min<int64_t>(16, c.k - 1) : 0)}) ||
+              aligned;
   EXPECT_TRUE(aligned) << "no launch took the form with vectors";
   test::run_simulated(p, target, schedule, {c.m - 1, c.n + 3, 2 * c.k - 3}, false);
 }
@@ -166,9 +165,9 @@ TEST(GpuGemm, TripCountsAroundTheStages) {
     Case c{.m = 32, .n = 32, .k = 16, .threads = 64, .stages = stages};
     const ir::Program p = parse(text_of(c));
     const plan::Schedule schedule = plan_for(p, target);
+    const test::Simulated code(p, target, schedule, true);
     for (int64_t trips = 0; trips <= 7; ++trips)
-      EXPECT_TRUE(test::run_simulated(p, target, schedule, {32, 32, trips * 16}, true))
-          << stages << " " << trips;
+      EXPECT_TRUE(code.run({32, 32, trips * 16})) << stages << " " << trips;
   }
 }
 

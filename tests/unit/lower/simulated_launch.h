@@ -127,41 +127,64 @@ inline void expect_equal(const ir::Program& p, const LaunchArguments& got, const
   }
 }
 
-// One launch of all kernels; false when a form's guards do not hold for it.
+// A program lowered in one form and verified, for any number of launches.
+class Simulated {
+ public:
+  Simulated(const ir::Program& p, const target::Target& target, const plan::Schedule& schedule,
+            bool assume_aligned)
+      : p_(p), target_(target) {
+    for (size_t k = 0; k < p.kernels.size(); ++k) {
+      auto lowered = schedule::lowered_as_planned(
+          p, static_cast<int>(k), schedule.kernels[k], target,
+          assume_aligned ? schedule::Assumptions::all : schedule::Assumptions::none);
+      if (!lowered) {
+        ADD_FAILURE() << lowered.error().to_text();
+        kernels_.clear();
+        return;
+      }
+      for (const std::string& broken : thread::verify_thread_program(*lowered)) ADD_FAILURE() << broken;
+      for (const std::string& hazard : thread::verify_synchronization(*lowered)) ADD_FAILURE() << hazard;
+      kernels_.push_back(std::move(*lowered));
+    }
+  }
+
+  // One launch of all kernels; false when a form's guards do not hold for it.
+  bool run(const std::vector<int64_t>& dims, sim::Counters* counters = nullptr, Elements floats = {}) const {
+    if (kernels_.empty()) return true;  // told already
+    LaunchArguments got(p_, dims, 7, floats), want(p_, dims, 7, floats);
+    for (const thread::ThreadProgram& kernel : kernels_) {
+      if (!sim::guards_hold(kernel, got.slots)) return false;
+      sim::SimOptions options;
+      options.workers = 1;
+      options.order = sim::WarpOrder::random;
+      auto result = sim::simulate(kernel, target_, got.slots, got.extents, options);
+      if (!result) {
+        ADD_FAILURE() << result.error().to_text();
+        return true;
+      }
+      for (const sim::Finding& f : result->findings) ADD_FAILURE() << f.to_text();
+      if (counters) *counters = result->counters;
+      if (testing::Test::HasFailure()) {
+        ADD_FAILURE() << thread::print_thread_program(kernel);
+        return true;
+      }
+    }
+    const Checked outcome = interp::interpret(p_, want.slots);
+    EXPECT_TRUE(outcome) << outcome.error().to_text();
+    expect_equal(p_, got, want);
+    return true;
+  }
+
+ private:
+  const ir::Program& p_;
+  const target::Target target_;
+  std::vector<thread::ThreadProgram> kernels_;
+};
+
 inline bool run_simulated(const ir::Program& p, const target::Target& target, const plan::Schedule& schedule,
                           const std::vector<int64_t>& dims, bool assume_aligned,
                           sim::Counters* counters = nullptr, Elements floats = {}) {
-  LaunchArguments got(p, dims, 7, floats), want(p, dims, 7, floats);
-  for (size_t k = 0; k < p.kernels.size(); ++k) {
-    auto lowered = schedule::lowered_as_planned(
-        p, static_cast<int>(k), schedule.kernels[k], target,
-        assume_aligned ? schedule::Assumptions::all : schedule::Assumptions::none);
-    if (!lowered) {
-      ADD_FAILURE() << lowered.error().to_text();
-      return true;
-    }
-    for (const std::string& broken : thread::verify_thread_program(*lowered)) ADD_FAILURE() << broken;
-    for (const std::string& hazard : thread::verify_synchronization(*lowered)) ADD_FAILURE() << hazard;
-    if (!sim::guards_hold(*lowered, got.slots)) return false;
-    sim::SimOptions options;
-    options.workers = 1;
-    options.order = sim::WarpOrder::random;
-    auto result = sim::simulate(*lowered, target, got.slots, got.extents, options);
-    if (!result) {
-      ADD_FAILURE() << result.error().to_text();
-      return true;
-    }
-    for (const sim::Finding& f : result->findings) ADD_FAILURE() << f.to_text();
-    if (counters) *counters = result->counters;
-    if (testing::Test::HasFailure()) {
-      ADD_FAILURE() << thread::print_thread_program(*lowered);
-      return true;
-    }
-  }
-  const Checked outcome = interp::interpret(p, want.slots);
-  EXPECT_TRUE(outcome) << outcome.error().to_text();
-  expect_equal(p, got, want);
-  return true;
+  return Simulated(p, target, schedule, assume_aligned).run(dims, counters, floats);
 }
 
 }  // namespace tilegen::lower::test
