@@ -765,6 +765,15 @@ TL_API void tl_return(tl_builder* builder);
 /** Ends the first branch of an open if and begins the other. */
 TL_API void tl_begin_else(tl_builder* builder, tl_scope if_scope);
 
+/** Opens a switch on an integer, which is taken once; outside parallel loops it must be the same for the
+ *  block. Cases stand in it and nothing else. */
+TL_API tl_scope tl_begin_switch(tl_builder* builder, tl_expr value);
+
+/** Opens the case of an open switch that is taken where its value is one of `count` `values` of its type and
+ *  none of an earlier case's. One without values, the last, is taken where no other is. tl_end closes it. */
+TL_API tl_scope tl_begin_case(tl_builder* builder, tl_scope switch_scope, uint32_t count,
+                              const int64_t* values);
+
 /** Closes a scope, which must be the innermost open one. */
 TL_API void tl_end(tl_builder* builder, tl_scope scope);
 

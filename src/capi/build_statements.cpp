@@ -156,6 +156,22 @@ void tl_begin_else(tl_builder* builder, tl_scope if_scope) {
   });
 }
 
+tl_scope tl_begin_switch(tl_builder* builder, tl_expr value) {
+  return on_builder(builder, "tl_begin_switch", tl_scope{0}, [&](const BuilderCall& c) {
+    const auto what = c.expr("value", value);
+    return c.failed() ? tl_scope{0} : c.give_scope(c->begin_switch(what));
+  });
+}
+
+tl_scope tl_begin_case(tl_builder* builder, tl_scope switch_scope, uint32_t count, const int64_t* values) {
+  return on_builder(builder, "tl_begin_case", tl_scope{0}, [&](const BuilderCall& c) {
+    const uint64_t token = c.scope(switch_scope);
+    if (c.failed()) return tl_scope{0};
+    if (count > 0 && !c.given("values", values)) return tl_scope{0};
+    return c.give_scope(c->begin_case(token, std::span(values, count)));
+  });
+}
+
 void tl_end(tl_builder* builder, tl_scope scope) {
   on_builder(builder, "tl_end", [&](const BuilderCall& c) {
     const uint64_t token = c.scope(scope);

@@ -75,6 +75,8 @@ class Player {
       open(tl_begin_if(b_, expr_of(TL_BOOL)));
     } else if (rarely()) {
       open(tl_begin_while(b_, expr_of(TL_BOOL)));
+    } else if (pick(30) == 0) {
+      begin_switch();
     } else if (pick(2) == 0) {
       const int64_t extents[] = {extent(), extent()};
       open(tl_begin_parallel(b_, 1 + pick(2), extents, nullptr, out));
@@ -83,6 +85,18 @@ class Player {
                          rarely() ? pick(9) : 0, name.c_str(), out));
     }
     for (tl_expr e : out) keep(e);
+  }
+  // With its cases but the last, which is left open.
+  void begin_switch() {
+    const int64_t values[] = {pick(5), pick(5)};
+    const tl_scope choice = tl_begin_switch(b_, expr_of(TL_I64));
+    open(choice);
+    for (int cases = pick(3); cases > 0; --cases) {
+      const tl_scope one = tl_begin_case(b_, choice, 1 + pick(2), values);
+      tl_store(b_, buffer(), 2, exprs_.data() + exprs_.size() - 2, expr_of(TL_F32));
+      tl_end(b_, one);
+    }
+    open(tl_begin_case(b_, choice, rarely() ? 0 : static_cast<uint32_t>(pick(3)), values));
   }
   void statement() {
     if (scopes_.empty()) return begin();

@@ -54,6 +54,24 @@ class Functions(unittest.TestCase):
         self.assertEqual(list(out), [0, 1, 32, 2, 32, 31, 0, 28, 32, 0, 0, 2, 0, 0, -1, 3])
 
 
+class Switches(unittest.TestCase):
+    def test_of_each_point(self):
+        b = tg.Builder("switch")
+        x, y = b.tensor("X", i32, [8], read_only=True), b.tensor("Y", i32, [8])
+        with b.kernel("k", [1]):
+            with b.parallel(8) as i:
+                with b.switch(x(i) % 4) as case:
+                    with case(0, 3):
+                        b.store(y, i, -x(i))
+                    with case(2):
+                        b.store(y, i, x(i) * 10)
+                    with case():
+                        b.store(y, i, 1)
+        out = array.array("i", [7] * 8)
+        b.finish().compile("host").load()(array.array("i", range(8)), out)
+        self.assertEqual(list(out), [0, 1, 20, -3, -4, 1, 60, -7])
+
+
 class Atomics(unittest.TestCase):
     def test_blocks_and_iterations_meet(self):
         b = tg.Builder("atomics")

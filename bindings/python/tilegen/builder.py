@@ -362,6 +362,18 @@ class Builder:
         raw = lib.tl_begin_if(self.handle, condition.raw)
         return self._scope(raw, lambda: lib.tl_begin_else(self.handle, raw))
 
+    @contextlib.contextmanager
+    def switch(self, value):
+        """with b.switch(v) as case: with case(0, 3): ...; with case(): ... is taken where no other is, and is the last."""
+        raw = lib.tl_begin_switch(self.handle, value.raw)
+
+        def case(*values):
+            values = [int64_of(v) for v in values]
+            return self._scope(lib.tl_begin_case(self.handle, raw, len(values), (ctypes.c_int64 * len(values))(*values)), None)
+
+        yield case
+        lib.tl_end(self.handle, raw)
+
     # Tiles and statements.
 
     def alloc(self, name, scope, dtype, shape):
