@@ -445,6 +445,8 @@ FUNCTIONS = {
     "tl_continue": (None, (c_void_p,)),
     "tl_return": (None, (c_void_p,)),
     "tl_begin_else": (None, (c_void_p, tl_scope,)),
+    "tl_begin_switch": (tl_scope, (c_void_p, tl_expr,)),
+    "tl_begin_case": (tl_scope, (c_void_p, tl_scope, c_uint32, POINTER(c_int64),)),
     "tl_end": (None, (c_void_p, tl_scope,)),
     "tl_alloc": (tl_buffer, (c_void_p, c_char_p, c_uint32, c_uint32, c_uint32, POINTER(c_int64),)),
     "tl_region_of": (tl_region, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), POINTER(c_int64),)),
