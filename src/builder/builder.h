@@ -53,6 +53,7 @@ class Builder {
   ir::ExprId unary(ir::ExprOp op, ir::ExprId a);
   ir::ExprId binary(ir::ExprOp op, ir::ExprId a, ir::ExprId b);
   ir::ExprId ternary(ir::ExprOp op, ir::ExprId a, ir::ExprId b, ir::ExprId c);
+  ir::ExprId uniform(ir::ExprId word);
   ir::ExprId select(ir::ExprId cond, ir::ExprId a, ir::ExprId b);
   ir::ExprId cast(ir::DType t, ir::ExprId a);
   // none for an id that is not one of this builder's
@@ -89,6 +90,9 @@ class Builder {
   void store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value);
   void atomic_store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value,
                     ir::AtomicKind kind);
+  // The same, also compare_exchange with what it expects: gives a name for the old value.
+  ir::VarId fetch_atomic(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value,
+                         ir::AtomicKind kind, ir::ExprId expected, std::string_view name);
 
   // A loop that goes on while the condition, which is the same for the block, holds.
   uint64_t begin_while(ir::ExprId condition);
@@ -160,8 +164,7 @@ class Builder {
   bool check_statements(std::string_view call);
   ir::StmtId add_statement(std::string_view call,
                            std::variant<ir::Loop, ir::Branch, ir::Store, ir::TileOp> node);
-  void add_store(std::string_view call, ir::BufferId buffer, std::span<const ir::ExprId> indices,
-                 ir::ExprId value, std::optional<ir::AtomicKind> atomic);
+  ir::StmtId add_store(std::string_view call, ir::Store store);
   bool check_report(std::string_view call, std::string_view text, int64_t statements);
   std::vector<ir::StmtId> open_statements() const;
   uint64_t open(Frame frame);

@@ -129,6 +129,7 @@ TL_COPYSIGN = 125
 TL_MULHI = 126
 
 TL_FMA = 201
+TL_PHILOX = 202
 
 TL_ATOMIC_ADD = 1
 TL_ATOMIC_MIN = 2
@@ -432,6 +433,7 @@ FUNCTIONS = {
     "tl_unary": (tl_expr, (c_void_p, c_uint32, tl_expr,)),
     "tl_binary": (tl_expr, (c_void_p, c_uint32, tl_expr, tl_expr,)),
     "tl_ternary": (tl_expr, (c_void_p, c_uint32, tl_expr, tl_expr, tl_expr,)),
+    "tl_uniform": (tl_expr, (c_void_p, tl_expr,)),
     "tl_select": (tl_expr, (c_void_p, tl_expr, tl_expr, tl_expr,)),
     "tl_cast": (tl_expr, (c_void_p, c_uint32, tl_expr,)),
     "tl_load": (tl_expr, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr),)),
@@ -460,6 +462,8 @@ FUNCTIONS = {
     "tl_arg_reduce": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
     "tl_atomic": (None, (c_void_p, tl_region, tl_region, c_uint32,)),
     "tl_store_atomic": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, c_uint32,)),
+    "tl_fetch_atomic": (tl_expr, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, c_uint32, c_char_p,)),
+    "tl_compare_exchange": (tl_expr, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, tl_expr, c_char_p,)),
     "tl_store": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr,)),
     "tl_assert": (None, (c_void_p, tl_expr, c_char_p,)),
     "tl_print": (None, (c_void_p, c_char_p, c_uint32, POINTER(tl_expr),)),
