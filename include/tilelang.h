@@ -228,7 +228,11 @@ enum {
 
 /* Operations of three operands; see tl_ternary. */
 typedef uint32_t tl_ternary_op;
-enum { TL_FMA = 201 /* floating types: a * b + c, rounded once */ };
+enum {
+  TL_FMA = 201,   /* floating types: a * b + c, rounded once */
+  TL_PHILOX = 202 /* random words: of integers seed, offset and lane, each taken as TL_U64, a TL_U32. Word
+                     lane % 4 of Philox 4x32-10 with key seed and counter offset + 2^64 * (lane / 4) */
+};
 
 /* What an atomic operation makes of the old value and another one. */
 typedef uint32_t tl_atomic_kind;
@@ -239,7 +243,7 @@ enum {
   TL_ATOMIC_AND = 4, /* integers, as are those below */
   TL_ATOMIC_OR = 5,
   TL_ATOMIC_XOR = 6,
-  TL_ATOMIC_EXCHANGE = 7 /* of tl_store_atomic: the value itself */
+  TL_ATOMIC_EXCHANGE = 7 /* of tl_store_atomic and tl_fetch_atomic: the value itself */
 };
 
 typedef uint32_t tl_reduce_kind;
@@ -706,8 +710,12 @@ TL_API tl_expr tl_unary(tl_builder* builder, tl_unary_op op, tl_expr a);
 /** a op b, both of one type, which is the result's, or bool for comparisons. */
 TL_API tl_expr tl_binary(tl_builder* builder, tl_binary_op op, tl_expr a, tl_expr b);
 
-/** op(a, b, c), all of one type, which is the result's. */
+/** op(a, b, c), all of one type, which is the result's; TL_PHILOX has types of its own. */
 TL_API tl_expr tl_ternary(tl_builder* builder, tl_ternary_op op, tl_expr a, tl_expr b, tl_expr c);
+
+/** A TL_F32 of at least 0 and below 1: the upper 24 bits of `word`, a TL_U32 such as TL_PHILOX gives, times
+ *  2^-24. */
+TL_API tl_expr tl_uniform(tl_builder* builder, tl_expr word);
 
 /** a where `condition` (bool) holds, else b. */
 TL_API tl_expr tl_select(tl_builder* builder, tl_expr condition, tl_expr a, tl_expr b);
@@ -764,6 +772,15 @@ TL_API void tl_return(tl_builder* builder);
 
 /** Ends the first branch of an open if and begins the other. */
 TL_API void tl_begin_else(tl_builder* builder, tl_scope if_scope);
+
+/** Opens a switch on an integer, which is taken once; outside parallel loops it must be the same for the
+ *  block. Cases stand in it and nothing else. */
+TL_API tl_scope tl_begin_switch(tl_builder* builder, tl_expr value);
+
+/** Opens the case of an open switch that is taken where its value is one of `count` `values` of its type and
+ *  none of an earlier case's. One without values, the last, is taken where no other is. tl_end closes it. */
+TL_API tl_scope tl_begin_case(tl_builder* builder, tl_scope switch_scope, uint32_t count,
+                              const int64_t* values);
 
 /** Closes a scope, which must be the innermost open one. */
 TL_API void tl_end(tl_builder* builder, tl_scope scope);
@@ -825,6 +842,17 @@ TL_API void tl_atomic(tl_builder* builder, tl_region src, tl_region dst, tl_atom
 /** The same of one element, inside a parallel loop, whose iterations may name one element together. */
 TL_API void tl_store_atomic(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices,
                             tl_expr value, tl_atomic_kind kind);
+
+/** The same; gives a name, which may be NULL, for the value that the element had before. Inside parallel
+ *  loops, until the scope ends; 0 where the element is outside of its tensor. (CUDA: atomicAdd ...) */
+TL_API tl_expr tl_fetch_atomic(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices,
+                               tl_expr value, tl_atomic_kind kind, const char* name);
+
+/** Stores `desired` in the element, an integer of at least 16 bits, where it is `expected`; gives a name for
+ *  the value that it had before, as tl_fetch_atomic does. (CUDA: atomicCAS) */
+TL_API tl_expr tl_compare_exchange(tl_builder* builder, tl_buffer buffer, uint32_t rank,
+                                   const tl_expr* indices, tl_expr expected, tl_expr desired,
+                                   const char* name);
 
 /** buffer[indices] = value, of the buffer's type. Inside parallel loops, or elsewhere to local tiles. A
  *  write outside a tensor is dropped. */

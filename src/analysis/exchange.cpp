@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "ir/store_parts.h"
 #include "ops/op.h"
 
 namespace tilegen::analysis {
@@ -169,7 +170,7 @@ bool may_keep_elements(const ir::Program& p, const KernelOp& op, ir::BufferId bu
   if (!loop) return !p.as<ir::TileOp>(op.stmt);
   return std::none_of(loop->body.begin(), loop->body.end(), [&](ir::StmtId s) {
     const auto* store = p.as<ir::Store>(s);
-    return store && store->buffer == buffer;
+    return store && ir::writes(*store, buffer);
   });
 }
 

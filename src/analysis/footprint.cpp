@@ -8,6 +8,7 @@
 #include "analysis/loads.h"
 #include "arith/prove.h"
 #include "check/index_form.h"
+#include "ir/store_parts.h"
 
 namespace tilegen::analysis {
 
@@ -132,13 +133,11 @@ class Collector {
         visit_elements(op, branch->then_body);
         visit_elements(op, branch->else_body);
       } else if (const auto* store = p_.as<ir::Store>(s)) {
-        read_elements(op, store->value);
-        for (ir::ExprId index : store->indices) read_elements(op, index);
-        for (const OpAccess& a : op.accesses)
-          if (a.write && a.buffer == store->buffer) {
-            add(place(a), true, store->indices, {});
-            break;
-          }
+        ir::visit_exprs(*store, [&](ir::ExprId e) { read_elements(op, e); });
+        ir::visit_written(*store, [&](ir::BufferId b, const std::vector<ir::ExprId>& indices) {
+          for (const OpAccess& a : op.accesses)
+            if (a.write && a.buffer == b) return add(place(a), true, indices, {});
+        });
       }
       current_.always = always;
     }

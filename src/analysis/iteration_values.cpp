@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/op_kinds.h"
+#include "ir/store_parts.h"
 #include "ops/element_view.h"
 
 namespace tilegen::analysis {
@@ -90,6 +91,7 @@ void IterationValues::stores(const ir::Block& b, const ir::Loop* points, ExprId 
 // An element of the tile at any place is what the point of that place stores: where each dimension has a
 // variable of its own that goes all along it.
 void IterationValues::store(const ir::Store& store, const ir::Loop* points, ExprId condition, Tiles& tiles) {
+  if (store.old) set(store.old->buffer, unknown(store.old->buffer), tiles);
   if (!on_chip(store.buffer)) return;
   const std::vector<int64_t> shape = p_.tile_shape(store.buffer);
   std::map<ir::VarId, ExprId> place;
@@ -150,8 +152,10 @@ void IterationValues::set(BufferId tile, ExprId element, Tiles& tiles) {
 
 void IterationValues::forget(const ir::Block& b, Tiles& tiles) {
   ir::for_each_statement(p_, b, [&](ir::StmtId s, int) {
-    if (const auto* store = p_.as<ir::Store>(s); store && on_chip(store->buffer))
-      tiles[store->buffer] = unknown(store->buffer);
+    if (const auto* store = p_.as<ir::Store>(s))
+      ir::visit_written(*store, [&](ir::BufferId b, const auto&) {
+        if (on_chip(b)) tiles[b] = unknown(b);
+      });
     if (const auto* op = p_.as<ir::TileOp>(s); op && on_chip(op->operands.back().buffer))
       tiles[op->operands.back().buffer] = unknown(op->operands.back().buffer);
   });

@@ -5,6 +5,7 @@
 
 #include "analysis/loads.h"
 #include "ir/statement_paths.h"
+#include "ir/store_parts.h"
 
 namespace tilegen::analysis {
 
@@ -147,7 +148,7 @@ class WebBuilder {
     const auto* loop = p_.as<ir::Loop>(id);
     if (!loop) return false;
     for (StmtId s : loop->body)
-      if (const auto* store = p_.as<ir::Store>(s); store && store->buffer == buffer) return false;
+      if (const auto* store = p_.as<ir::Store>(s); store && ir::writes(*store, buffer)) return false;
     return true;
   }
 

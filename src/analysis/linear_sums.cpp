@@ -164,6 +164,7 @@ class PartFinder {
       if (branch && !terms.whole(branch->condition)) refuse(op.path + " decides by it in the loop");
       const auto* store = p_.as<ir::Store>(s);
       if (!store) return;
+      if (store->old) refuse(op.path + " takes old values of atomic operations in the loop");
       for (ExprId index : store->indices)
         if (!terms.whole(index)) refuse(op.path + " uses it as an index in the loop");
       const ValueId to = ops_.value_of(op, store->buffer);

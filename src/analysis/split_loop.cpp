@@ -75,7 +75,7 @@ class Finder {
     const ir::BufferId buffer = ops_.values[v].buffer;
     return std::all_of(loop->body.begin(), loop->body.end(), [&](ir::StmtId s) {
       const auto* store = p_.as<ir::Store>(s);
-      return store &&
+      return store && !store->old &&
              !std::any_of(store->indices.begin(), store->indices.end(),
                           [&](ir::ExprId e) { return reads_any(p_.exprs, e, {buffer}); }) &&
              (store->buffer == buffer ? is_sum_with_old(*store)

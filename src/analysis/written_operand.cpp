@@ -199,7 +199,7 @@ bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const Thr
   }
   if (const auto* elements = p.as<ir::Loop>(writer.stmt))
     for (ir::StmtId s : elements->body)
-      if (!p.as<ir::Store>(s)) return false;
+      if (const auto* store = p.as<ir::Store>(s); !store || store->old) return false;
   const std::vector<int64_t>& shape = ops.values[w.value].shape;
   for (size_t a = 0; a < writer.accesses.size(); ++a) {
     if (!writer.accesses[a].write || writer.accesses[a].value != w.value) continue;

@@ -53,6 +53,7 @@ class Builder {
   ir::ExprId unary(ir::ExprOp op, ir::ExprId a);
   ir::ExprId binary(ir::ExprOp op, ir::ExprId a, ir::ExprId b);
   ir::ExprId ternary(ir::ExprOp op, ir::ExprId a, ir::ExprId b, ir::ExprId c);
+  ir::ExprId uniform(ir::ExprId word);
   ir::ExprId select(ir::ExprId cond, ir::ExprId a, ir::ExprId b);
   ir::ExprId cast(ir::DType t, ir::ExprId a);
   // none for an id that is not one of this builder's
@@ -70,6 +71,10 @@ class Builder {
                           std::span<const std::string_view> names = {});
   uint64_t begin_if(ir::ExprId condition);
   void begin_else(uint64_t if_token);
+  // Ifs on an integer that is taken once: cases stand in the switch and nothing else, each with constants of
+  // the value's type; one without values is taken where no other is, and is the last.
+  uint64_t begin_switch(ir::ExprId value);
+  uint64_t begin_case(uint64_t switch_token, std::span<const int64_t> values);
   void end(uint64_t token);
 
   // Statements of the innermost scope.
@@ -85,6 +90,9 @@ class Builder {
   void store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value);
   void atomic_store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value,
                     ir::AtomicKind kind);
+  // The same, also compare_exchange with what it expects: gives a name for the old value.
+  ir::VarId fetch_atomic(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value,
+                         ir::AtomicKind kind, ir::ExprId expected, std::string_view name);
 
   // A loop that goes on while the condition, which is the same for the block, holds.
   uint64_t begin_while(ir::ExprId condition);
@@ -109,12 +117,15 @@ class Builder {
 
  private:
   struct Frame {
-    enum class Kind : uint8_t { kernel, loop, parallel, branch } kind = Kind::kernel;
+    enum class Kind : uint8_t { kernel, loop, parallel, branch, choice } kind = Kind::kernel;
     uint64_t token = 0;
     ir::StmtId stmt;      // none for a kernel
     ir::Block body;       // of the branch being filled
     ir::Block then_body;  // branch: set once begin_else ran
     bool in_else = false;
+    ir::VarId chosen;       // choice: what cases are compared with
+    int64_t cases = 0;      // choice: each stands in the else of the one before; stmt is the last one's if
+    bool of_case = false;   // branch: of a switch
     int64_t unroll = 1;     // copies of this body that unrolled loops make
     size_t first_name = 0;  // names_ to forget when it ends
     SourceLocation opened;
@@ -149,11 +160,11 @@ class Builder {
   ir::VarId add_var(std::string_view call, std::string_view name, ir::VarKind kind, ir::DType type);
   ir::VarId add_inner_var(std::string_view call, std::string_view name, ir::VarKind kind,
                           ir::DType type = ir::DType::i64);
-  bool reached(std::string_view call);  // no jump stands in front
+  bool reached(std::string_view call);  // no jump stands in front, no switch without a case around
+  bool check_statements(std::string_view call);
   ir::StmtId add_statement(std::string_view call,
                            std::variant<ir::Loop, ir::Branch, ir::Store, ir::TileOp> node);
-  void add_store(std::string_view call, ir::BufferId buffer, std::span<const ir::ExprId> indices,
-                 ir::ExprId value, std::optional<ir::AtomicKind> atomic);
+  ir::StmtId add_store(std::string_view call, ir::Store store);
   bool check_report(std::string_view call, std::string_view text, int64_t statements);
   std::vector<ir::StmtId> open_statements() const;
   uint64_t open(Frame frame);

@@ -13,6 +13,7 @@ bool class_takes(ir::ExprClass cls, ir::DType t) {
     case ir::ExprClass::arith:
       return !ir::is_bool(t) && !ir::is_storage_only(t);
     case ir::ExprClass::integer:
+    case ir::ExprClass::random:
       return ir::is_integer(t);
     case ir::ExprClass::math:
     case ir::ExprClass::test:
@@ -31,6 +32,7 @@ const char* class_wants(ir::ExprClass cls) {
     case ir::ExprClass::arith:
       return "a number";
     case ir::ExprClass::integer:
+    case ir::ExprClass::random:
       return "an integer";
     case ir::ExprClass::math:
     case ir::ExprClass::test:
@@ -233,22 +235,37 @@ ir::ExprId Builder::ternary(ir::ExprOp op, ir::ExprId a, ir::ExprId b, ir::ExprI
     return {};
   }
   if (!check_operands(kCall, {a, b, c})) return {};
-  const ir::ExprPool& pool = program_.exprs;
+  ir::ExprPool& pool = program_.exprs;
+  const bool random = ir::expr_class(op) == ir::ExprClass::random;
   const ir::DType t = pool.type(a);
   for (ir::ExprId other : {b, c})
-    if (pool.type(other) != t) {
+    if (pool.type(other) != t && !random) {
       fail(DiagCode::dtype_mismatch, kCall,
            quoted(op) + " has operands of " + ir::dtype_name(t) + " and " + ir::dtype_name(pool.type(other)),
            "cast one of them; nothing is converted silently");
       return {};
     }
-  if (!class_takes(ir::expr_class(op), t)) {
-    fail(DiagCode::dtype_mismatch, kCall,
-         quoted(op) + " takes " + class_wants(ir::expr_class(op)) + ", not " + ir::dtype_name(t),
-         "cast the operands");
-    return {};
-  }
-  return program_.exprs.ternary(op, a, b, c);
+  for (ir::ExprId operand : {a, b, c})
+    if (!class_takes(ir::expr_class(op), pool.type(operand))) {
+      fail(DiagCode::dtype_mismatch, kCall,
+           quoted(op) + " takes " + class_wants(ir::expr_class(op)) + ", not " +
+               ir::dtype_name(pool.type(operand)),
+           "cast the operands");
+      return {};
+    }
+  if (random)
+    for (ir::ExprId* operand : {&a, &b, &c}) *operand = pool.cast(ir::DType::u64, *operand);
+  return pool.ternary(op, a, b, c);
+}
+
+ir::ExprId Builder::uniform(ir::ExprId word) {
+  constexpr std::string_view kCall = "tl_uniform";
+  if (!ready(kCall) || !check_operands(kCall, {word})) return {};
+  const ir::DType t = program_.exprs.type(word);
+  if (t == ir::DType::u32) return program_.exprs.uniform(word);
+  fail(DiagCode::dtype_mismatch, kCall, std::string("it takes u32, not ") + ir::dtype_name(t),
+       "give it a word of TL_PHILOX, or cast the operand");
+  return {};
 }
 
 ir::ExprId Builder::select(ir::ExprId cond, ir::ExprId a, ir::ExprId b) {

@@ -36,8 +36,10 @@ bool Builder::outside_parallel(std::string_view call) {
 }
 
 bool Builder::room_for_scope(std::string_view call) {
-  // the kernel itself does not count
-  if (static_cast<int64_t>(frames_.size()) <= limits_.nesting) return true;
+  // the kernel itself does not count, a switch is as deep as it has cases
+  int64_t depth = static_cast<int64_t>(frames_.size());
+  for (const Frame& f : frames_) depth += f.kind == Frame::Kind::choice ? f.cases - 1 : 0;
+  if (depth <= limits_.nesting) return true;
   fail(DiagCode::limit_nesting, call,
        "loops and ifs are nested more than " + std::to_string(limits_.nesting) + " deep",
        "flatten the program");
@@ -52,7 +54,20 @@ bool Builder::check_names(std::string_view call, std::span<const std::string_vie
   return false;
 }
 
+bool Builder::check_statements(std::string_view call) {
+  if (static_cast<int64_t>(program_.stmts.size()) < limits_.statements) return true;
+  fail(DiagCode::limit_nodes, call,
+       "the program has more than " + std::to_string(limits_.statements) + " statements",
+       "use loops instead of repeating statements");
+  return false;
+}
+
 bool Builder::reached(std::string_view call) {
+  if (frames_.back().kind == Frame::Kind::choice) {
+    fail(DiagCode::misplaced_statement, call, "it stands in a switch, outside of its cases",
+         "call it between tl_begin_case and its tl_end");
+    return false;
+  }
   const ir::Block& before = frames_.back().body;
   if (before.empty() || !draft_.jumps.contains(before.back())) return true;
   fail(DiagCode::misplaced_statement, call, "nothing behind a break, continue or return runs",
@@ -62,13 +77,7 @@ bool Builder::reached(std::string_view call) {
 
 ir::StmtId Builder::add_statement(std::string_view call,
                                   std::variant<ir::Loop, ir::Branch, ir::Store, ir::TileOp> node) {
-  if (static_cast<int64_t>(program_.stmts.size()) >= limits_.statements) {
-    fail(DiagCode::limit_nodes, call,
-         "the program has more than " + std::to_string(limits_.statements) + " statements",
-         "use loops instead of repeating statements");
-    return {};
-  }
-  if (!reached(call)) return {};
+  if (!check_statements(call) || !reached(call)) return {};
   program_.stmts.push_back({std::move(node), location_});
   const ir::StmtId id(program_.stmts.size() - 1);
   frames_.back().body.push_back(id);
@@ -268,11 +277,13 @@ void Builder::begin_else(uint64_t if_token) {
   constexpr std::string_view kCall = "tl_begin_else";
   if (!ready(kCall) || !inside_kernel(kCall)) return;
   Frame& frame = frames_.back();
-  if (frame.token != if_token || frame.kind != Frame::Kind::branch || frame.in_else)
+  if (frame.token != if_token || frame.kind != Frame::Kind::branch || frame.in_else || frame.of_case)
     return fail(DiagCode::scope_mismatch, kCall,
-                frame.in_else && frame.token == if_token ? "the if already has an else"
-                                                         : "the innermost open scope is the " + frame.what,
-                "call it once, directly inside the if that it names");
+                frame.in_else && !frame.of_case && frame.token == if_token
+                    ? "the if already has an else"
+                    : "the innermost open scope is the " + frame.what,
+                frame.of_case ? "end the case; one without values is taken where no other is"
+                              : "call it once, directly inside the if that it names");
   frame.in_else = true;
   frame.then_body = std::move(frame.body);
   frame.body.clear();
@@ -291,6 +302,9 @@ void Builder::end(uint64_t token) {
                 "that scope is not open; the innermost open scope is the " + frames_.back().what,
                 "end each scope once, innermost first");
   }
+  if (frames_.back().kind == Frame::Kind::choice && frames_.back().cases == 0)
+    return fail(DiagCode::misplaced_statement, kCall, "the switch has no case",
+                "open one with tl_begin_case");
   close_frame();
 }
 
@@ -303,6 +317,7 @@ void Builder::close_frame() {
     program_.kernels.back().body = std::move(frame.body);
     return;
   }
+  if (frame.kind == Frame::Kind::choice) return frames_.back().body.push_back(frame.body.front());
   auto& node = program_.stmts[frame.stmt.value].node;
   if (auto* loop = std::get_if<ir::Loop>(&node)) {
     loop->body = std::move(frame.body);

@@ -184,34 +184,57 @@ void Builder::tile_op(ir::OpKind kind, std::span<const ir::Region> operands, std
 }
 
 void Builder::store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value) {
-  add_store("tl_store", buffer, indices, value, std::nullopt);
+  add_store("tl_store", {buffer, {indices.begin(), indices.end()}, value});
 }
 
 void Builder::atomic_store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value,
                            ir::AtomicKind kind) {
-  add_store("tl_store_atomic", buffer, indices, value, kind);
+  add_store("tl_store_atomic", {buffer, {indices.begin(), indices.end()}, value, kind});
 }
 
-void Builder::add_store(std::string_view call, ir::BufferId buffer, std::span<const ir::ExprId> indices,
-                        ir::ExprId value, std::optional<ir::AtomicKind> atomic) {
-  if (!ready(call) || !inside_kernel(call) || !check_buffer(call, "the buffer", buffer) ||
-      !check_indices(call, buffer, indices) || !check_expr(call, "the value", value))
-    return;
-  const ir::Buffer& b = program_.buffer(buffer);
-  if (b.read_only)
-    return fail(DiagCode::write_to_input, call, buffer_text(buffer) + " is read-only",
-                "declare the tensor without TL_TENSOR_READ_ONLY");
-  if (program_.exprs.type(value) != b.type)
-    return fail(DiagCode::dtype_mismatch, call,
-                buffer_text(buffer) + " holds " + ir::dtype_name(b.type) + ", the value is " +
-                    ir::dtype_name(program_.exprs.type(value)),
-                "cast the value");
-  ir::Store s;
-  s.buffer = buffer;
-  s.indices.assign(indices.begin(), indices.end());
-  s.value = value;
-  s.atomic = atomic;
-  add_statement(call, std::move(s));
+ir::VarId Builder::fetch_atomic(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value,
+                                ir::AtomicKind kind, ir::ExprId expected, std::string_view name) {
+  const bool compares = kind == ir::AtomicKind::compare_exchange;
+  const std::string_view call = compares ? "tl_compare_exchange" : "tl_fetch_atomic";
+  if (!ready(call) || !inside_kernel(call) || !check_buffer(call, "the buffer", buffer)) return {};
+  if (!in_parallel()) {
+    fail(DiagCode::misplaced_statement, call, "it stands outside a parallel loop",
+         "put it into one, of a single iteration for one operation of the block");
+    return {};
+  }
+  ir::Store s{buffer, {indices.begin(), indices.end()}, value, kind};
+  if (compares) {
+    if (!check_expr(call, "what is expected", expected)) return {};
+    s.expected = expected;
+  }
+  const ir::DType type = program_.buffer(buffer).type;
+  const ir::StmtId made = add_store(call, std::move(s));
+  const ir::VarId old = made ? add_inner_var(call, name, ir::VarKind::loop, type) : ir::VarId();
+  if (!old) return {};
+  draft_.temporaries[old] = false;
+  draft_.old_values[made] = old;
+  return old;
+}
+
+ir::StmtId Builder::add_store(std::string_view call, ir::Store s) {
+  if (!ready(call) || !inside_kernel(call) || !check_buffer(call, "the buffer", s.buffer) ||
+      !check_indices(call, s.buffer, s.indices) || !check_expr(call, "the value", s.value))
+    return {};
+  const ir::Buffer& b = program_.buffer(s.buffer);
+  if (b.read_only) {
+    fail(DiagCode::write_to_input, call, buffer_text(s.buffer) + " is read-only",
+         "declare the tensor without TL_TENSOR_READ_ONLY");
+    return {};
+  }
+  for (ir::ExprId value : {s.value, s.expected})
+    if (value && program_.exprs.type(value) != b.type) {
+      fail(DiagCode::dtype_mismatch, call,
+           buffer_text(s.buffer) + " holds " + ir::dtype_name(b.type) + ", the value is " +
+               ir::dtype_name(program_.exprs.type(value)),
+           "cast the value");
+      return {};
+    }
+  return add_statement(call, std::move(s));
 }
 
 }  // namespace tilegen::builder

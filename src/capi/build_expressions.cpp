@@ -32,7 +32,7 @@ constexpr ExprOp kBinary[] = {
     ExprOp::bit_or,   ExprOp::bit_xor, ExprOp::shl,         ExprOp::shr,        ExprOp::lt,
     ExprOp::le,  // of exchanged operands: TL_GT, TL_GE
     ExprOp::pow,      ExprOp::atan2,   ExprOp::fmod,        ExprOp::copysign,   ExprOp::mulhi};
-constexpr ExprOp kTernary[] = {ExprOp::fma};
+constexpr ExprOp kTernary[] = {ExprOp::fma, ExprOp::philox};
 static_assert(std::size(kUnary) == TL_CTZ && kUnary[TL_SIGMOID - 1] == ExprOp::sigmoid &&
               kUnary[TL_SIN - 1] == ExprOp::sin && kUnary[TL_ISNAN - 1] == ExprOp::isnan);
 static_assert(TL_ADD + std::size(kBinary) == TL_MULHI + 1 && kBinary[TL_SHR - TL_ADD] == ExprOp::shr &&
@@ -178,6 +178,13 @@ tl_expr tl_ternary(tl_builder* builder, tl_ternary_op op, tl_expr a, tl_expr b, 
     }
     const auto x = call.expr("a", a), y = call.expr("b", b), z = call.expr("c", c);
     return call.failed() ? tl_expr{0} : call.give(call->ternary(kTernary[op - TL_FMA], x, y, z));
+  });
+}
+
+tl_expr tl_uniform(tl_builder* builder, tl_expr word) {
+  return on_builder(builder, "tl_uniform", tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
+    const auto x = c.expr("word", word);
+    return c.failed() ? tl_expr{0} : c.give(c->uniform(x));
   });
 }
 

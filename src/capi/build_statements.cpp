@@ -71,14 +71,6 @@ namespace {
 static_assert(TL_ATOMIC_XOR - TL_ATOMIC_ADD == static_cast<int>(ir::AtomicKind::bit_xor) &&
               TL_ATOMIC_AND - TL_ATOMIC_ADD == static_cast<int>(ir::AtomicKind::bit_and));
 
-static_assert(TL_ATOMIC_EXCHANGE - TL_ATOMIC_ADD == static_cast<int>(ir::AtomicKind::exchange));
-
-bool known_atomic(const BuilderCall& c, tl_atomic_kind kind, tl_atomic_kind last) {
-  if (kind >= TL_ATOMIC_ADD && kind <= last) return true;
-  c.fail(DiagCode::bad_enum, "there is no atomic operation " + std::to_string(kind), "use a tl_atomic_kind");
-  return false;
-}
-
 tl_expr name_value(tl_builder* builder, const char* call, const char* name, tl_expr value, bool assignable) {
   return on_builder(builder, call, tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
     const auto what = c.expr("value", value);
@@ -153,6 +145,22 @@ void tl_begin_else(tl_builder* builder, tl_scope if_scope) {
   on_builder(builder, "tl_begin_else", [&](const BuilderCall& c) {
     const uint64_t token = c.scope(if_scope);
     if (!c.failed()) c->begin_else(token);
+  });
+}
+
+tl_scope tl_begin_switch(tl_builder* builder, tl_expr value) {
+  return on_builder(builder, "tl_begin_switch", tl_scope{0}, [&](const BuilderCall& c) {
+    const auto what = c.expr("value", value);
+    return c.failed() ? tl_scope{0} : c.give_scope(c->begin_switch(what));
+  });
+}
+
+tl_scope tl_begin_case(tl_builder* builder, tl_scope switch_scope, uint32_t count, const int64_t* values) {
+  return on_builder(builder, "tl_begin_case", tl_scope{0}, [&](const BuilderCall& c) {
+    const uint64_t token = c.scope(switch_scope);
+    if (c.failed()) return tl_scope{0};
+    if (count > 0 && !c.given("values", values)) return tl_scope{0};
+    return c.give_scope(c->begin_case(token, std::span(values, count)));
   });
 }
 
@@ -289,27 +297,6 @@ void tl_cumsum(tl_builder* builder, tl_region src, tl_region dst, uint32_t axis,
     attrs[ir::cumsum_attr::axis] = axis;
     attrs[ir::cumsum_attr::reverse] = (flags & TL_CUMSUM_REVERSE) != 0;
     c->tile_op(ir::OpKind::cumsum, operands, attrs, {});
-  });
-}
-
-void tl_atomic(tl_builder* builder, tl_region src, tl_region dst, tl_atomic_kind kind) {
-  on_builder(builder, "tl_atomic", [&](const BuilderCall& c) {
-    const ir::Region operands[] = {c.region("src", src), c.region("dst", dst)};
-    if (!known_atomic(c, kind, TL_ATOMIC_XOR)) return;
-    int64_t attrs[ir::atomic_attr::count] = {};
-    attrs[ir::atomic_attr::kind] = kind - TL_ATOMIC_ADD;
-    c->tile_op(ir::OpKind::atomic, operands, attrs, {});
-  });
-}
-
-void tl_store_atomic(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices,
-                     tl_expr value, tl_atomic_kind kind) {
-  on_builder(builder, "tl_store_atomic", [&](const BuilderCall& c) {
-    const auto to = c.buffer("buffer", buffer);
-    const auto at = c.exprs("indices", rank, indices);
-    const auto what = c.expr("value", value);
-    if (!known_atomic(c, kind, TL_ATOMIC_EXCHANGE) || c.failed()) return;
-    c->atomic_store(to, at, what, static_cast<ir::AtomicKind>(kind - TL_ATOMIC_ADD));
   });
 }
 

@@ -85,7 +85,9 @@ void BoundsCheck::check_statement(StmtId id, bool guarded) {
     check_block(branch->then_body, true);
     check_block(branch->else_body, true);
   } else if (const auto* store = p_.as<ir::Store>(id)) {
-    if (store->atomic != ir::AtomicKind::append) check_element(id, store->buffer, store->indices, guarded);
+    if (store->atomic != ir::AtomicKind::append)
+      ir::visit_written(
+          *store, [&](ir::BufferId b, const std::vector<ExprId>& at) { check_element(id, b, at, guarded); });
   } else if (const auto* op = p_.as<ir::TileOp>(id)) {
     for (const ir::Region& r : op->operands) check_region(id, r, guarded);
   }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "ir/store_parts.h"
 
 namespace tilegen::check {
 
@@ -17,8 +18,7 @@ void for_each_root(const ir::Program& p, ir::StmtId id, Visit&& visit) {
   } else if (const auto* branch = p.as<ir::Branch>(id)) {
     visit(branch->condition);
   } else if (const auto* store = p.as<ir::Store>(id)) {
-    for (ir::ExprId e : store->indices) visit(e);
-    visit(store->value);
+    ir::visit_exprs(*store, visit);
   } else if (const auto* op = p.as<ir::TileOp>(id)) {
     for (const ir::Region& r : op->operands)
       for (ir::ExprId e : r.offsets) visit(e);

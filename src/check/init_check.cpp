@@ -81,7 +81,8 @@ class InitCheck {
 BufferList InitCheck::writes_of(const ir::Block& block) const {
   BufferList buffers;
   ir::for_each_statement(p_, block, [&](StmtId id, int) {
-    if (const auto* store = p_.as<ir::Store>(id)) buffers.push_back(store->buffer);
+    if (const auto* store = p_.as<ir::Store>(id))
+      ir::visit_written(*store, [&](ir::BufferId b, const auto&) { buffers.push_back(b); });
     const auto* op = p_.as<ir::TileOp>(id);
     if (op == nullptr) return;
     const ir::OpRow& row = ir::op_row(op->kind);
@@ -144,7 +145,7 @@ void InitCheck::check_statement(StmtId id) {
     for (size_t b = 0; b < written_.size(); ++b) written_[b] = written_[b] || after_then[b];
   } else if (const auto* store = p_.as<ir::Store>(id)) {
     if (store->atomic) read(id, store->buffer, "write all of it in a kernel before");
-    write(store->buffer);
+    ir::visit_written(*store, [&](ir::BufferId b, const auto&) { write(b); });
   } else if (const auto* op = p_.as<ir::TileOp>(id)) {
     check_op(id, *op);
   }

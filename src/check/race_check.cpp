@@ -104,6 +104,7 @@ void LoopRaces::collect(const ir::Block& block) {
       conditions_.pop_back();
     } else if (const auto* store = p_.as<ir::Store>(id)) {
       accesses_.push_back({id, store->buffer, store->indices, true, conditions_, store->atomic.has_value()});
+      if (store->old) accesses_.push_back({id, store->old->buffer, store->old->indices, true, conditions_});
     }
   }
 }

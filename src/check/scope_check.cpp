@@ -177,6 +177,12 @@ void ScopeCheck::check_store(StmtId id, const ir::Store& store) {
                    "): expected an element of a tensor or of a shared tile, inside a parallel loop",
                shared ? "put it into a parallel loop, if only of one point"
                       : "combine in a shared tile or a tensor, or with reduce");
+  if (store.old && check_owner(id, store.old->buffer) &&
+      p_.buffer(store.old->buffer).scope != MemScope::shared)
+    ctx_.error(DiagCode::scope_not_allowed, id,
+               "the old value goes to " + p_.buffer(store.old->buffer).name + " (" +
+                   ir::scope_name(p_.buffer(store.old->buffer).scope) + "), expected a shared tile",
+               "name it with let, and store that");
   if (parallel_depth_ == 0 && (b.scope == MemScope::shared || b.scope == MemScope::fragment))
     ctx_.error(DiagCode::misplaced_statement, id,
                "a store to " + b.name + " (" + ir::scope_name(b.scope) + ") stands outside a parallel loop",

@@ -63,7 +63,17 @@ void TypeCheck::check_statement(StmtId id) {
                      std::string(ir::atomic_text(*store->atomic)),
                  *store->atomic < ir::AtomicKind::bit_and
                      ? "use a number of 16 bits or more; 8-bit values can be kept in an i32 tensor"
-                     : "bits are combined in tensors of integers of 16 bits or more");
+                     : "use a tensor of integers of 16 bits or more");
+    if (store->expected.valid()) expect(id, store->expected, b.type, "the value expected in " + b.name);
+    if (store->old) {
+      check_access(id, store->old->buffer, store->old->indices);
+      const ir::Buffer& old = p_.buffer(store->old->buffer);
+      if (old.type != b.type)
+        ctx_.error(DiagCode::dtype_mismatch, id,
+                   old.name + " is " + ir::dtype_name(old.type) + " and gets old values of " + b.name +
+                       ", which is " + ir::dtype_name(b.type),
+                   "name the old value with let and cast it");
+    }
   } else if (const auto* op = p_.as<ir::TileOp>(id)) {
     const size_t before = ctx_.out.size();
     const std::string& path = ctx_.paths[id.value];

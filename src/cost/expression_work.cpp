@@ -130,7 +130,10 @@ void for_each_body_node(const ir::Program& p, const ir::Loop& loop,
                         const std::function<void(const BodyNode&)>& visit) {
   BodyWalk walk(p, loop, visit);
   ir::for_each_statement(p, loop.body, [&](ir::StmtId id, int) {
-    if (const auto* store = p.as<ir::Store>(id)) walk.walk(store->value);
+    if (const auto* store = p.as<ir::Store>(id)) {
+      walk.walk(store->value);
+      if (store->expected.valid()) walk.walk(store->expected);
+    }
     if (const auto* branch = p.as<ir::Branch>(id)) walk.walk(branch->condition);
   });
 }

@@ -48,7 +48,9 @@ std::optional<int64_t> SizedProgram::value(ir::ExprId e) const {
   if (ir::expr_arity(n.op) == 1) return ir::eval_unary(n.op, n.type, *a).i;
   const auto b = operand(n.b);
   if (!b) return std::nullopt;
-  return ir::eval_binary(n.op, n.type, *a, *b).i;
+  const auto c = n.c.valid() ? operand(n.c) : a;
+  if (!c) return std::nullopt;
+  return ir::eval_operation(n.op, n.type, *a, *b, *c).i;
 }
 
 }  // namespace tilegen::cost

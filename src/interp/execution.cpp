@@ -175,8 +175,15 @@ void Execution::run_store(const ir::Store& store) {
   ir::ScalarValue value = evaluator_.eval(store.value);
   if (evaluator_.failed()) return;
   if (store.atomic == ir::AtomicKind::append) return buffers_[store.buffer.value].append(index_, value);
-  if (store.atomic) value = ir::eval_atomic(*store.atomic, evaluator_.load(store.buffer, index_), value);
-  if (!evaluator_.failed()) evaluator_.store(store.buffer, index_, value);
+  if (!store.atomic) return evaluator_.store(store.buffer, index_, value);
+  const ir::ScalarValue expected = store.expected.valid() ? evaluator_.eval(store.expected) : value;
+  std::vector<int64_t> place;
+  for (size_t i = 0; store.old && i < store.old->indices.size(); ++i)
+    place.push_back(evaluator_.eval_index(store.old->indices[i]));
+  const ir::ScalarValue old = evaluator_.load(store.buffer, index_);
+  if (evaluator_.failed()) return;
+  evaluator_.store(store.buffer, index_, ir::eval_atomic(*store.atomic, old, value, expected));
+  if (store.old && !evaluator_.failed()) evaluator_.store(store.old->buffer, place, old);
 }
 
 }  // namespace tilegen::interp

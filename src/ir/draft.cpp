@@ -8,6 +8,7 @@
 #include "ir/draft_jumps.h"
 #include "ir/draft_pack.h"
 #include "ir/draft_uses.h"
+#include "ir/store_parts.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
 
@@ -81,8 +82,7 @@ class Resolver {
   void keep_large(VarId var, int64_t at, Block& out);
   bool assigns_memory(StmtId s) const;
   void keep_before_writes(const Buffers& buffers, int64_t at, Block& out);
-  Memory make_memory(VarId var);
-  std::string free_name(const std::string& wanted) const;
+  Memory make_memory(VarId var, MemScope in_parallel = MemScope::fragment);
   bool read_by_others(BufferId buffer, VarId but, int64_t at);
 
   ExprId resolved(ExprId e);
@@ -166,9 +166,20 @@ void Resolver::run_statement(StmtId s, Block& out) {
 }
 
 void Resolver::run_store(StmtId s, Store store, Block& out) {
-  keep_before_writes({store.buffer}, uses_.position(s), out);
-  for (ExprId& index : store.indices) index = resolved(index);
-  store.value = resolved(store.value);
+  const int64_t at = uses_.position(s);
+  Buffers written;
+  visit_written(store, [&](BufferId b, const auto&) { written.insert(b); });
+  keep_before_writes(written, at, out);
+  visit_exprs(store, [&](ExprId& e) { e = resolved(e); });
+  if (const auto named = draft_.old_values.find(s); named != draft_.old_values.end()) {
+    const VarId var = named->second;
+    Memory& memory = memory_[var];
+    const bool free = memory.buffer.valid() && !read_by_others(memory.buffer, var, at);
+    if (!free) memory = make_memory(var, MemScope::shared);
+    const auto indices = p_.exprs.indices(memory.element);
+    if (live(var, at)) store.old = Store::OldValue{memory.buffer, {indices.begin(), indices.end()}};
+    values_[var] = memory.element;
+  }
   emit(std::move(store), out);
 }
 
@@ -331,11 +342,11 @@ void Resolver::keep_before_writes(const Buffers& buffers, int64_t at, Block& out
   }
 }
 
-Resolver::Memory Resolver::make_memory(VarId var) {
+Resolver::Memory Resolver::make_memory(VarId var, MemScope in_parallel) {
   if (static_cast<int64_t>(p_.buffers.size()) >= limits_.buffers) too_many(limits_.buffers, "buffers");
   Buffer b;
-  b.name = free_name(p_.var(var).name);
-  b.scope = parallel_ ? MemScope::fragment : MemScope::local;
+  b.name = free_tile_name(p_, draft_, p_.var(var).name);
+  b.scope = parallel_ ? in_parallel : MemScope::local;
   b.type = p_.var(var).type;
   b.kernel = static_cast<int>(kernel_);
   b.location = p_.var(var).location;
@@ -352,22 +363,10 @@ Resolver::Memory Resolver::make_memory(VarId var) {
   return {id, p_.exprs.load(id, p_.var(var).type, indices), false};
 }
 
-// Names of tiles are those of their kernel, and nothing in it may have the same.
-std::string Resolver::free_name(const std::string& wanted) const {
-  std::set<std::string> taken;
-  for (const Buffer& b : p_.buffers) taken.insert(b.name);
-  for (size_t v = 0; v < p_.vars.size(); ++v)
-    if (!draft_.temporaries.contains(VarId(v))) taken.insert(p_.vars[v].name);
-  for (const Kernel& k : p_.kernels) taken.insert(k.name);
-  for (const CompileParam& c : p_.compile_params) taken.insert(c.name);
-  std::string name = wanted;
-  for (size_t n = 1; taken.contains(name); ++n) name = wanted + "_" + std::to_string(n);
-  return name;
-}
-
 void Resolver::add_writes(StmtId s, Buffers& buffers) const {
   const auto& node = written_[s.value].node;
-  if (const auto* store = std::get_if<Store>(&node)) buffers.insert(store->buffer);
+  if (const auto* store = std::get_if<Store>(&node))
+    visit_written(*store, [&](BufferId b, const auto&) { buffers.insert(b); });
   if (const auto* op = std::get_if<TileOp>(&node))
     for (size_t i = 0; i < op->operands.size(); ++i)
       if (op_row(op->kind).operands[i].access != Access::read) buffers.insert(op->operands[i].buffer);

@@ -36,6 +36,7 @@ struct Draft {
   };
   std::map<StmtId, Assignment> assignments;  // a variable's first one declares it
   std::map<VarId, bool> temporaries;         // whether it may be assigned again
+  std::map<StmtId, VarId> old_values;        // of atomic stores; each declares its name
   bool loops_in_parallel = false;
   // break, continue and return: empty Branches, each the last statement of its block (ir/draft_jumps.h)
   enum class Jump : uint8_t { break_loop, next_iteration, leave_kernel };
@@ -44,7 +45,8 @@ struct Draft {
   bool functions = false;   // or constants: their expressions stand for them by now, and may be repeated
 
   bool empty() const {
-    return assignments.empty() && !loops_in_parallel && !functions && jumps.empty() && !conditions;
+    return assignments.empty() && old_values.empty() && !loops_in_parallel && !functions && jumps.empty() &&
+           !conditions;
   }
   static constexpr int64_t kEndless = INT32_MAX;  // trips of a loop that a condition ends
 };

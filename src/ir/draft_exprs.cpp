@@ -56,4 +56,17 @@ bool DraftExprs::is_large(ExprId e, uint64_t uses) {
          (size > kSmall && size * std::max<uint64_t>(uses, 1) > kMaxNodes);
 }
 
+// Names of tiles are those of their kernel, and nothing in it may have the same.
+std::string free_tile_name(const Program& p, const Draft& draft, const std::string& wanted) {
+  std::set<std::string> taken;
+  for (const Buffer& b : p.buffers) taken.insert(b.name);
+  for (size_t v = 0; v < p.vars.size(); ++v)
+    if (!draft.temporaries.contains(VarId(v))) taken.insert(p.vars[v].name);
+  for (const Kernel& k : p.kernels) taken.insert(k.name);
+  for (const CompileParam& c : p.compile_params) taken.insert(c.name);
+  std::string name = wanted;
+  for (size_t n = 1; taken.contains(name); ++n) name = wanted + "_" + std::to_string(n);
+  return name;
+}
+
 }  // namespace tilegen::ir

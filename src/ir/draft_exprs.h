@@ -2,9 +2,11 @@
 #pragma once
 
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "ir/draft.h"
 #include "ir/program.h"
 
 namespace tilegen::ir {
@@ -26,5 +28,8 @@ class DraftExprs {
   std::vector<uint64_t> sizes_;  // as trees
   std::unordered_map<ExprId, Buffers> reads_;
 };
+
+// What a tile that the draft makes may be called.
+std::string free_tile_name(const Program& p, const Draft& draft, const std::string& wanted);
 
 }  // namespace tilegen::ir

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "ir/store_parts.h"
+
 namespace tilegen::ir {
 namespace {
 
@@ -77,7 +79,7 @@ void pack_program(Program& p) {
     } else if (auto* branch = std::get_if<Branch>(&s.node)) {
       packing.move(branch->condition);
     } else if (auto* store = std::get_if<Store>(&s.node)) {
-      packing.move(store->indices), packing.move(store->value);
+      visit_exprs(*store, [&](ExprId& e) { packing.move(e); });
     } else if (auto* op = std::get_if<TileOp>(&s.node)) {
       for (Region& region : op->operands) packing.move(region.offsets);
       packing.move(op->value);

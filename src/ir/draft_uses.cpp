@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/store_parts.h"
+
 namespace tilegen::ir {
 
 DraftUses::DraftUses(const Program& p, const Draft& draft)
@@ -22,8 +24,9 @@ void DraftUses::visit(StmtId s) {
     for (StmtId around : open_)
       if (positions_[around.value] > declared_.at(it->second.var)) assigned_[around].insert(it->second.var);
   } else if (const auto* store = p_.as<Store>(s)) {
-    for (ExprId index : store->indices) use(index);
-    use(store->value);
+    visit_exprs(*store, [&](ExprId e) { use(e); });
+    if (const auto named = draft_.old_values.find(s); named != draft_.old_values.end())
+      declared_.try_emplace(named->second, here);
   } else if (const auto* op = p_.as<TileOp>(s)) {
     use(op->value);
     for (const Region& region : op->operands)

@@ -32,7 +32,7 @@ enum class ExprOp : uint8_t {
 #include "ir/expr_ops.def"
 #undef TILEGEN_EXPR_OP
 };
-enum class ExprClass : uint8_t { leaf, arith, integer, compare, logic, math, test, cast, select };
+enum class ExprClass : uint8_t { leaf, arith, integer, compare, logic, math, test, random, cast, select };
 
 int expr_arity(ExprOp op);
 ExprClass expr_class(ExprOp op);
@@ -86,6 +86,7 @@ class ExprPool {
   ExprId floordiv(ExprId a, ExprId b) { return binary(ExprOp::floordiv, a, b); }
   ExprId floormod(ExprId a, ExprId b) { return binary(ExprOp::floormod, a, b); }
   ExprId ceildiv(ExprId a, ExprId b);
+  ExprId uniform(ExprId word);  // f32 in [0, 1) of the upper 24 bits of a u32
   ExprId add(ExprId a, int64_t b) { return add(a, const_int(b)); }
   ExprId mul(ExprId a, int64_t b) { return mul(a, const_int(b)); }
   ExprId lt(ExprId a, ExprId b) { return binary(ExprOp::lt, a, b); }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "ir/expr.h"
+#include "ir/philox.h"
 #include "support/checked.h"
 
 namespace tilegen::ir {
@@ -259,6 +260,7 @@ ScalarValue eval_binary(ExprOp op, DType result, ScalarValue a, ScalarValue b) {
 // f16 and bf16: the f32 operation, rounded once more.
 ScalarValue eval_ternary(ExprOp op, DType result, ScalarValue a, ScalarValue b, ScalarValue c) {
   if (op == ExprOp::select) return a.i != 0 ? b : c;
+  if (op == ExprOp::philox) return from_int(result, philox_word(bits_of(a.i), bits_of(b.i), bits_of(c.i)));
   assert(op == ExprOp::fma);
   if (result == DType::f64) return {result, 0, canonical_nan(std::fma(a.f, b.f, c.f))};
   const float once = std::fma(static_cast<float>(a.f), static_cast<float>(b.f), static_cast<float>(c.f));

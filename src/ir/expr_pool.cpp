@@ -177,6 +177,8 @@ bool widens(DType from, DType to) {
       return is_float(t) && !is_storage_only(t);
     case ExprClass::logic:
       return is_bool(t);
+    case ExprClass::random:
+      return is_u64(t);
     case ExprClass::compare:
       return t != DType::none && !is_storage_only(t);
     default:
@@ -207,6 +209,7 @@ size_t expr_op_count() { return std::size(kOps); }
 
 DType result_type(ExprOp op, DType operand) {
   const ExprClass cls = expr_class(op);
+  if (cls == ExprClass::random) return DType::u32;
   return cls == ExprClass::compare || cls == ExprClass::test ? DType::boolean : operand;
 }
 
@@ -337,11 +340,14 @@ ExprId ExprPool::ternary(ExprOp op, ExprId a, ExprId b, ExprId c) {
   if (op == ExprOp::select) return select(a, b, c);
   const ExprNode x = nodes_[a.value], y = nodes_[b.value], z = nodes_[c.value];
   assert(expr_arity(op) == 3 && x.type == y.type && y.type == z.type && operand_fits(op, x.type));
-  if (is_const(a) && is_const(b) && is_const(c))
-    return const_float(eval_ternary(op, x.type, value_of(x), value_of(y), value_of(z)).f, x.type);
+  const DType t = result_type(op, x.type);
+  if (is_const(a) && is_const(b) && is_const(c)) {
+    const ScalarValue v = eval_ternary(op, t, value_of(x), value_of(y), value_of(z));
+    return is_float(t) ? const_float(v.f, t) : const_int(v.i, t);
+  }
   ExprNode n;
   n.op = op;
-  n.type = x.type;
+  n.type = t;
   n.a = a;
   n.b = b;
   n.c = c;
@@ -393,6 +399,11 @@ ExprId ExprPool::ceildiv(ExprId a, ExprId b) {
   int64_t divisor = 0;
   if (is_const_int(b, &divisor) && divisor > 0) return floordiv(add(a, divisor - 1), b);
   return unary(ExprOp::neg, floordiv(unary(ExprOp::neg, a), b));
+}
+
+ExprId ExprPool::uniform(ExprId word) {
+  const ExprId upper = binary(ExprOp::shr, word, const_int(8, DType::u32));
+  return binary(ExprOp::mul, cast(DType::f32, upper), const_float(0x1p-24, DType::f32));
 }
 
 bool ExprPool::is_const(ExprId id) const {

@@ -162,19 +162,22 @@ ExprOp atomic_operation(AtomicKind kind) {
       return ExprOp::bit_or;
     case AtomicKind::bit_xor:
     case AtomicKind::exchange:
+    case AtomicKind::compare_exchange:
     case AtomicKind::append:
       break;
   }
   return ExprOp::bit_xor;
 }
 
-ScalarValue eval_atomic(AtomicKind kind, ScalarValue old, ScalarValue value) {
+ScalarValue eval_atomic(AtomicKind kind, ScalarValue old, ScalarValue value, ScalarValue expected) {
+  if (kind == AtomicKind::compare_exchange) return old.i == expected.i ? value : old;
   return kind == AtomicKind::exchange ? value : eval_binary(atomic_operation(kind), value.type, old, value);
 }
 
 bool takes_atomic(AtomicKind kind, DType type) {
   if (is_bool(type) || dtype_bits(type) < 16) return false;
-  return kind < AtomicKind::bit_and || kind >= AtomicKind::exchange || is_integer(type);
+  return kind < AtomicKind::bit_and || kind == AtomicKind::exchange || kind == AtomicKind::append ||
+         is_integer(type);
 }
 
 }  // namespace tilegen::ir

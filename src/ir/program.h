@@ -109,10 +109,18 @@ struct Store {
   std::vector<ExprId> indices;
   ExprId value;
   std::optional<AtomicKind> atomic = std::nullopt;
+  ExprId expected = {};  // of compare_exchange
+  // Of atomic ones inside a parallel loop, optional: the element of a shared tile that becomes the old value,
+  // 0 where the store is outside of its tensor.
+  struct OldValue {
+    BufferId buffer;
+    std::vector<ExprId> indices;
+  };
+  std::optional<OldValue> old = std::nullopt;
 };
 
-// What an atomic operation leaves in memory; of all kinds but append.
-ScalarValue eval_atomic(AtomicKind kind, ScalarValue old, ScalarValue value);
+// What an atomic operation leaves in memory; of all kinds but append. `expected` is for compare_exchange.
+ScalarValue eval_atomic(AtomicKind kind, ScalarValue old, ScalarValue value, ScalarValue expected = {});
 // Of the kinds that combine: those before exchange.
 ExprOp atomic_operation(AtomicKind kind);
 // Values of the type can be combined in memory: numbers of at least 16 bits; bits of integers.

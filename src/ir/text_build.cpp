@@ -36,6 +36,8 @@ std::string_view refusal(ExprClass cls, DType t) {
       return is_float(t) ? "" : "floating-point numbers";
     case ExprClass::logic:
       return is_bool(t) ? "" : "bool";
+    case ExprClass::random:
+      return is_integer(t) ? "" : "integers";
     default:
       return "";
   }
@@ -277,6 +279,7 @@ ExprId Parser::make_binary(ExprOp op, ExprId a, ExprId b, const Token& at) {
 
 ExprId Parser::make_ternary(ExprOp op, ExprId a, ExprId b, ExprId c, const Token& at) {
   if (op == ExprOp::select) return make_select(a, b, c, at);
+  if (expr_class(op) == ExprClass::random) return make_random(op, {a, b, c}, at);
   if (!a.valid() || !b.valid() || !c.valid()) return {};
   const ExprPool& pool = program_.exprs;
   const DType t = pool.type(a);
@@ -284,6 +287,29 @@ ExprId Parser::make_ternary(ExprOp op, ExprId a, ExprId b, ExprId c, const Token
     return {};
   if (!room_for_node(std::max({pool[a].depth, pool[b].depth, pool[c].depth}) + 1, at)) return {};
   return program_.exprs.ternary(op, a, b, c);
+}
+
+// Of integers of any types, each taken as cast(u64, ...).
+ExprId Parser::make_random(ExprOp op, std::array<ExprId, 3> operands, const Token& at) {
+  for (ExprId& id : operands) {
+    if (!id.valid() || !operand_fits(op, program_.exprs.type(id), at)) return {};
+    if (program_.exprs.type(id) != DType::u64) id = make_cast(DType::u64, id, at);
+    if (!id.valid() || !room_for_node(program_.exprs[id].depth + 1, at)) return {};
+  }
+  return program_.exprs.ternary(op, operands[0], operands[1], operands[2]);
+}
+
+// cast(f32, x >> 8) * 2^-24: the upper bits, all of which an f32 has.
+ExprId Parser::make_uniform(ExprId word, const Token& at) {
+  if (!word.valid()) return {};
+  ExprPool& pool = program_.exprs;
+  if (pool.type(word) != DType::u32) {
+    error(DiagCode::dtype_mismatch, at, "uniform takes u32, found " + type_name(pool.type(word)),
+          "give it a word of philox, or cast(u32, ...) the operand");
+    return {};
+  }
+  if (!room_for_node(pool[word].depth + 3, at)) return {};
+  return pool.uniform(word);
 }
 
 ExprId Parser::make_select(ExprId c, ExprId a, ExprId b, const Token& at) {

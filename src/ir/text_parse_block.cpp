@@ -211,7 +211,7 @@ bool Parser::parse_statement() {
   if (token_.is("print")) return parse_print();
   if (token_.is("else")) return expected("a statement or '}'", "'else' follows only the '}' of an 'if'");
   if (std::optional<OpKind> op = op_from_text(token_.text)) return parse_tile_op(*op);
-  if (std::optional<AtomicKind> kind = atomic_from_text(token_.text)) return parse_atomic_store(*kind);
+  if (atomic_from_text(token_.text)) return parse_atomic_store();
   Token name = token_;
   advance();
   if ((name.is("argmax") || name.is("argmin")) && token_.kind == TokenKind::name)
@@ -359,33 +359,17 @@ bool Parser::parse_store(const Token& name) {
   store.buffer = find_buffer(name);
   if (!expect("[", "and the indices of the element to store to")) return false;
   if (!parse_exprs("]", store.indices, "an index")) return false;
+  if (store.buffer.valid() && token_.is("=")) check_rank(store.buffer, store.indices.size(), name);
   const DType type = store.buffer.valid() ? program_.buffer(store.buffer).type : DType::none;
   ExprId old;
   const bool compound = token_.kind == TokenKind::symbol && !token_.is("=");
+  if (accept("=")) {
+    if (atomic_from_text(token_.text)) return parse_old_value(name, std::move(store));
+    return parse_expr(store.value, kAny, type) && add_statement(name, std::move(store)).valid();
+  }
   if (compound && store.buffer.valid()) old = make_load(store.buffer, store.indices, name);
-  if (!parse_assigned(store.value, old, type, "and the value to store")) return false;
-  if (store.buffer.valid() && !compound) check_rank(store.buffer, store.indices.size(), name);
-  return add_statement(name, std::move(store)).valid();
-}
-
-// atomic_add(Y[i, j], value)
-bool Parser::parse_atomic_store(AtomicKind kind) {
-  const Token word = token_;
-  advance();
-  Store store;
-  store.atomic = kind;
-  if (!expect("(", "and the element to combine with")) return false;
-  const Token name = token_;
-  if (name.kind != TokenKind::name) return expected("the name of a tensor", "write atomic_add(Y[i], value)");
-  advance();
-  store.buffer = find_buffer(name);
-  if (!expect("[", "and the indices of the element")) return false;
-  if (!parse_exprs("]", store.indices, "an index")) return false;
-  const DType type = store.buffer.valid() ? program_.buffer(store.buffer).type : DType::none;
-  if (!expect(",", "and the value to combine with") || !parse_expr(store.value, kAny, type)) return false;
-  if (!expect(")", "to close the operation")) return false;
-  if (store.buffer.valid()) check_rank(store.buffer, store.indices.size(), name);
-  return add_statement(word, std::move(store)).valid();
+  return parse_assigned(store.value, old, type, "and the value to store") &&
+         add_statement(name, std::move(store)).valid();
 }
 
 void Parser::check_rank(BufferId buffer, size_t given, const Token& at) {

@@ -9,7 +9,18 @@ namespace tilegen::ir::text {
 
 // An operator or an open bracket that waits for its right-hand side.
 struct Parser::Pending {
-  enum class Kind : uint8_t { infix, minus, paren, call, cast, ceildiv, function, unknown_call, load };
+  enum class Kind : uint8_t {
+    infix,
+    minus,
+    paren,
+    call,
+    cast,
+    ceildiv,
+    uniform,
+    function,
+    unknown_call,
+    load
+  };
   Kind kind;
   Token at;
   Infix infix{};             // infix
@@ -151,6 +162,8 @@ bool Parser::open_call(ExprStacks& s, const Token& name, bool& complete) {
     if (!parse_dtype(call.type) || !known || !expect(",", "and the value to cast")) return false;
   } else if (name.text == "ceildiv") {
     call.kind = Kind::ceildiv;
+  } else if (name.text == "uniform") {
+    call.kind = Kind::uniform;
   } else if (std::optional<ExprOp> op = function_from_text(name.text)) {
     call.op = *op;
   } else if (const auto it = functions_.find(name.text); it != functions_.end()) {
@@ -166,6 +179,7 @@ bool Parser::open_call(ExprStacks& s, const Token& name, bool& complete) {
     }
     nearest.offer("cast");
     nearest.offer("ceildiv");
+    nearest.offer("uniform");
     error(DiagCode::unknown_name, name, "expected a function, found the unknown name " + describe(name),
           nearest.hint("functions are the words of the expression table, such as exp, max, select or cast"));
   }
@@ -259,7 +273,7 @@ bool Parser::close_bracket(ExprStacks& s) {
   const std::vector<ExprId> args = arguments(s, top);
   int arity = -1;
   if (top.kind == Kind::call) arity = expr_arity(top.op);
-  if (top.kind == Kind::cast) arity = 1;
+  if (top.kind == Kind::cast || top.kind == Kind::uniform) arity = 1;
   if (top.kind == Kind::ceildiv) arity = 2;
   if (top.kind == Kind::function) arity = static_cast<int>(top.function->parameters.size());
   ExprId result;
@@ -275,6 +289,8 @@ bool Parser::close_bracket(ExprStacks& s) {
     result = call_function(*top.function, args, top.at);
   } else if (top.kind == Kind::cast) {
     result = make_cast(top.type, args[0], top.at);
+  } else if (top.kind == Kind::uniform) {
+    result = make_uniform(args[0], top.at);
   } else if (top.kind == Kind::ceildiv) {
     result = make_ceildiv(args[0], args[1], top.at);
   } else if (arity == 1) {

@@ -43,7 +43,11 @@ ExprId Parser::use_constant(uint32_t id, const Token& at) {
 // "= expr" of the type, where one is given.
 bool Parser::parse_typed_value(ExprId& value, const Token& name, DType type) {
   const Token at = token_;
-  if (!expect("=", "and the value that it names") || !parse_expr(value, kAny, type)) return false;
+  return expect("=", "and the value that it names") && parse_value_of(value, name, type, at);
+}
+
+bool Parser::parse_value_of(ExprId& value, const Token& name, DType type, const Token& at) {
+  if (!parse_expr(value, kAny, type)) return false;
   if (!value.valid() || type == DType::none || program_.exprs.type(value) == type) return true;
   error(DiagCode::dtype_mismatch, at,
         describe(name) + " is declared " + dtype_name(type) + ", the value is " +
@@ -70,7 +74,7 @@ bool Parser::parse_top_level_let() {
 bool Parser::parse_function() {
   Token name;
   if (!parse_name(name, "the function's name")) return false;
-  if (function_from_text(name.text) || name.is("cast") || name.is("ceildiv") ||
+  if (function_from_text(name.text) || name.is("cast") || name.is("ceildiv") || name.is("uniform") ||
       functions_.contains(name.text)) {
     error(DiagCode::duplicate_name, name, "there is a function " + describe(name) + " already",
           "choose another name");

@@ -16,8 +16,11 @@ bool Parser::parse_let(bool assignable) {
   }
   DType type = DType::none;
   if (accept(":") && !parse_dtype(type)) return false;
+  const Token at = token_;
+  if (!expect("=", "and the value that it names")) return false;
+  if (atomic_from_text(token_.text)) return parse_let_of_old(name, type, assignable);
   ExprId value;
-  if (!parse_typed_value(value, name, type)) return false;
+  if (!parse_value_of(value, name, type, at)) return false;
   const VarId var = add_loop_var(name, VarKind::loop);  // after the value, which cannot use it
   program_.vars[var.value].type = value.valid() ? program_.exprs.type(value) : type;
   if (program_.vars[var.value].type == DType::none) program_.vars[var.value].type = DType::i64;

@@ -76,6 +76,7 @@ class Parser {
   bool parse_parameters(Function& f);
   bool parse_function_body(Function& f, DType result);
   bool parse_typed_value(ExprId& value, const Token& name, DType type);
+  bool parse_value_of(ExprId& value, const Token& name, DType type, const Token& at);
   void declare_constant(const Token& name, ExprId value);
   ExprId use_constant(uint32_t id, const Token& at);
   ExprId call_function(const Function& f, std::span<const ExprId> args, const Token& at);
@@ -109,7 +110,6 @@ class Parser {
   bool parse_if();
   bool parse_store(const Token& name);
   bool in_parallel() const;
-  bool parse_atomic_store(AtomicKind kind);
   bool parse_else(const OpenBlock& closed);
   bool open_block(BlockKind kind, StmtId stmt, size_t scope_mark);
   void check_reached(const Token& at);
@@ -122,6 +122,13 @@ class Parser {
   bool parse_assignment(const Token& name);
   bool parse_assigned(ExprId& value, ExprId old, DType type, std::string_view what);
   bool add_assignment(const Token& at, VarId var, ExprId value);
+
+  // text_parse_atomic.cpp: atomic operations on one element
+  bool parse_atomic(Store& store);
+  bool parse_atomic_store();
+  bool parse_named_old(const Token& at, VarId& named);
+  bool parse_let_of_old(const Token& name, DType type, bool assignable);
+  bool parse_old_value(const Token& name, Store to);
 
   // text_parse_jump.cpp: while, break, continue, return
   bool parse_while();
@@ -191,6 +198,8 @@ class Parser {
   ExprId make_unary(ExprOp op, ExprId a, const Token& at);
   ExprId make_binary(ExprOp op, ExprId a, ExprId b, const Token& at);
   ExprId make_ternary(ExprOp op, ExprId a, ExprId b, ExprId c, const Token& at);
+  ExprId make_random(ExprOp op, std::array<ExprId, 3> operands, const Token& at);
+  ExprId make_uniform(ExprId word, const Token& at);
   ExprId make_select(ExprId c, ExprId a, ExprId b, const Token& at);
   ExprId make_cast(DType type, ExprId a, const Token& at);
   ExprId make_ceildiv(ExprId a, ExprId b, const Token& at);

@@ -3,6 +3,7 @@
 
 #include "ir/assertion.h"
 #include "ir/print.h"
+#include "ir/store_parts.h"
 #include "ir/text.h"
 #include "ir/text_print_expr.h"
 #include "support/checked.h"
@@ -139,16 +140,27 @@ class ProgramPrinter {
     } else if (printed_at(p_, id) >= 0) {
       print_printed(id);
     } else if (const auto* store = p_.as<Store>(id)) {
-      if (store->atomic) out_ += std::string(atomic_text(*store->atomic)) + "(";
-      out_ += names_.buffers[store->buffer.value] + "[";
-      exprs_.print_list(out_, store->indices);
-      out_ += store->atomic ? "], " : "] = ";
-      exprs_.print(out_, store->value);
-      if (store->atomic) out_ += ")";
+      print_store(*store);
     } else {
       print_tile_op(*p_.as<TileOp>(id));
     }
     out_ += '\n';
+  }
+
+  void print_element(BufferId buffer, const std::vector<ExprId>& indices) {
+    out_ += names_.buffers[buffer.value] + "[";
+    exprs_.print_list(out_, indices);
+    out_ += "]";
+  }
+
+  void print_store(const Store& store) {
+    if (store.old) print_element(store.old->buffer, store.old->indices), out_ += " = ";
+    if (store.atomic) out_ += std::string(atomic_text(*store.atomic)) + "(";
+    print_element(store.buffer, store.indices);
+    out_ += store.atomic ? ", " : " = ";
+    if (store.expected.valid()) exprs_.print(out_, store.expected), out_ += ", ";
+    exprs_.print(out_, store.value);
+    if (store.atomic) out_ += ")";
   }
 
   void print_assertion(const AssertionText& assertion) {
@@ -306,7 +318,7 @@ uint64_t written_nodes(const Program& p) {
     if (const auto* loop = std::get_if<Loop>(&s.node))
       add(loop->begin), add_all(loop->extents), add(loop->condition);
     if (const auto* branch = std::get_if<Branch>(&s.node)) add(branch->condition);
-    if (const auto* store = std::get_if<Store>(&s.node)) add_all(store->indices), add(store->value);
+    if (const auto* store = std::get_if<Store>(&s.node)) visit_exprs(*store, add);
     if (const auto* op = std::get_if<TileOp>(&s.node)) {
       add(op->value);
       for (const Region& r : op->operands) add_all(r.offsets);

@@ -45,8 +45,10 @@ constexpr bool rows_are_in_order() {
 static_assert(rows_are_in_order(), "OpKind must list the ops in the order of ops.def");
 
 // In the order of AtomicKind, as the values of the attribute `kind` are.
-constexpr std::string_view kAtomicTexts[] = {"atomic_add", "atomic_min", "atomic_max",      "atomic_and",
-                                             "atomic_or",  "atomic_xor", "atomic_exchange", "print"};
+constexpr std::string_view kAtomicTexts[] = {
+    "atomic_add", "atomic_min", "atomic_max",      "atomic_and",
+    "atomic_or",  "atomic_xor", "atomic_exchange", "atomic_compare_exchange",
+    "print"};
 static_assert(std::size(kAtomicTexts) == kAtomicKinds + 1);
 
 }  // namespace

@@ -48,10 +48,20 @@ enum class WarpPolicy : int64_t { square, full_row, full_col };
 enum class ReduceKind : int64_t { sum, max, min, absmax, product, bit_and, bit_or, bit_xor, abssum };
 
 // What an atomic operation makes of the old value and another one: tile operations have the kinds before
-// exchange. append makes a record, of index and value, in a buffer of Report::prints, whose first word counts
-// them.
-enum class AtomicKind : int64_t { add, min, max, bit_and, bit_or, bit_xor, exchange, append };
-constexpr int kAtomicKinds = 7;  // that programs name
+// exchange. compare_exchange stores the value where the old one is what was expected. append makes a record,
+// of index and value, in a buffer of Report::prints, whose first word counts them.
+enum class AtomicKind : int64_t {
+  add,
+  min,
+  max,
+  bit_and,
+  bit_or,
+  bit_xor,
+  exchange,
+  compare_exchange,
+  append
+};
+constexpr int kAtomicKinds = 8;  // that programs name
 // Names of statements on one element: "atomic_add" ...
 std::string_view atomic_text(AtomicKind kind);
 std::optional<AtomicKind> atomic_from_text(std::string_view text);

@@ -24,8 +24,10 @@ class AccessCollector {
   void statement(StmtId id) {
     const auto& node = p_.stmts[id.value].node;
     if (const auto* s = std::get_if<thread::Store>(&node)) {
-      for (ExprId x : {s->index, s->value, s->predicate}) collect_loads(p_.exprs, x, seen_, accesses);
+      for (ExprId x : {s->index, s->value, s->predicate, s->expected, s->old_index})
+        collect_loads(p_.exprs, x, seen_, accesses);
       accesses.push_back({s->memory, s->index, true});
+      if (s->old.valid()) accesses.push_back({s->old, s->old_index, true});
       if (s->atomic) accesses.push_back({s->memory, ExprId(), false});
     } else if (const auto* l = std::get_if<thread::Loop>(&node)) {
       for (ExprId x : {l->extent, l->condition}) collect_loads(p_.exprs, x, seen_, accesses);

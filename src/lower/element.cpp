@@ -17,6 +17,20 @@ namespace tilegen::lower {
 
 using ops::ElementAccess;
 
+namespace {
+
+bool takes_old_values(const ir::Program& p, ir::StmtId stmt) {
+  bool found = false;
+  const ir::Block one = {stmt};
+  ir::for_each_statement(p, one, [&](ir::StmtId s, int) {
+    const auto* store = p.as<ir::Store>(s);
+    found = found || (store && (store->old || store->expected.valid()));
+  });
+  return found;
+}
+
+}  // namespace
+
 ir::DType OpLowering::type(int operand) const {
   return k_.in.program.buffer(tile_op_->operands[static_cast<size_t>(operand)].buffer).type;
 }
@@ -124,7 +138,8 @@ void OpLowering::store_element(const Nest& nest, ir::BufferId buffer, std::span<
   ExprId streaming = streaming_condition(k_, plan_, buffer);
   body.push_back(
       k_.out.add(thread::Store{memory_of(k_, buffer), memory_index(k_, buffer, indices), value, predicate,
-                               !atomic_ && streaming.valid(), atomic_ ? ExprId() : streaming, atomic_},
+                               !atomic_ && streaming.valid(), atomic_ ? ExprId() : streaming, atomic_,
+                               fetch_.expected, fetch_.old, fetch_.index},
                  op_.path));
 }
 
@@ -157,6 +172,26 @@ bool OpLowering::reads_what_is_written(ExprId condition) const {
   });
 }
 
+// What the store expects, and where its old value goes. A tensor's bounds may stop the store, but 0 is its
+// old value then. Gives the store's condition: the place is inside its tile.
+ExprId OpLowering::begin_fetch(const ir::Store& s, std::span<const ExprId> indices, const Nest& nest,
+                               ExprId condition, thread::Block& body) {
+  fetch_ = {};
+  if (s.expected.valid()) fetch_.expected = lower_expr(k_, s.expected);
+  if (!s.old) return condition;
+  std::vector<ExprId> place;
+  for (ExprId index : s.old->indices) place.push_back(k_.simplified(lower_expr(k_, index)));
+  const ExprId given = both(k_, both(k_, ExprId(), nest.inside), condition);
+  condition = both(k_, condition, bounds_predicate(k_, s.old->buffer, place, given));
+  if (bounds_predicate(k_, s.buffer, indices, given).valid()) {
+    const ExprId zero = k_.out.exprs.const_number(0, k_.in.program.buffer(s.buffer).type);
+    store_element(nest, s.old->buffer, place, zero, condition, body);
+  }
+  fetch_.old = memory_of(k_, s.old->buffer);
+  fetch_.index = memory_index(k_, s.old->buffer, place);
+  return condition;
+}
+
 // Planning leaves it out where no thread walks over elements; a given schedule may do so elsewhere.
 bool OpLowering::has_iteration() {
   if (plan_.iteration) return true;
@@ -171,16 +206,20 @@ void OpLowering::parallel_loop() {
   if (!has_iteration()) return;
   const auto* loop = k_.in.program.as<ir::Loop>(op_.stmt);
   const auto* lone = k_.in.program.as<ir::Store>(op_.stmt);
-  emit_nest(*plan_.iteration, plan_.vector, [&](const Nest& nest, thread::Block& body) {
+  // Old values come one after the other.
+  const int64_t vector = takes_old_values(k_.in.program, op_.stmt) ? 1 : plan_.vector;
+  emit_nest(*plan_.iteration, vector, [&](const Nest& nest, thread::Block& body) {
     if (loop)
       for (size_t i = 0; i < loop->vars.size(); ++i) k_.names.vars[loop->vars[i]] = nest.point[i];
     ir::ExprPool& e = k_.out.exprs;
     auto emit_store = [&](const ir::Store& s, ExprId condition) {
       std::vector<ExprId> indices;
       for (ExprId index : s.indices) indices.push_back(k_.simplified(lower_expr(k_, index)));
+      if (s.atomic) condition = begin_fetch(s, indices, nest, condition, body);
       atomic_ = s.atomic;
       store_element(nest, s.buffer, indices, lower_expr(k_, s.value), condition, body);
       atomic_.reset();
+      fetch_ = {};
     };
     std::function<void(const ir::Block&, ExprId)> statements = [&](const ir::Block& b, ExprId condition) {
       for (ir::StmtId id : b) {

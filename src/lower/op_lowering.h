@@ -50,6 +50,8 @@ class OpLowering final : public ops::LowerSink {
   // The op's fragment operand is a part of a buffer that is spread over threads.
   bool walks_part();
   int part_of_fragment() const;
+  ExprId begin_fetch(const ir::Store& s, std::span<const ExprId> indices, const Nest& nest, ExprId condition,
+                     thread::Block& body);
   void emit_part(int operand, const PointValue& value);
 
   // gpu/reduce.cpp
@@ -77,6 +79,12 @@ class OpLowering final : public ops::LowerSink {
   thread::Block& out_;
   const ir::TileOp* tile_op_;
   std::optional<ir::AtomicKind> atomic_;  // of the stores being emitted
+  // Of an atomic one: what it expects, and where its old value goes.
+  struct Fetch {
+    ExprId expected;
+    MemoryId old;
+    ExprId index;
+  } fetch_;
   ExprId no_padding_;            // loads of the point being emitted need it; invalid: nothing beyond bounds
   std::set<MemoryId> written_;   // GPU: by one thread of several that walk the point, so far
   std::set<ValueId> some_hold_;  // GPU: values whose elements more threads compute than hold

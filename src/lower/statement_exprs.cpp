@@ -13,7 +13,9 @@ struct Fields {
 
   void operator()(thread::Loop& s) const { all({&s.extent, &s.condition}); }
   void operator()(thread::Branch& s) const { visit(s.condition); }
-  void operator()(thread::Store& s) const { all({&s.index, &s.value, &s.predicate, &s.streaming_if}); }
+  void operator()(thread::Store& s) const {
+    all({&s.index, &s.value, &s.predicate, &s.streaming_if, &s.expected, &s.old_index});
+  }
   void operator()(thread::LaneReduce& s) const { all({&s.dst_index, &s.src_index}); }
   void operator()(thread::HostMma& s) const { all({&s.a_index, &s.b_index, &s.c_index}); }
   void operator()(thread::Prefetch& s) const { visit(s.index); }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/store_parts.h"
 #include "support/checked.h"
 
 namespace tilegen::ops {
@@ -125,12 +126,13 @@ class ViewBuilder {
 
   void statement(ir::StmtId id) {
     if (const auto* store = p_.as<ir::Store>(id)) {
-      loads(store->value);
-      for (ExprId index : store->indices) loads(index);
+      ir::visit_exprs(*store, [&](ExprId e) { loads(e); });
       // What is combined in a tile stays there; of tensors nothing follows from that.
       if (store->atomic && p_.buffer(store->buffer).scope != ir::MemScope::global)
         add_read(access_of(reader_, store->buffer, store->indices, false));
-      view_.accesses.push_back(access_of(reader_, store->buffer, store->indices, true));
+      ir::visit_written(*store, [&](BufferId b, const std::vector<ExprId>& indices) {
+        view_.accesses.push_back(access_of(reader_, b, indices, true));
+      });
     } else if (const auto* branch = p_.as<ir::Branch>(id)) {
       loads(branch->condition);
       for (ir::StmtId s : branch->then_body) statement(s);

@@ -170,7 +170,8 @@ struct Step {
   uint32_t access = kNothing, access2 = kNothing;     // mma: of C
   uint32_t access_a = kNothing, access_b = kNothing;  // mma
   uint32_t atom = kNothing;                           // or the number of a role
-  std::array<Ref, 5> coordinates;                     // tensor copies; products: [0] accumulate
+  // tensor copies; products: [0] accumulate; atomic stores: [0] expected, [1] index of the old value
+  std::array<Ref, 5> coordinates;
   // store: the value is an element of this memory as it lies there, at `moved`, where `moved_if` holds
   uint32_t moved_from = kNothing;
   Ref moved, moved_if;

@@ -150,6 +150,11 @@ class ProgramCompiler {
     step.y = exprs_.use(store.value);
     step.x = exprs_.use(store.index);
     step.z = exprs_.use(store.predicate);
+    step.coordinates[0] = exprs_.use(store.expected);
+    if (store.old.valid()) {
+      step.coordinates[1] = exprs_.use(store.old_index);
+      step.access2 = exprs_.add_access(store.old, "old value", true, 1);
+    }
     note_move(step, store.value);
     const bool wide = extent > 1 && exprs_.runs_along_lanes(store.index) &&
                       (!store.predicate.valid() || !exprs_.depends_on_lanes(store.predicate));

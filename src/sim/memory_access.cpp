@@ -193,16 +193,18 @@ void load(ClusterRun& run, Warp& w, const Instr& n) {
             [&](int l) { to[l] = decode_one(m.type, run.pointer(m, a.at[static_cast<size_t>(l)])); });
 }
 
-void combine_one(ir::DType type, ir::AtomicKind kind, Cell value, std::byte* at) {
+Cell combine_one(ir::DType type, ir::AtomicKind kind, Cell value, std::byte* at, Cell expected) {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   const auto scalar = [&](Cell c) {
     return ir::is_float(type) ? ir::ScalarValue{type, 0, c.f} : ir::ScalarValue{type, c.i, 0};
   };
-  const ir::ScalarValue result = ir::eval_atomic(kind, scalar(decode_one(type, at)), scalar(value));
+  const Cell old = decode_one(type, at);
+  const ir::ScalarValue result = ir::eval_atomic(kind, scalar(old), scalar(value), scalar(expected));
   Cell c;
   ir::is_float(type) ? void(c.f = result.f) : void(c.i = result.i);
   encode_one(type, c, at);
+  return old;
 }
 
 void write_lanes(ClusterRun& run, Warp& w, uint32_t access, LaneMask lanes, Operand index, Operand value,
@@ -238,9 +240,41 @@ void write_lanes(ClusterRun& run, Warp& w, uint32_t access, LaneMask lanes, Oper
             [&](int l) { encode_one(m.type, value[l], run.pointer(m, a.at[static_cast<size_t>(l)])); });
 }
 
+namespace {
+
+// An atomic operation that expects a value, or whose old value is stored.
+void fetch(ClusterRun& run, Warp& w, const Step& s, LaneMask lanes) {
+  const Access& access = run.code.accesses[s.access];
+  const MemoryView& m = run.memory(access.memory);
+  if (lanes == 0) return;
+  const Addresses a = locate(run, w, s.access, lanes, w.values.operand(s.x), true);
+  check_alignment(run, w, s.access, a, m.element);
+  count_access(run, s.access, m, a, m.element);
+  check_history(run, w, s.access, m, a, m.element, false);
+  std::array<Cell, kMaxLanes> old{};
+  const Operand value = w.values.operand(s.y);
+  each_lane(a.lanes, [&](int l) {
+    const Cell expected = s.coordinates[0] ? w.values.operand(s.coordinates[0])[l] : Cell();
+    old[static_cast<size_t>(l)] =
+        combine_one(m.type, *access.atomic, value[l], run.pointer(m, a.at[static_cast<size_t>(l)]), expected);
+  });
+  if (s.access2 == kNothing) return;
+  const MemoryView& to = run.memory(run.code.accesses[s.access2].memory);
+  const Addresses b = locate(run, w, s.access2, a.lanes, w.values.operand(s.coordinates[1]), true);
+  check_alignment(run, w, s.access2, b, to.element);
+  count_access(run, s.access2, to, b, to.element);
+  check_history(run, w, s.access2, to, b, to.element, false);
+  each_lane(b.lanes, [&](int l) {
+    encode_one(to.type, old[static_cast<size_t>(l)], run.pointer(to, b.at[static_cast<size_t>(l)]));
+  });
+}
+
+}  // namespace
+
 void store(ClusterRun& run, Warp& w, const Step& s) {
   const LaneMask lanes = s.z ? true_lanes(w, s.z, w.mask) : w.mask;
   if (run.guarded) settle_reads(run, lanes);
+  if (s.coordinates[0] || s.coordinates[1]) return fetch(run, w, s, lanes);
   const Operand index = w.values.operand(s.x);
   Origins origins;
   if (run.options.places != nullptr && s.times != kNothing) check_multiply_add(run, w, s, lanes, index);

@@ -16,7 +16,8 @@ void run_segment(ClusterRun& run, Warp& w, uint32_t segment);
 void store(ClusterRun& run, Warp& w, const Step& s);
 void wide_store(ClusterRun& run, Warp& w, const Step& s);
 // An atomic operation on an element of global memory. Blocks run side by side: one at a time.
-void combine_one(ir::DType type, ir::AtomicKind kind, Cell value, std::byte* at);
+// Gives the old value.
+Cell combine_one(ir::DType type, ir::AtomicKind kind, Cell value, std::byte* at, Cell expected = {});
 void write_lanes(ClusterRun& run, Warp& w, uint32_t access, LaneMask lanes, Operand index, Operand value,
                  bool check);
 

@@ -250,7 +250,8 @@ class Simulation {
     if (n.op == ir::ExprOp::select) return launch_value(n.a) != 0 ? launch_value(n.b) : launch_value(n.c);
     if (n.op == ir::ExprOp::cast) return ir::eval_cast(n.type, scalar(n.a)).i;
     if (ir::expr_arity(n.op) == 1) return ir::eval_unary(n.op, n.type, scalar(n.a)).i;
-    return ir::eval_binary(n.op, n.type, scalar(n.a), scalar(n.b)).i;
+    const auto c = n.c.valid() ? scalar(n.c) : ir::ScalarValue();
+    return ir::eval_operation(n.op, n.type, scalar(n.a), scalar(n.b), c).i;
   }
 
   SimResult collect(const std::vector<std::unique_ptr<BlockExecutor>>& executors) const {

@@ -94,6 +94,11 @@ struct Store {
   bool streaming = false;   // the line will not be read again soon: bypass the caches where the target can
   ir::ExprId streaming_if;  // optional, uniform: only when it holds
   std::optional<ir::AtomicKind> atomic = std::nullopt;  // global or shared memory
+  ir::ExprId expected = {};                             // of compare_exchange
+  // Optional, of atomic ones: an element of shared memory, which becomes the old value where the predicate
+  // holds.
+  MemoryId old = {};
+  ir::ExprId old_index = {};
 };
 
 // dst[dst_index] = combine over `width` lanes of src[src_index .. +width) ; with `accumulate` the old dst

@@ -65,7 +65,8 @@ class Collector {
   }
 
   void operator()(const Store& s) {
-    loads({s.index, s.value, s.predicate, s.streaming_if});
+    loads({s.index, s.value, s.predicate, s.streaming_if, s.expected, s.old_index});
+    if (s.old.valid()) access(s.old, s.old_index, 1, s.predicate, true);
     SyncAccess a;
     a.memory = s.memory;
     a.index = s.index;
@@ -262,7 +263,10 @@ std::vector<bool> handed_over_memories(const ThreadProgram& p) {
 std::vector<bool> written_operands(const ThreadProgram& p) {
   std::vector<bool> written(p.memories.size(), false), read(p.memories.size(), false);
   for (const Stmt& s : p.stmts) {
-    if (const auto* store = std::get_if<Store>(&s.node)) written[store->memory.value] = true;
+    if (const auto* store = std::get_if<Store>(&s.node)) {
+      written[store->memory.value] = true;
+      if (store->old.valid()) written[store->old.value] = true;
+    }
     if (const auto* matrices = std::get_if<StoreMatrix>(&s.node)) written[matrices->dst.value] = true;
     if (const auto* product = std::get_if<WarpgroupMma>(&s.node))
       read[product->a.value] = read[product->b.value] = true;

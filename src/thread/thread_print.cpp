@@ -162,6 +162,8 @@ class Printer {
     std::string text = store.atomic ? std::string(ir::atomic_text(*store.atomic)) + " " +
                                           at(store.memory, store.index) + ", " + expr_text(p_, store.value)
                                     : at(store.memory, store.index) + " = " + expr_text(p_, store.value);
+    if (store.expected.valid()) text += " expected " + expr_text(p_, store.expected);
+    if (store.old.valid()) text = at(store.old, store.old_index) + " = old of " + text;
     if (store.predicate.valid()) text += " if " + expr_text(p_, store.predicate);
     if (store.streaming) text += " streaming";
     if (store.streaming && store.streaming_if.valid()) text += " if " + expr_text(p_, store.streaming_if);

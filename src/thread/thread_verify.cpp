@@ -155,6 +155,10 @@ class Verifier {
       for (StmtId id : loop.body)
         if (id.value < p_.stmts.size() && !std::holds_alternative<Store>(p_.stmts[id.value].node))
           report("the vectorized loop over " + var_text(p_, loop.var) + " holds something else than stores");
+        else if (const auto* s =
+                     id.value < p_.stmts.size() ? std::get_if<Store>(&p_.stmts[id.value].node) : nullptr;
+                 s && (s->old.valid() || s->expected.valid()))
+          report("the vectorized loop over " + var_text(p_, loop.var) + " takes old values");
     const bool defined = define(loop.var, ir::VarKind::loop, "loop variable", loop.form != LoopForm::serial);
     if (defined && p_.vars[loop.var.value].type != DType::i64)
       report("loop variable " + var_text(p_, loop.var) + " is not i64");
@@ -204,6 +208,15 @@ class Verifier {
     if (m.in_registers || !ir::takes_atomic(*store.atomic, m.type) || store.streaming)
       report("an " + std::string(ir::atomic_text(*store.atomic)) + " of " + m.name + ", " +
              space_name(m.space) + " memory of " + ir::dtype_name(m.type));
+    if (store.expected.valid()) exprs_.check(store.expected, m.type, "value expected in " + m.name);
+    if (store.expected.valid() != (*store.atomic == ir::AtomicKind::compare_exchange))
+      report("an " + std::string(ir::atomic_text(*store.atomic)) + " of " + m.name +
+             (store.expected.valid() ? " expects a value" : " expects nothing"));
+    if (!store.old.valid() || !check_target(store.old, store.old_index, 1, "old value")) return;
+    const Memory& old = p_.memory(store.old);
+    if (old.space != Space::shared || old.type != m.type)
+      report("the old value of " + m.name + " goes to " + old.name + ", " + space_name(old.space) +
+             " memory of " + ir::dtype_name(old.type));
   }
 
   void check(const LaneReduce& r, int) {

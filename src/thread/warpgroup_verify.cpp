@@ -59,7 +59,7 @@ struct Uses {
   void operator()(const Loop& s) { expressions = {s.extent, s.condition}; }
   void operator()(const Branch& s) { expressions = {s.condition}; }
   void operator()(const Store& s) {
-    expressions = {s.index, s.value, s.predicate, s.streaming_if};
+    expressions = {s.index, s.value, s.predicate, s.streaming_if, s.expected, s.old_index};
     writes = {s.memory};
   }
   void operator()(const LaneReduce& s) {

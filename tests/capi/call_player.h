@@ -75,6 +75,8 @@ class Player {
       open(tl_begin_if(b_, expr_of(TL_BOOL)));
     } else if (rarely()) {
       open(tl_begin_while(b_, expr_of(TL_BOOL)));
+    } else if (pick(30) == 0) {
+      begin_switch();
     } else if (pick(2) == 0) {
       const int64_t extents[] = {extent(), extent()};
       open(tl_begin_parallel(b_, 1 + pick(2), extents, nullptr, out));
@@ -83,6 +85,18 @@ class Player {
                          rarely() ? pick(9) : 0, name.c_str(), out));
     }
     for (tl_expr e : out) keep(e);
+  }
+  // With its cases but the last, which is left open.
+  void begin_switch() {
+    const int64_t values[] = {pick(5), pick(5)};
+    const tl_scope choice = tl_begin_switch(b_, expr_of(TL_I64));
+    open(choice);
+    for (int cases = pick(3); cases > 0; --cases) {
+      const tl_scope one = tl_begin_case(b_, choice, 1 + pick(2), values);
+      tl_store(b_, buffer(), 2, exprs_.data() + exprs_.size() - 2, expr_of(TL_F32));
+      tl_end(b_, one);
+    }
+    open(tl_begin_case(b_, choice, rarely() ? 0 : static_cast<uint32_t>(pick(3)), values));
   }
   void statement() {
     if (scopes_.empty()) return begin();
@@ -115,8 +129,7 @@ class Player {
         if (pick(4) != 0)
           tl_store(b_, buffer(), rarely() ? small() : 2, at, expr_of(TL_F32));
         else
-          tl_store_atomic(b_, buffer(), rarely() ? small() : 2, at, expr_of(TL_F32),
-                          rarely() ? small() : TL_ATOMIC_ADD + pick(3) * pick(4));
+          store_atomic(at);
         break;
       case 5:
         keep(rarely() ? tl_var(b_, nullptr, expr_of(TL_F32)) : tl_let(b_, nullptr, expr_of(TL_F32)));
@@ -128,6 +141,15 @@ class Player {
       default:
         keep(tl_load(b_, buffer(), 2, at));
     }
+  }
+  void store_atomic(const tl_expr* at) {
+    const uint32_t rank = rarely() ? small() : 2;
+    const uint32_t kind =
+        rarely() ? small() : static_cast<uint32_t>(TL_ATOMIC_ADD) + static_cast<uint32_t>(pick(3) * pick(4));
+    if (pick(3) != 0) return tl_store_atomic(b_, buffer(), rank, at, expr_of(TL_F32), kind);
+    keep(rarely()
+             ? tl_compare_exchange(b_, buffer(), rank, at, expr_of(TL_F32), expr_of(TL_F32), nullptr)
+             : tl_fetch_atomic(b_, buffer(), rank, at, expr_of(TL_F32), kind, rarely() ? "v1" : nullptr));
   }
   void report() {
     const tl_expr values[] = {expr(), expr_of(TL_F32)};
@@ -155,6 +177,8 @@ class Player {
         break;
       case 3:
         if (rarely())
+          keep(tl_uniform(b_, tl_ternary(b_, TL_PHILOX, expr_of(TL_I64), expr_of(type), expr_of(TL_I64))));
+        else if (rarely())
           keep(tl_ternary(b_, rarely() ? small() : TL_FMA, expr_of(TL_F32), expr_of(TL_F32), expr_of(type)));
         else
           keep(tl_select(b_, expr_of(TL_BOOL), expr_of(type), expr_of(type)));

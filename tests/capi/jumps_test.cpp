@@ -4,61 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "scope.h"
+#include "run_everywhere.h"
 
 namespace tilegen::test {
 namespace {
-
-constexpr const char* kExecutors[] = {"", "host", "sim:sm_80", "sim:sm_90a"};
-
-// Runs a program of one tensor of inputs and one of results; `executor`: a target, or "" for the interpreter.
-std::vector<int64_t> run(const Program& program, const std::string& executor, std::vector<int64_t> in) {
-  const Context context = make_context();
-  std::vector<int64_t> out(in.size(), -1);
-  const tl_arg args[] = {{TL_ARG_I64, 0, in.size()},
-                         {TL_ARG_POINTER, TL_I64, reinterpret_cast<uint64_t>(in.data())},
-                         {TL_ARG_POINTER, TL_I64, reinterpret_cast<uint64_t>(out.data())}};
-  tl_error* error = nullptr;
-  if (executor.empty()) {
-    EXPECT_EQ(tl_interpret(program.get(), args, 3, &error), TL_OK) << tl_error_message(error);
-    tl_error_release(error);
-    return out;
-  }
-  tl_target* target = nullptr;
-  tl_artifact* artifact = nullptr;
-  tl_kernel* kernel = nullptr;
-  EXPECT_EQ(tl_target_parse(executor.c_str(), &target, nullptr), TL_OK);
-  EXPECT_EQ(tl_compile(context.get(), program.get(), target, nullptr, &artifact, &error), TL_OK)
-      << tl_error_message(error);
-  EXPECT_EQ(tl_kernel_load(context.get(), artifact, 0, &kernel, &error), TL_OK) << tl_error_message(error);
-  EXPECT_EQ(tl_kernel_launch(kernel, nullptr, args, 3, &error), TL_OK) << tl_error_message(error);
-  tl_error_release(error);
-  tl_kernel_release(kernel), tl_artifact_release(artifact), tl_target_release(target);
-  return out;
-}
-
-Program parse(const std::string& body) {
-  const Context context = make_context();
-  const std::string text = "tl 1 program p\ndim n\ntensor X: i64[n] readonly\ntensor Y: i64[n]\n" + body;
-  tl_program* program = nullptr;
-  tl_error* error = nullptr;
-  EXPECT_EQ(tl_program_parse(context.get(), text.data(), text.size(), "p.tl", &program, &error), TL_OK)
-      << tl_error_message(error);
-  tl_error_release(error);
-  return Program(program);
-}
-
-std::vector<int64_t> numbers(int64_t count) {
-  std::vector<int64_t> list;
-  for (int64_t i = 0; i < count; ++i) list.push_back((i * 37 + 5) % 61);
-  return list;
-}
-
-void expect_everywhere(const Program& program, const std::vector<int64_t>& in, int64_t (*meaning)(int64_t)) {
-  std::vector<int64_t> expected;
-  for (int64_t v : in) expected.push_back(meaning(v));
-  for (const char* executor : kExecutors) EXPECT_EQ(run(program, executor, in), expected) << executor;
-}
 
 // Steps of the sequence of Collatz, and where it stands after at most 20 of them.
 int64_t collatz(int64_t v) {
@@ -206,6 +155,82 @@ TEST(Jumps, OfTheBuilder) {
   expect_everywhere(program, numbers(20), collatz);
 }
 
+// The program of Switches that switches for each point, or for the block, in calls.
+Program switching(bool of_points) {
+  const Context context = make_context();
+  const Builder owner = make_builder(context);
+  tl_builder* b = owner.get();
+  const tl_expr n = tl_dim(b, "n");
+  const tl_buffer x = tl_tensor(b, "X", TL_I64, 1, &n, nullptr, TL_TENSOR_READ_ONLY);
+  const tl_buffer y = tl_tensor(b, "Y", TL_I64, 1, &n, nullptr, 0);
+  const int64_t points = of_points ? 32 : 1;
+  const tl_expr zero = tl_index(b, 0), size = tl_index(b, points);
+  const tl_expr grid = tl_binary(b, TL_FLOORDIV, tl_binary(b, TL_ADD, n, tl_index(b, points - 1)), size);
+  tl_expr block, point;
+  const tl_scope kernel = tl_begin_kernel(b, "k", 1, &grid, 0, nullptr, &block);
+  tl_buffer to = y;
+  tl_expr at, value;
+  tl_scope loop{};
+  if (of_points) {
+    loop = tl_begin_parallel(b, 1, &points, nullptr, &point);
+    at = tl_binary(b, TL_ADD, tl_binary(b, TL_MUL, block, size), point);
+    value = tl_load(b, x, 1, &at);
+  } else {
+    to = tl_alloc(b, "v", TL_SCOPE_LOCAL, TL_I64, 1, &points), at = zero;
+    tl_store(b, to, 1, &zero, tl_load(b, x, 1, &block));
+    value = tl_load(b, to, 1, &zero);
+  }
+  const int64_t none_or_three[] = {0, 3}, four = 4;
+  const tl_expr rest = tl_binary(b, TL_FLOORMOD, value, tl_index(b, 7));
+  const tl_scope choice = tl_begin_switch(b, rest);
+  tl_scope one = tl_begin_case(b, choice, 2, none_or_three);
+  tl_store(b, to, 1, &at, tl_unary(b, TL_NEG, value));
+  tl_end(b, one);
+  one = tl_begin_case(b, choice, 1, &four);
+  tl_store(b, to, 1, &at, tl_binary(b, TL_MUL, value, value));
+  tl_end(b, one);
+  one = tl_begin_case(b, choice, 0, nullptr);
+  tl_store(b, to, 1, &at, rest);
+  tl_end(b, one);
+  tl_end(b, choice);
+  if (of_points) {
+    tl_end(b, loop);
+  } else {
+    loop = tl_begin_parallel(b, 1, &points, nullptr, &point);
+    tl_store(b, y, 1, &block, value);
+    tl_end(b, loop);
+  }
+  tl_end(b, kernel);
+  Program program;
+  Failure failure;
+  EXPECT_EQ(finish(owner, &program, &failure), TL_OK) << tl_error_message(failure.get());
+  return program;
+}
+
+TEST(Jumps, SwitchesOfTheBuilder) {
+  const Program of_points = switching(true), of_blocks = switching(false);
+  ASSERT_TRUE(of_points && of_blocks);
+  expect_everywhere(of_points, numbers(70), chosen);
+  expect_everywhere(of_blocks, numbers(40), chosen);
+}
+
+TEST(Jumps, SwitchesOfTheBuilderAreThoseOfTheText) {
+  const Program text = parse(
+      "kernel k grid(bx: n) {\n  alloc v: local i64[1]\n  v[0] = X[bx]\n  switch v[0] % 7 {\n"
+      "    case 0, 3 { v[0] = -v[0] }\n    case 4 { v[0] = v[0] * v[0] }\n    else { v[0] = v[0] % 7 }\n  }\n"
+      "  parallel p in 1 { Y[bx] = v[0] }\n}\n");
+  const Program calls = switching(false);
+  const auto printed = [](const Program& program) {
+    tl_blob* blob = nullptr;
+    EXPECT_EQ(tl_program_print(program.get(), &blob, nullptr), TL_OK);
+    const Blob owner(blob);
+    const std::string whole(tl_blob_data(blob), tl_blob_size(blob));
+    const size_t from = whole.find("v[0] = X"), to = whole.find("parallel");
+    return from < to ? whole.substr(from, to - from) : whole;
+  };
+  EXPECT_EQ(printed(calls), printed(text));
+}
+
 TEST(Jumps, MistakesOfTheBuilder) {
   const Context context = make_context();
   const auto mistake = [&](const auto& make) {
@@ -236,6 +261,47 @@ TEST(Jumps, MistakesOfTheBuilder) {
               tl_print(b, "behind", 0, nullptr);
             }).find("runs"),
             std::string::npos);
+  const auto of_switch = [&](const auto& make) {
+    return mistake([&](tl_builder* b) { make(b, tl_begin_switch(b, tl_index(b, 3))); });
+  };
+  const auto expect_words = [](const std::string& message, const char* words) {
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  static const int64_t two[] = {1, 300};
+  expect_words(of_switch([](tl_builder* b, tl_scope s) { tl_end(b, s); }), "the switch has no case");
+  expect_words(of_switch([](tl_builder* b, tl_scope) { tl_print(b, "between", 0, nullptr); }),
+               "outside of its cases");
+  expect_words(of_switch([](tl_builder* b, tl_scope s) { tl_begin_case(b, s, 0, nullptr); }),
+               "a case without values is the first");
+  expect_words(of_switch([](tl_builder* b, tl_scope s) { tl_begin_case(b, s, 1, nullptr); }), "values");
+  expect_words(of_switch([](tl_builder* b, tl_scope s) {
+                 tl_end(b, tl_begin_case(b, s, 1, two));
+                 tl_end(b, tl_begin_case(b, s, 0, nullptr));
+                 tl_begin_case(b, s, 1, two);
+               }),
+               "the case without values stands before it");
+  expect_words(of_switch([](tl_builder* b, tl_scope s) {
+                 tl_begin_case(b, s, 1, two);
+                 tl_begin_case(b, s, 1, two);
+               }),
+               "the innermost open scope is the case");
+  expect_words(of_switch([](tl_builder* b, tl_scope s) { tl_begin_else(b, tl_begin_case(b, s, 1, two)); }),
+               "the innermost open scope is the case");
+  expect_words(mistake([](tl_builder* b) {
+                 const tl_scope s = tl_begin_switch(b, tl_const_i64(b, TL_U8, 3));
+                 tl_begin_case(b, s, 2, two);
+               }),
+               "the value 300 of a case is none of u8");
+  expect_words(mistake([](tl_builder* b) { tl_begin_switch(b, tl_const_f64(b, TL_F32, 3)); }),
+               "expected an integer");
+  expect_words(mistake([](tl_builder* b) {
+                 tl_scope s = tl_begin_switch(b, tl_index(b, 3));
+                 for (int i = 0; i < 100; ++i) {
+                   s = tl_begin_case(b, s, 1, two);
+                   s = tl_begin_switch(b, tl_index(b, 3));
+                 }
+               }),
+               "deep");
 }
 
 }  // namespace

@@ -195,6 +195,9 @@ TEST(Misuse, CallsAfterAnErrorDoNothing) {
   tl_scan(b.get(), tl_region{0}, tl_region{0}, 77, 9, 0xff);
   tl_arg_reduce(b.get(), tl_region{0}, tl_region{0}, tl_region{0}, 77, 9);
   tl_store(b.get(), tl_buffer{0}, 1, nullptr, e);
+  EXPECT_EQ(tl_fetch_atomic(b.get(), tl_buffer{0}, 1, nullptr, e, 9, "no name").bits, 0u);
+  EXPECT_EQ(tl_compare_exchange(b.get(), tl_buffer{0}, 1, nullptr, e, e, nullptr).bits, 0u);
+  EXPECT_EQ(tl_uniform(b.get(), e).bits, 0u);
   tl_dim_fact(b.get(), e, -1, -2, -3);
   Failure failure;
   EXPECT_EQ(finish(b, nullptr, &failure), TL_INVALID_ARGUMENT);
@@ -233,7 +236,7 @@ TEST(Misuse, UnknownEnumsAreReported) {
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_unary(b, bad, e); });
   for (uint32_t bad : {0u, 1u, 100u, 127u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_binary(b, bad, e, e); });
-  for (uint32_t bad : {0u, 200u, 202u, 0xffffffffu})
+  for (uint32_t bad : {0u, 200u, 203u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_ternary(b, bad, e, e, e); });
   for (uint32_t bad : {0u, 5u, 0xffffffffu})
     expect_bad_enum(

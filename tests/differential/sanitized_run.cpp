@@ -360,14 +360,20 @@ void Run::run_store(const ir::Store& store) {
   if (!store.atomic) return void(access(store.buffer, index, &v));
   if (store.atomic == ir::AtomicKind::append) return;  // a print: nothing that the program reads
   const ExprOp op = ir::atomic_operation(*store.atomic);
+  const ScalarValue expected = store.expected.valid() ? eval(store.expected) : v;
+  std::vector<int64_t> old_place;
+  for (size_t i = 0; store.old && i < store.old->indices.size(); ++i)
+    old_place.push_back(eval(store.old->indices[i]).i);
+  if (over()) return;
   updating_ = true;
   const ScalarValue old = access(store.buffer, index, nullptr);
   const double added = v.f;
-  v = ir::eval_atomic(*store.atomic, old, v);
-  if (rounding_.moves() && ir::is_float(v.type) && store.atomic != ir::AtomicKind::exchange)
+  v = ir::eval_atomic(*store.atomic, old, v, expected);
+  if (rounding_.moves() && ir::is_float(v.type) && store.atomic < ir::AtomicKind::exchange)
     v.f = rounding_.binary(op, v.type, old.f, added, v.f);
   if (!over()) access(store.buffer, index, &v);
   updating_ = false;
+  if (store.old && !over()) access(store.old->buffer, old_place, &old);
 }
 
 void Run::run_op(const ir::TileOp& op) {

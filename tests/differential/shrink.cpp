@@ -4,6 +4,7 @@
 #include <set>
 
 #include "check/check_program.h"
+#include "ir/store_parts.h"
 #include "ir/text.h"
 
 namespace tilegen::differential {
@@ -25,8 +26,7 @@ void each_expr(ir::Stmt& s, Visit&& visit) {
   } else if (auto* branch = std::get_if<ir::Branch>(&s.node)) {
     visit(branch->condition);
   } else if (auto* store = std::get_if<ir::Store>(&s.node)) {
-    for (ExprId& e : store->indices) visit(e);
-    visit(store->value);
+    ir::visit_exprs(*store, visit);
   } else if (auto* op = std::get_if<ir::TileOp>(&s.node)) {
     for (ir::Region& r : op->operands)
       for (ExprId& e : r.offsets) visit(e);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "analysis/loads.h"
+#include "ir/store_parts.h"
 
 namespace tilegen::differential {
 
@@ -25,14 +26,9 @@ const ir::Loop* parallel_loop(const Program& p, StmtId s) {
 
 // Replaces expressions of statements; made(e) gives what stands for e.
 static void replace(Program& p, StmtId s, const std::function<ExprId(ExprId)>& made) {
-  const auto all = [&](std::vector<ExprId> list) {
-    for (ExprId& e : list) e = made(e);
-    return list;
-  };
   if (const auto* of = p.as<Store>(s)) {
     Store store = *of;
-    store.indices = all(store.indices);
-    store.value = made(store.value);
+    ir::visit_exprs(store, [&](ExprId& e) { e = made(e); });
     p.stmts[s.value].node = std::move(store);
   } else if (const auto* branch = p.as<ir::Branch>(s)) {
     const ExprId condition = made(branch->condition);
@@ -168,9 +164,9 @@ Elements elements_of(const Program& p, const ir::Block& body) {
     if (const auto* branch = p.as<ir::Branch>(s)) load(branch->condition);
     const auto* store = p.as<Store>(s);
     if (!store) return;
-    load(store->value);
-    for (ExprId index : store->indices) load(index);
-    elements.written[store->buffer].insert(store->indices);
+    ir::visit_exprs(*store, load);
+    ir::visit_written(*store,
+                      [&](BufferId b, const std::vector<ExprId>& at) { elements.written[b].insert(at); });
   });
   return elements;
 }

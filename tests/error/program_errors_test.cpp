@@ -36,6 +36,14 @@ TEST(ProgramErrors, Reports) {
                 parse_failure(kernel("  parallel i in 4 {\n    print \"a\" of A[b :+ 1, 0 :+ 2]\n  }\n")));
 }
 
+TEST(ProgramErrors, OldValues) {
+  expect_golden("misplaced_statement.old_value", parse_failure(kernel("  let a = atomic_add(A[b, 0], 1)\n")));
+  expect_golden("misplaced_statement.var_of_old",
+                parse_failure(kernel("  parallel i in 4 {\n    var a = atomic_add(A[b, i], 1)\n  }\n")));
+  expect_golden("dtype_mismatch.uniform",
+                parse_failure(kernel("  parallel i in 4 {\n    A[b, i] = uniform(i)\n  }\n")));
+}
+
 TEST(ProgramErrors, Jumps) {
   expect_golden(
       "misplaced_statement.break_of_pipeline",

@@ -5,7 +5,7 @@ import os
 import unittest
 
 import tilegen as tg
-from tilegen import f32, f64, i32
+from tilegen import f32, f64, i32, i64, u32
 
 X = [0.1, -0.7, 0.5, 0.9, -0.3, 0.25, 1.0, 0.0]
 UNARY = {"sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos, "atan": math.atan,
@@ -54,6 +54,51 @@ class Functions(unittest.TestCase):
         self.assertEqual(list(out), [0, 1, 32, 2, 32, 31, 0, 28, 32, 0, 0, 2, 0, 0, -1, 3])
 
 
+def philox(seed, offset, lane):
+    """Salmon et al., SC 2011, in Python."""
+    block, word = lane >> 2, 0xFFFFFFFF
+    c, k = [offset & word, offset >> 32, block & word, block >> 32], [seed & word, seed >> 32]
+    for _ in range(10):
+        even, odd = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [(odd >> 32) ^ c[1] ^ k[0], odd & word, (even >> 32) ^ c[3] ^ k[1], even & word]
+        k = [(k[0] + 0x9E3779B9) & word, (k[1] + 0xBB67AE85) & word]
+    return c[lane & 3]
+
+
+class RandomWords(unittest.TestCase):
+    def test_words_and_uniform_numbers(self):
+        self.assertEqual([philox(0, 0, i) for i in range(4)], [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8])
+        b = tg.Builder("random")
+        seed = b.scalar("seed", i64)
+        w, u = b.tensor("W", u32, [100]), b.tensor("U", f32, [100])
+        with b.kernel("k", [1]):
+            with b.parallel(100) as i:
+                b.store(w, i, b.philox(seed, 7, i))
+                b.store(u, i, b.uniform(b.philox(seed, i // 4, 5)))
+        words, numbers = array.array("I", [0] * 100), array.array("f", [0.0] * 100)
+        b.finish().compile("host").load()(0x123456789AB, words, numbers)
+        self.assertEqual(list(words), [philox(0x123456789AB, 7, i) for i in range(100)])
+        self.assertEqual(list(numbers), [(philox(0x123456789AB, i // 4, 5) >> 8) / 2**24 for i in range(100)])
+
+
+class Switches(unittest.TestCase):
+    def test_of_each_point(self):
+        b = tg.Builder("switch")
+        x, y = b.tensor("X", i32, [8], read_only=True), b.tensor("Y", i32, [8])
+        with b.kernel("k", [1]):
+            with b.parallel(8) as i:
+                with b.switch(x(i) % 4) as case:
+                    with case(0, 3):
+                        b.store(y, i, -x(i))
+                    with case(2):
+                        b.store(y, i, x(i) * 10)
+                    with case():
+                        b.store(y, i, 1)
+        out = array.array("i", [7] * 8)
+        b.finish().compile("host").load()(array.array("i", range(8)), out)
+        self.assertEqual(list(out), [0, 1, 20, -3, -4, 1, 60, -7])
+
+
 class Atomics(unittest.TestCase):
     def test_blocks_and_iterations_meet(self):
         b = tg.Builder("atomics")
@@ -76,6 +121,27 @@ class Atomics(unittest.TestCase):
         self.assertEqual(list(c), [20, 120])
         with self.assertRaises(KeyError):
             b.atomic("multiply", row, total)
+
+    def test_old_values(self):
+        b = tg.Builder("old")
+        n = b.dim("n")
+        x, count = b.tensor("X", i32, [n], read_only=True), b.tensor("C", i32, [2])
+        places, swaps = b.tensor("P", i32, [n]), b.tensor("S", i32, [n])
+        with b.kernel("k", [(n + 31) // 32]) as block:
+            with b.parallel(32) as i:
+                at = block * 32 + i
+                with b.branch(at < n):
+                    place = b.fetch_atomic("add", count, b.cast(x(at), i64) % 2, 1, name="place")
+                    b.store(places, at, place)
+                    b.store(swaps, at, b.compare_exchange(swaps, at, 3, x(at)))
+        values = [(k * 7) % 5 for k in range(50)]
+        c, p, s = array.array("i", [0, 0]), array.array("i", [-1] * 50), array.array("i", [k % 4 for k in range(50)])
+        b.finish().compile("host").load()(array.array("i", values), c, p, s)
+        even = sum(v % 2 == 0 for v in values)
+        self.assertEqual(list(c), [even, 50 - even])
+        for odd, number in ((0, even), (1, 50 - even)):
+            self.assertEqual(sorted(p[k] for k in range(50) if values[k] % 2 == odd), list(range(number)))
+        self.assertEqual(list(s), [k % 4 for k in range(50)])  # the store of the old value comes last
 
 
 class Names(unittest.TestCase):

@@ -129,6 +129,7 @@ TL_COPYSIGN = 125
 TL_MULHI = 126
 
 TL_FMA = 201
+TL_PHILOX = 202
 
 TL_ATOMIC_ADD = 1
 TL_ATOMIC_MIN = 2
@@ -432,6 +433,7 @@ FUNCTIONS = {
     "tl_unary": (tl_expr, (c_void_p, c_uint32, tl_expr,)),
     "tl_binary": (tl_expr, (c_void_p, c_uint32, tl_expr, tl_expr,)),
     "tl_ternary": (tl_expr, (c_void_p, c_uint32, tl_expr, tl_expr, tl_expr,)),
+    "tl_uniform": (tl_expr, (c_void_p, tl_expr,)),
     "tl_select": (tl_expr, (c_void_p, tl_expr, tl_expr, tl_expr,)),
     "tl_cast": (tl_expr, (c_void_p, c_uint32, tl_expr,)),
     "tl_load": (tl_expr, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr),)),
@@ -445,6 +447,8 @@ FUNCTIONS = {
     "tl_continue": (None, (c_void_p,)),
     "tl_return": (None, (c_void_p,)),
     "tl_begin_else": (None, (c_void_p, tl_scope,)),
+    "tl_begin_switch": (tl_scope, (c_void_p, tl_expr,)),
+    "tl_begin_case": (tl_scope, (c_void_p, tl_scope, c_uint32, POINTER(c_int64),)),
     "tl_end": (None, (c_void_p, tl_scope,)),
     "tl_alloc": (tl_buffer, (c_void_p, c_char_p, c_uint32, c_uint32, c_uint32, POINTER(c_int64),)),
     "tl_region_of": (tl_region, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), POINTER(c_int64),)),
@@ -458,6 +462,8 @@ FUNCTIONS = {
     "tl_arg_reduce": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
     "tl_atomic": (None, (c_void_p, tl_region, tl_region, c_uint32,)),
     "tl_store_atomic": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, c_uint32,)),
+    "tl_fetch_atomic": (tl_expr, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, c_uint32, c_char_p,)),
+    "tl_compare_exchange": (tl_expr, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, tl_expr, c_char_p,)),
     "tl_store": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr,)),
     "tl_assert": (None, (c_void_p, tl_expr, c_char_p,)),
     "tl_print": (None, (c_void_p, c_char_p, c_uint32, POINTER(tl_expr),)),

@@ -268,6 +268,15 @@ class Builder:
         a, b, c = (self.expr(e, dtype) for e in (a, b, c))
         return Expr(self, lib.tl_ternary(self.handle, h.TL_FMA, a.raw, b.raw, c.raw))
 
+    def philox(self, seed, offset, lane):
+        """A random u32: word lane % 4 of Philox 4x32-10 with key seed and counter offset + 2^64 * (lane // 4)."""
+        seed, offset, lane = (self.expr(e) for e in (seed, offset, lane))
+        return Expr(self, lib.tl_ternary(self.handle, h.TL_PHILOX, seed.raw, offset.raw, lane.raw))
+
+    def uniform(self, word):
+        """An f32 of at least 0 and below 1 of the upper 24 bits of a u32."""
+        return Expr(self, lib.tl_uniform(self.handle, word.raw))
+
     def select(self, condition, a, b):
         a, b = (self.expr(a, b.dtype), b) if isinstance(b, Expr) else (a, self.expr(b, a.dtype))
         return Expr(self, lib.tl_select(self.handle, condition.raw, a.raw, b.raw))
@@ -362,6 +371,18 @@ class Builder:
         raw = lib.tl_begin_if(self.handle, condition.raw)
         return self._scope(raw, lambda: lib.tl_begin_else(self.handle, raw))
 
+    @contextlib.contextmanager
+    def switch(self, value):
+        """with b.switch(v) as case: with case(0, 3): ...; with case(): ... is taken where no other is, and is the last."""
+        raw = lib.tl_begin_switch(self.handle, value.raw)
+
+        def case(*values):
+            values = [int64_of(v) for v in values]
+            return self._scope(lib.tl_begin_case(self.handle, raw, len(values), (ctypes.c_int64 * len(values))(*values)), None)
+
+        yield case
+        lib.tl_end(self.handle, raw)
+
     # Tiles and statements.
 
     def alloc(self, name, scope, dtype, shape):
@@ -435,6 +456,22 @@ class Builder:
         raw = [self.expr(i, i64).raw for i in indices]
         lib.tl_store_atomic(self.handle, buffer.raw, len(raw), (h.tl_expr * len(raw))(*raw),
                             self.expr(value, buffer.dtype).raw, _ATOMIC[kind])
+
+    def fetch_atomic(self, kind, buffer, *indices_and_value, name=None):
+        """The same; gives what the element was before: old = fetch_atomic("add", buffer, i, j, value)."""
+        *indices, value = indices_and_value
+        raw = [self.expr(i, i64).raw for i in indices]
+        return Expr(self, lib.tl_fetch_atomic(self.handle, buffer.raw, len(raw), (h.tl_expr * len(raw))(*raw),
+                                              self.expr(value, buffer.dtype).raw, _ATOMIC[kind], name and name.encode()))
+
+    def compare_exchange(self, buffer, *indices_expected_desired, name=None):
+        """Stores desired where the element, an integer, is expected; gives what it was before:
+        old = compare_exchange(buffer, i, j, expected, desired)."""
+        *indices, expected, desired = indices_expected_desired
+        raw = [self.expr(i, i64).raw for i in indices]
+        return Expr(self, lib.tl_compare_exchange(self.handle, buffer.raw, len(raw), (h.tl_expr * len(raw))(*raw),
+                                                  self.expr(expected, buffer.dtype).raw,
+                                                  self.expr(desired, buffer.dtype).raw, name and name.encode()))
 
     def check(self, condition, message):
         """Asserts: a launch fails with the message and the first place where condition does not hold."""

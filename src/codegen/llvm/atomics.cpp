@@ -24,6 +24,7 @@ std::optional<Instruction> instruction(AtomicKind kind, DType type) {
   if (ir::dtype_bits(type) < 32) return std::nullopt;
   if (floating && kind != AtomicKind::exchange && kind != AtomicKind::add) return std::nullopt;
   switch (kind) {
+    case AtomicKind::compare_exchange:
     case AtomicKind::append:
       return std::nullopt;
     case AtomicKind::exchange:
@@ -80,8 +81,9 @@ Word word_of(llvm::IRBuilder<>& b, const MachineFeatures& f, DType type, Value* 
   return {b.getInt32Ty(), aligned, b.CreateShl(offset, b.getInt32(3))};
 }
 
-void swap_loop(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f, AtomicKind kind, DType type,
-               Value* pointer, Value* held) {
+// Gives the old value as it is stored.
+Value* swap_loop(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f, AtomicKind kind, DType type,
+                 Value* pointer, Value* held, Value* expected) {
   llvm::LLVMContext& c = b.getContext();
   llvm::Function* function = b.GetInsertBlock()->getParent();
   llvm::Type* stored = storage_type(c, type);
@@ -98,10 +100,14 @@ void swap_loop(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f, A
   b.SetInsertPoint(again);
   llvm::PHINode* old = b.CreatePHI(word.type, 2);
   old->addIncoming(first, before);
-  Value* element = word.shift ? b.CreateTrunc(b.CreateLShr(old, word.shift), own) : old;
-  Value* current = from_storage(b, type, b.CreateBitCast(element, stored));
-  Value* next =
-      kind == AtomicKind::exchange ? held : ops.binary(ir::atomic_operation(kind), type, type, current, held);
+  Value* element =
+      b.CreateBitCast(word.shift ? b.CreateTrunc(b.CreateLShr(old, word.shift), own) : old, stored);
+  Value* current = from_storage(b, type, element);
+  Value* next = held;
+  if (kind == AtomicKind::compare_exchange)
+    next = b.CreateSelect(b.CreateICmpEQ(current, expected), held, current);
+  else if (kind != AtomicKind::exchange)
+    next = ops.binary(ir::atomic_operation(kind), type, type, current, held);
   Value* bits = b.CreateBitCast(to_storage(b, type, next), own);
   if (word.shift) {
     Value* others = b.CreateNot(b.CreateShl(b.getInt32(0xffff), word.shift));
@@ -111,18 +117,34 @@ void swap_loop(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f, A
   old->addIncoming(b.CreateExtractValue(swapped, 0), b.GetInsertBlock());
   b.CreateCondBr(b.CreateExtractValue(swapped, 1), done, again);
   b.SetInsertPoint(done);
+  return element;
+}
+
+// The same of integers that GPUs swap at once.
+Value* compare_exchange(llvm::IRBuilder<>& b, const MachineFeatures& f, DType type, Value* pointer,
+                        Value* expected, Value* held) {
+  constexpr auto kRelaxed = llvm::AtomicOrdering::Monotonic;
+  const llvm::Align align(static_cast<uint64_t>(ir::dtype_bytes(type)));
+  Value* swapped = b.CreateAtomicCmpXchg(pointer, to_storage(b, type, expected), to_storage(b, type, held),
+                                         align, kRelaxed, kRelaxed, scope_of(b, f));
+  return b.CreateExtractValue(swapped, 0);
 }
 
 }  // namespace
 
 void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f, AtomicKind kind, DType type,
-                 Value* pointer, Value* held, Value* condition) {
-  where(b, condition, [&] {
-    const auto op = instruction(kind, type);
-    if (!op) return swap_loop(b, ops, f, kind, type, pointer, held);
-    const llvm::Align align(static_cast<uint64_t>(ir::dtype_bytes(type)));
-    b.CreateAtomicRMW(*op, pointer, to_storage(b, type, held), align, llvm::AtomicOrdering::Monotonic,
-                      scope_of(b, f));
+                 Value* pointer, Value* held, const AtomicParts& parts) {
+  const llvm::Align align(static_cast<uint64_t>(ir::dtype_bytes(type)));
+  where(b, parts.condition, [&] {
+    Value* old = nullptr;
+    if (const auto op = instruction(kind, type))
+      old = b.CreateAtomicRMW(*op, pointer, to_storage(b, type, held), align, llvm::AtomicOrdering::Monotonic,
+                              scope_of(b, f));
+    else if (kind == AtomicKind::compare_exchange && ir::dtype_bits(type) >= 32)
+      old = compare_exchange(b, f, type, pointer, parts.expected, held);
+    else
+      old = swap_loop(b, ops, f, kind, type, pointer, held, parts.expected);
+    if (parts.old_to) b.CreateAlignedStore(old, parts.old_to, align);
   });
 }
 

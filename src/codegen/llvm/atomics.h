@@ -9,10 +9,16 @@
 
 namespace tilegen::codegen {
 
-// memory at `pointer`, of the type as it is stored, = kind(memory, held), in relaxed order. Where `condition`
-// is given, if it holds.
+// What an atomic operation takes and gives beside the value.
+struct AtomicParts {
+  llvm::Value* condition = nullptr;  // if given, it is done where this holds
+  llvm::Value* expected = nullptr;   // held, of compare_exchange
+  llvm::Value* old_to = nullptr;     // if given, memory for the old value
+};
+
+// memory at `pointer`, of the type as it is stored, = kind(memory, held), in relaxed order.
 void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f, ir::AtomicKind kind,
-                 ir::DType type, llvm::Value* pointer, llvm::Value* held, llvm::Value* condition);
+                 ir::DType type, llvm::Value* pointer, llvm::Value* held, const AtomicParts& parts);
 
 // The record of ir/print.h: the next one of the buffer at `base`, if one is left.
 void emit_append(llvm::IRBuilder<>& b, const MachineFeatures& f, llvm::Value* base, llvm::Value* index,

@@ -4,6 +4,7 @@
 
 #include "codegen/llvm/math.h"
 #include "codegen/llvm/math_parts.h"
+#include "codegen/llvm/philox.h"
 #include "codegen/llvm/types.h"
 #include "codegen/llvm/unsigned_division.h"
 
@@ -137,6 +138,7 @@ Value* Operators::high_product(DType t, Value* a, Value* b) {
 
 Value* Operators::ternary(ExprOp op, DType t, Value* a, Value* b, Value* c) {
   if (op == ExprOp::select) return b_.CreateSelect(a, b, c);
+  if (op == ExprOp::philox) return emit_philox(b_, a, b, c);
   Value* v = op == ExprOp::fma ? math::emit_fma(b_, features_, a, b, c) : nullptr;
   if (!v) return unknown(op, " on f64 of a machine without fused multiply-adds", a);
   return round_held(b_, features_, t, v);

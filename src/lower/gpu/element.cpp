@@ -3,6 +3,7 @@
 
 #include "analysis/projection.h"
 #include "arith/prove.h"
+#include "ir/store_parts.h"
 #include "lower/accesses.h"
 #include "lower/addressing.h"
 #include "lower/gpu/element_nest.h"
@@ -53,7 +54,7 @@ bool OpLowering::may_mask() const {
     const auto* store = p.as<ir::Store>(id);
     if (!store) return;
     found = found || std::any_of(store->indices.begin(), store->indices.end(), computed);
-    todo.push_back(store->value);
+    ir::visit_exprs(*store, [&](ExprId e) { todo.push_back(e); });
   };
   statement(op_.stmt);
   if (const auto* loop = p.as<ir::Loop>(op_.stmt))
@@ -107,6 +108,9 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
     for (const analysis::OpAccess& a : op_.accesses)
       k_.walk.staged = k_.walk.staged || (a.read && a.buffer == buffer);
   }
+  if (nest.writer && fetch_.old.valid()) written_.insert(fetch_.old);
+  // Old values come one after the other, and all threads read what one has got.
+  if (atomic_ && (fetch_.old.valid() || fetch_.expected.valid())) k_.walk.staged = true;
   if (reads_written(value)) {
     const ir::DType type = k_.out.memory(memory).type;
     const MemoryId staged = add_registers(k_, "staged", type, 1);
@@ -114,9 +118,9 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
     body.push_back(k_.out.add(thread::Store{staged, zero, value, condition, false, ExprId()}, op_.path));
     value = k_.out.exprs.load(staged, type, std::vector<ExprId>{zero});
   }
-  body.push_back(k_.out.add(
-      thread::Store{memory, memory_index(k_, buffer, indices), value, predicate, false, ExprId(), atomic_},
-      op_.path));
+  body.push_back(k_.out.add(thread::Store{memory, memory_index(k_, buffer, indices), value, predicate, false,
+                                          ExprId(), atomic_, fetch_.expected, fetch_.old, fetch_.index},
+                            op_.path));
 }
 
 int OpLowering::part_of_fragment() const {

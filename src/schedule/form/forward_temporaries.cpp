@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "analysis/loads.h"
+#include "ir/store_parts.h"
 #include "schedule/form/buffer_memory.h"
 
 namespace tilegen::schedule {
@@ -104,8 +105,9 @@ class Forwarder {
   void note_uses(StmtId s) {
     if (const auto* store = p_.as<ir::Store>(s)) {
       uses_[store->buffer].writers.insert(s);
-      note_reads(s, store->value, true);
-      for (ExprId index : store->indices) note_reads(s, index, true);
+      const bool plain = !store->old && !store->expected.valid();
+      if (store->old) uses_[store->old->buffer].by_others = true;
+      ir::visit_exprs(*store, [&](ExprId e) { note_reads(s, e, plain); });
     } else if (const auto* op = p_.as<ir::TileOp>(s)) {
       note_reads(s, op->value, false);
       for (const ir::Region& r : op->operands) {
@@ -160,7 +162,8 @@ class Forwarder {
     };
     const ir::Block one = {stmt};
     ir::for_each_statement(p_, one, [&](StmtId s, int) {
-      if (const auto* store = p_.as<ir::Store>(s)) note(store->buffer);
+      if (const auto* store = p_.as<ir::Store>(s))
+        ir::visit_written(*store, [&](BufferId b, const auto&) { note(b); });
       if (const auto* op = p_.as<ir::TileOp>(s)) note(op->operands.back().buffer);
     });
     return any;
@@ -281,7 +284,8 @@ class Forwarder {
   bool read_where_written(StmtId loop_id, ExprId value) const {
     std::map<BufferId, std::set<Indices>> written;
     ir::for_each_statement(p_, loop(loop_id).body, [&](StmtId s, int) {
-      if (const auto* one = p_.as<ir::Store>(s)) written[one->buffer].insert(one->indices);
+      if (const auto* one = p_.as<ir::Store>(s))
+        ir::visit_written(*one, [&](BufferId b, const Indices& at) { written[b].insert(at); });
     });
     return !analysis::any_load(p_.exprs, value, [&](ExprId e, const ExprNode& n) {
       const auto at = p_.exprs.indices(e);

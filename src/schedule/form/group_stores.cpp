@@ -6,6 +6,7 @@
 
 #include "analysis/loads.h"
 #include "arith/prove.h"
+#include "ir/store_parts.h"
 #include "schedule/form/buffer_memory.h"
 
 namespace tilegen::schedule {
@@ -105,9 +106,9 @@ class StoreGrouper {
       if (const auto* branch = p_.as<ir::Branch>(s)) load(branch->condition);
       const auto* store = p_.as<ir::Store>(s);
       if (!store) return;
-      load(store->value);
-      for (ExprId index : store->indices) load(index);
-      use.stored[store->buffer].insert(indices_of(store->indices));
+      ir::visit_exprs(*store, load);
+      ir::visit_written(
+          *store, [&](BufferId b, const std::vector<ExprId>& at) { use.stored[b].insert(indices_of(at)); });
     });
     return use;
   }
@@ -191,8 +192,7 @@ class StoreGrouper {
     ir::for_each_statement(p_, more, [&](StmtId s, int) { inside.push_back(s); });
     for (StmtId s : inside) {
       if (auto* store = std::get_if<ir::Store>(&p_.stmts[s.value].node)) {
-        store->value = renamed(store->value);
-        for (ExprId& index : store->indices) index = renamed(index);
+        ir::visit_exprs(*store, [&](ExprId& e) { e = renamed(e); });
       } else if (auto* branch = std::get_if<ir::Branch>(&p_.stmts[s.value].node)) {
         branch->condition = renamed(branch->condition);
       }

@@ -6,6 +6,7 @@
 
 #include "analysis/loads.h"
 #include "arith/prove.h"
+#include "ir/store_parts.h"
 #include "ops/op.h"
 #include "schedule/form/buffer_memory.h"
 
@@ -100,7 +101,8 @@ class Preloader {
   void for_each_written(StmtId stmt, Visit&& visit) const {
     const ir::Block one = {stmt};
     ir::for_each_statement(p_, one, [&](StmtId s, int) {
-      if (const auto* store = p_.as<ir::Store>(s)) visit(store->buffer);
+      if (const auto* store = p_.as<ir::Store>(s))
+        ir::visit_written(*store, [&](BufferId b, const auto&) { visit(b); });
       if (const auto* op = p_.as<ir::TileOp>(s)) visit(op->operands.back().buffer);
     });
   }
@@ -110,8 +112,7 @@ class Preloader {
     const ir::Block one = {stmt};
     ir::for_each_statement(p_, one, [&](StmtId s, int) {
       if (const auto* store = p_.as<ir::Store>(s)) {
-        ask(store->value);
-        for (ExprId index : store->indices) ask(index);
+        ir::visit_exprs(*store, ask);
       } else if (const auto* op = p_.as<ir::TileOp>(s)) {
         if (op->value.valid()) ask(op->value);
         for (const ir::Region& r : op->operands) {

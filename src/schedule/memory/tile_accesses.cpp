@@ -8,6 +8,7 @@
 #include "analysis/loads.h"
 #include "analysis/projection.h"
 #include "infer/access_cost.h"
+#include "ir/store_parts.h"
 #include "ops/op.h"
 #include "support/checked.h"
 
@@ -227,9 +228,10 @@ class Collector {
     }
     const auto* store = p_.as<ir::Store>(id);
     if (!store) return;
-    loads(store->value, vars, plan);
-    for (ir::ExprId i : store->indices) loads(i, vars, plan);
-    if (store->buffer == buffer_) indexed(store->indices, vars, plan, true);
+    ir::visit_exprs(*store, [&](ir::ExprId e) { loads(e, vars, plan); });
+    ir::visit_written(*store, [&](ir::BufferId b, const std::vector<ir::ExprId>& at) {
+      if (b == buffer_) indexed(at, vars, plan, true);
+    });
   }
   void loads(ir::ExprId root, const std::vector<ir::VarId>& vars, const plan::OpPlan& plan) {
     analysis::any_load(p_.exprs, root, [&](ir::ExprId load, const ir::ExprNode& n) {

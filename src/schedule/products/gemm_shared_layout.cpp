@@ -5,6 +5,7 @@
 
 #include "analysis/warp_partition.h"
 #include "ir/op_kinds.h"
+#include "ir/store_parts.h"
 #include "layout/bank_model.h"
 #include "ops/op.h"
 #include "support/checked.h"
@@ -160,7 +161,7 @@ bool between_loads_and_products(const ir::Program& p, ir::BufferId tile, int k_d
     if (const ir::ExprNode& n = p.exprs[ir::ExprId(e)]; n.op == ir::ExprOp::load && n.object == tile)
       return false;
   for (const ir::Stmt& s : p.stmts) {
-    if (const auto* store = std::get_if<ir::Store>(&s.node); store && store->buffer == tile) return false;
+    if (const auto* store = std::get_if<ir::Store>(&s.node); store && ir::writes(*store, tile)) return false;
     const auto* op = std::get_if<ir::TileOp>(&s.node);
     for (size_t i = 0; op && i < op->operands.size(); ++i) {
       if (op->operands[i].buffer != tile) continue;

@@ -51,7 +51,7 @@ bool changes_nothing(const ir::Program& p, const std::vector<const ir::Store*>& 
   ir::ExprPool pool;
   AsOne as_one(p.exprs, pool, factor);
   return std::all_of(stores.begin(), stores.end(), [&](const ir::Store* s) {
-    if (s->buffer == factor) return false;
+    if (s->buffer == factor || s->atomic) return false;
     std::vector<ExprId> indices;
     for (ExprId index : s->indices) indices.push_back(as_one.rewrite(index));
     return as_one.rewrite(s->value) == pool.load(s->buffer, p.buffer(s->buffer).type, indices);

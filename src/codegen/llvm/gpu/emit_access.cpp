@@ -44,7 +44,7 @@ void GpuEmitter::store_wide(const thread::Store& s, const Place& at, const Value
     for (size_t i = 0; i < held.size(); ++i)
       emit_atomic(b_, ops_, features_, *s.atomic, m.type,
                   pointer(b_, {at.pointer, at.offset + static_cast<int64_t>(i) * ir::dtype_bytes(m.type)}),
-                  held[i], condition.value);
+                  held[i], {condition.value});
     return;
   }
   const int64_t size = ir::dtype_bytes(m.type), bytes = static_cast<int64_t>(held.size()) * size;
@@ -136,7 +136,12 @@ void GpuEmitter::emit_node(const thread::Store& s) {
 void GpuEmitter::emit_plain_store(const thread::Store& s) {
   Condition c = condition(s.predicate);
   if (c.never) return;
-  store_element(s, s.index, held_value(s.value), c);
+  Value* held = held_value(s.value);
+  if (!s.old.valid() && !s.expected.valid()) return store_element(s, s.index, held, c);
+  const AtomicParts parts{c.value, s.expected.valid() ? held_value(s.expected) : nullptr,
+                          s.old.valid() ? pointer(b_, place(s.old, s.old_index)) : nullptr};
+  emit_atomic(b_, ops_, features_, *s.atomic, program_.memory(s.memory).type,
+              pointer(b_, place(s.memory, s.index)), held, parts);
 }
 
 // All lanes are computed before the first is stored.
