@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "cost/outside.h"
+
 namespace tilegen::cost {
 
 namespace {
@@ -68,17 +70,17 @@ class Sample {
 
 // Cycles of one wave.
 struct Wave {
-  double pipes = 0, l2 = 0, memory = 0, waits = 0;
-  double all() const {
-    return together(together(pipes, std::max(l2, memory), kBesideMemory), waits, kBesideWaits);
-  }
+  double pipes = 0, l2 = 0, memory = 0, filled = 0, waits = 0;
+  double device() const { return together(std::max(l2, memory), filled, kBesideMemory); }
+  double all() const { return together(together(pipes, device(), kBesideMemory), waits, kBesideWaits); }
 };
 
 Bound bound_of(const Wave& w, double cycles, const target::Target& t) {
-  const double device = std::max(w.l2, w.memory);
+  const double device = w.device();
   if (t.launch_cycles > cycles) return Bound::launch;
   if (w.waits > std::max(w.pipes, device)) return Bound::latency;
   if (w.pipes > device) return Bound::pipe;
+  if (w.filled > std::max(w.l2, w.memory)) return Bound::filling;
   return w.memory > w.l2 ? Bound::memory : Bound::l2;
 }
 
@@ -91,8 +93,10 @@ std::vector<OpWork> works_of(const PlannedKernel& k) {
 }
 
 KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& sizes,
-                               const std::vector<OpWork>& works, const Ahead& ahead, bool spills) {
+                               const std::vector<OpWork>& unsized, const Ahead& ahead, bool spills) {
   const ir::Kernel& kernel = k.p.kernels[static_cast<size_t>(index)];
+  std::vector<OpWork> works = unsized;
+  if (k.t.filled_bytes_per_cycle > 0) count_filled(k, kernel, sizes, works);
   const target::Target& t = k.t;
   Sample sample(kernel, sizes);
   KernelEstimate e;
@@ -103,6 +107,9 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   e.memory_bytes = tensor_bytes(k);
   const double memory_cycles =
       std::min<double>(t.multiprocessors, e.blocks) / t.memory_bytes_per_cycle;  // of a byte
+  const double filled_cycles = t.filled_bytes_per_cycle > 0 ? std::min<double>(t.multiprocessors, e.blocks) /
+                                                                  t.filled_bytes_per_cycle
+                                                            : 0;
   double cold = 0, longest = 0;
   std::vector<double> times;
   // Twice: how much of what blocks read and write comes from device memory shows when all of it is known.
@@ -135,7 +142,8 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   // So many blocks at once on a multiprocessor.
   const auto wave = [&](double blocks) {
     return Wave{blocks * e.block.busy(), blocks * e.block.work.l2_bytes / t.l2_bytes_per_cycle,
-                blocks * cold * e.block.work.l2_bytes * memory_cycles, e.block.serial};
+                blocks * cold * e.block.work.l2_bytes * memory_cycles,
+                blocks * e.block.work.filled_bytes * filled_cycles, e.block.serial};
   };
   // Clusters do not straddle groups of multiprocessors.
   const int64_t cluster = k.schedule.cluster ? std::max<int64_t>(1, k.schedule.cluster->blocks) : 1;
@@ -165,6 +173,8 @@ std::string KernelEstimate::bound_text() const {
       return "L2";
     case Bound::memory:
       return "device memory";
+    case Bound::filling:
+      return "zeros outside of tensors";
     case Bound::launch:
       return "launch";
   }

@@ -25,8 +25,8 @@ struct OpEstimate {
 };
 
 // What a kernel's time follows: a pipe of a multiprocessor; what a block waits for though nobody else is
-// busy; L2; device memory; the launch.
-enum class Bound : uint8_t { pipe, latency, l2, memory, launch };
+// busy; L2; device memory; zeros that the copy engine fills in outside of tensors; the launch.
+enum class Bound : uint8_t { pipe, latency, l2, memory, filling, launch };
 
 struct KernelEstimate {
   std::string kernel;

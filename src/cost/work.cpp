@@ -26,6 +26,7 @@ Work& Work::operator+=(const Work& more) {
   for (size_t i = 0; i < kPipes; ++i) cycles[i] += more.cycles[i];
   read_bytes += more.read_bytes;
   written_bytes += more.written_bytes;
+  filled_bytes += more.filled_bytes;
   l2_bytes += more.l2_bytes;
   latency += more.latency;
   return *this;
@@ -35,6 +36,7 @@ Work& Work::operator*=(double times) {
   for (double& c : cycles) c *= times;
   read_bytes *= times;
   written_bytes *= times;
+  filled_bytes *= times;
   l2_bytes *= times;
   latency *= times;
   return *this;

@@ -140,6 +140,8 @@ struct Target : thread::Machine {
   // Under load; bytes of device memory in a cycle, of the whole device; bytes of L2 that a
   // multiprocessor gets in one when all want some.
   double clock_mhz = 0, memory_bytes_per_cycle = 0, l2_bytes_per_cycle = 0;
+  // Of the whole device: bytes outside of tensors that copy engines fill with zeros in a cycle; 0: no engine.
+  double filled_bytes_per_cycle = 0;
   // Cycles until a load of device memory, or of shared memory, is there; until threads of a block have met;
   // that a launch takes beyond its blocks.
   double memory_latency = 0, shared_latency = 0, meeting_latency = 0, launch_cycles = 0;

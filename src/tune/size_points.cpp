@@ -56,6 +56,17 @@ std::vector<driver::SizeAxis> size_axes(const ir::Program& program, const std::v
   return axes;
 }
 
+std::vector<driver::SizeAxis> middle_axes(const ir::Program& program, std::vector<driver::SizeAxis> axes) {
+  for (driver::SizeAxis& a : axes) {
+    const int64_t divisor = program.var(program.params[a.param].var).divisor;
+    for (size_t i = a.upto.size(); i-- > 1;) {
+      const int64_t below = a.upto[i - 1], half = (a.upto[i] - below) / 2;
+      a.upto[i] -= half / divisor * divisor;
+    }
+  }
+  return axes;
+}
+
 std::vector<cost::Sizes> size_points(const std::vector<driver::SizeAxis>& axes, const cost::Sizes& fixed) {
   std::vector<cost::Sizes> all(points(axes), fixed);
   size_t stride = all.size();

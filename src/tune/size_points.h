@@ -24,4 +24,7 @@ std::vector<driver::SizeAxis> size_axes(const ir::Program& program, const std::v
 // Of all axes, the last fastest; `fixed` has the sizes of the others.
 std::vector<cost::Sizes> size_points(const std::vector<driver::SizeAxis>& axes, const cost::Sizes& fixed);
 
+// The same axes with sizes in the middle of each step, which tiles divide less often.
+std::vector<driver::SizeAxis> middle_axes(const ir::Program& program, std::vector<driver::SizeAxis> axes);
+
 }  // namespace tilegen::tune

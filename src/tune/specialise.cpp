@@ -50,7 +50,8 @@ class Specialiser {
         options_(options),
         how_(how),
         axes_(size_axes(*program, how.ranges)),
-        points_(size_points(axes_, options.sizes)) {}
+        points_(size_points(axes_, options.sizes)),
+        middles_(size_points(middle_axes(*program, axes_), options.sizes)) {}
 
   Expected<Specialising> run() {
     if (Checked ok = plan_all(); !ok) return ok.error();
@@ -138,8 +139,10 @@ class Specialiser {
     while (same < p.candidates.size() && p.candidates[same].decisions != text) ++same;
     if (same == p.candidates.size()) {
       p.candidates.push_back({index, text, {}, {}});
-      for (const cost::Sizes& sizes : points_)
-        p.candidates.back().times.push_back(driver::estimate_at(**artifact, sizes).microseconds());
+      for (size_t q = 0; q < points_.size(); ++q)
+        p.candidates.back().times.push_back((driver::estimate_at(**artifact, points_[q]).microseconds() +
+                                             driver::estimate_at(**artifact, middles_[q]).microseconds()) /
+                                            2);
     }
     p.candidates[same].planned_at.push_back(point);
     p.plan_at[point] = same;
@@ -228,7 +231,7 @@ class Specialiser {
   const driver::CompileOptions& options_;
   const SpecialiseOptions& how_;
   const std::vector<driver::SizeAxis> axes_;
-  const std::vector<cost::Sizes> points_;
+  const std::vector<cost::Sizes> points_, middles_;
   std::vector<Planned> planned_;
 };
 

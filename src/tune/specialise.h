@@ -3,8 +3,9 @@
 // (Paper section 4.4 tunes for one shape; engines meet many.)
 // requires: at least one range; `bind` gives the checked program of a configuration.
 // ensures: at most `most` specialisations, each a configuration with sizes to plan it for, and for each step
-//   of the sizes the one that is fastest there by the model, or by measuring: of those measured their times,
-//   of others the estimate times the worst measured ratio at these sizes. Plans count: a loop that blocks
+//   of the sizes the one that is fastest there by the model, in the mean of its last size and its middle one,
+//   or by measuring at the last: of those measured their times, of others the estimate times the worst
+//   measured ratio there. Plans count: a loop that blocks
 //   share for few rows is not shared for many. For targets without estimates, unless measured, one.
 // why here: it joins the model, the measuring and the sizes. Nothing is lowered but for measuring.
 // refuses: what `rank` and `tune_by_measuring` do, but for the want of estimates.

@@ -28,6 +28,7 @@ struct Generation {
   std::vector<WarpgroupAtom> (*warpgroup_mma)() = nullptr;
   bool tensor_copy = false;
   // Measured, see Target.
+  double filled_bytes_per_cycle = 0;  // bench/gpu/outside.py
   double line_bytes_per_cycle = 0, most_line_bytes_per_cycle = 0, cluster_cycles = 0;
   int cluster_multiprocessors = 1;
 };
@@ -106,6 +107,7 @@ constexpr Generation kGenerations[] = {
      .warpgroup_mma = warpgroup_atoms,
      .tensor_copy = true,
      // on an H200
+     .filled_bytes_per_cycle = 1425,
      .line_bytes_per_cycle = 70,
      .most_line_bytes_per_cycle = 85,
      .cluster_cycles = 2200,
@@ -158,6 +160,7 @@ Target make(const Generation& g) {
   t.clock_mhz = g.clock_mhz;
   t.memory_bytes_per_cycle = g.memory_gb_per_s * 1e3 / g.clock_mhz;
   t.l2_bytes_per_cycle = g.l2_bytes_per_cycle;
+  t.filled_bytes_per_cycle = g.filled_bytes_per_cycle;
   t.mma = warp_atoms(g.fp8_mma);
   for (MmaAtom& atom : t.mma)
     if (atom.c == ir::DType::f64 && !is_multiply_add(atom))

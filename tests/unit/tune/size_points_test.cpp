@@ -27,6 +27,13 @@ TEST(SizePoints, KeepToWhatFactsSay) {
   EXPECT_EQ(axes[0].upto, (std::vector<int64_t>{64, 128, 192, 256, 384, 512}));
 }
 
+TEST(SizePoints, MiddlesLieInTheirSteps) {
+  const ir::Program p = with_dims("dim m divisible 4\n");
+  const auto axes = size_axes(p, {{"m", 8, 64}});
+  EXPECT_EQ(axes[0].upto, (std::vector<int64_t>{8, 12, 16, 24, 32, 48, 64}));
+  EXPECT_EQ(middle_axes(p, axes)[0].upto, (std::vector<int64_t>{8, 12, 16, 20, 28, 40, 56}));
+}
+
 TEST(SizePoints, OfTwoRangesAllPairsThinned) {
   const auto axes = size_axes(with_dims("dim m\ndim n\n"), {{"n", 1, 4096}, {"m", 1, 4096}});
   ASSERT_EQ(axes.size(), 2u);
