@@ -82,6 +82,122 @@ kernel k grid (b: ceildiv(n, 256)) {
                {launch});
 }
 
+// Old values, where one iteration touches an element, so that they are the same in any order.
+TEST(Atomics, OldValues) {
+  int at = 0;
+  for (const std::string kind : {"add", "min", "max", "and", "or", "xor", "exchange"})
+    for (DType t : types_of(kind))
+      for (const int64_t points : {1, 40, 300}) {
+        ++at;
+        if (!long_run() && at % 3 != 0 && (ir::dtype_bits(t) != 32 || points == 40)) continue;
+        const std::string text = replaced(R"(tl 1 program p
+tensor X: $type[300] readonly
+tensor Y: $type[310]
+tensor Z: $type[300]
+tensor S: $type[300]
+kernel k grid (b: 2) threads $threads {
+  alloc m: shared $type[$n]
+  alloc seen: shared $type[$n]
+  alloc f: fragment $type[$n]
+  parallel i in $n { m[i] = X[i] }
+  parallel i in $n {
+    if b == 1 {
+      let old = atomic_$kind(Y[309 - i * 2], X[i])
+      Z[i] = old
+      f[i] = atomic_$kind(m[($n - 1) - i], old)
+      seen[i] = atomic_$kind(m[($n - 1) - i], f[i])
+    } else {
+      f[i] = X[i]
+      seen[i] = X[i]
+    }
+  }
+  parallel i in $n { if b == 1 { S[i] = seen[($n - 1) - i] } }
+}
+)",
+                                          {{"type", ir::dtype_name(t)},
+                                           {"kind", kind},
+                                           {"n", std::to_string(points)},
+                                           {"threads", std::to_string(64 << at % 3)}});
+        Launch launch;
+        launch.seed = static_cast<uint64_t>(at);
+        launch.magnitude = ir::is_float(t) && ir::dtype_bits(t) == 16 ? 1 : 0;
+        expect_agree(text, {launch});
+        if (HasFailure()) return;
+      }
+}
+
+TEST(Atomics, CompareAndExchange) {
+  for (DType t : {DType::i16, DType::u16, DType::i32, DType::u32, DType::i64, DType::u64}) {
+    Launch launch;
+    launch.seed = static_cast<uint64_t>(t);
+    expect_agree(replaced(R"(tl 1 program p
+tensor X: $type[200] readonly
+tensor Y: $type[200]
+tensor Z: $type[200]
+kernel k grid (b: 2) {
+  alloc m: shared $type[100]
+  parallel i in 100 { m[i] = X[b * 100 + i] % 3$type }
+  parallel i in 100 {
+    let was = atomic_compare_exchange(m[99 - i], 1$type, X[b * 100 + i])
+    atomic_compare_exchange(Y[b * 100 + i], was, 7$type)
+    Z[b * 100 + i] = atomic_compare_exchange(Y[b * 100 + i], 7$type, was)
+    Z[b * 100 + i] += m[99 - i]
+  }
+}
+)",
+                          {{"type", ir::dtype_name(t)}}),
+                 {launch});
+    if (HasFailure()) return;
+  }
+}
+
+// Places that iterations of all blocks take: in any order, but each once.
+TEST(Atomics, TakenPlaces) {
+  Launch launch;
+  launch.dims = {{"n", 700}};
+  launch.whole = {{"Next", std::vector<int64_t>(4, 0)}, {"Hits", std::vector<int64_t>(2800, 0)}};
+  expect_agree(R"(tl 1 program p
+dim n
+tensor X: i32[n] readonly
+tensor Next: i32[4]
+tensor Hits: i32[4, n]
+kernel k grid (b: ceildiv(n, 128)) {
+  parallel i in 128 {
+    if b * 128 + i < n {
+      let bin = cast(i64, X[b * 128 + i]) % 4
+      let place = atomic_add(Next[bin], 1i32)
+      atomic_add(Hits[bin, cast(i64, place)], 1i32)
+    }
+  }
+}
+)",
+               {launch});
+}
+
+// The block that comes last does more than the others.
+TEST(Atomics, LastBlock) {
+  Launch launch;
+  launch.dims = {{"n", 600}};
+  launch.whole = {{"Done", {0}}};
+  expect_agree(R"(tl 1 program p
+dim n
+tensor X: i32[n] readonly
+tensor Done: i32[1]
+tensor Sum: i32[1]
+tensor Last: i32[1]
+kernel clear grid (b: 1) { parallel i in 1 { Sum[0] = 0i32 Last[0] = 0i32 } }
+kernel k grid (b: ceildiv(n, 128)) {
+  alloc ticket: shared i32[1]
+  parallel i in 128 { if b * 128 + i < n { atomic_add(Sum[0], X[b * 128 + i] % 100) } }
+  parallel i in 1 { ticket[i] = atomic_add(Done[0], 1i32) }
+  if cast(i64, ticket[0]) == ceildiv(n, 128) - 1 {
+    parallel i in 64 { atomic_add(Last[0], cast(i32, i)) }
+  }
+}
+)",
+               {launch});
+}
+
 // Later kernels, and later statements of a block, see what was added.
 TEST(Atomics, AreSeenAfterwards) {
   Launch launch;

@@ -137,6 +137,30 @@ TEST(Expressions, IntegerOperators) {
   }
 }
 
+// Bit for bit: words of lanes that share a block and of lanes that do not, of seeds and offsets of any type.
+TEST(Expressions, RandomWords) {
+  expect_agree(R"(tl 1 program words
+scalar seed: i64
+scalar small: u32
+tensor A: i64[300] readonly
+tensor W: u32[4, 300]
+tensor U: f32[300]
+tensor D: f32[300]
+kernel k grid (b: 3) {
+  parallel i in 100 {
+    let at = b * 100 + i
+    W[0, at] = philox(seed, A[at], at)
+    W[1, at] = philox(small, at // 4, b)
+    W[2, at] = philox(A[at], A[299 - at], A[(at * 7) % 300])
+    W[3, at] = philox(123456789012345, 5, 4 * at + 3)
+    U[at] = uniform(philox(seed, 0, at))
+    D[at] = select(uniform(philox(seed, 1, at)) < 0.25, 0.0f32, cast(f32, A[at]) * (1.0f32 / 0.75f32))
+  }
+}
+)",
+               seeds({1, 2, 3}));
+}
+
 TEST(Expressions, ComparisonsAndSelects) {
   for (DType t : kAll)
     expect_agree(replaced(R"(tl 1 program compare

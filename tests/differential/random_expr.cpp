@@ -258,6 +258,7 @@ Expr Generator::int_expr(DType t, int depth) {
       break;
   }
   const std::string b = expr(t, depth - 1).text;
+  if (t == DType::i64 && !functions_.empty() && r_.chance(4)) return {call(a, b)};
   static const char* const infix[] = {"+", "-", "*", "+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>"};
   const int64_t at = r_.below(16);
   if (at == 13) return {"min(" + a + ", " + b + ")"};

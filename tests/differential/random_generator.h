@@ -121,6 +121,13 @@ class Generator {
     body_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + text + "\n";
   }
 
+  // random_words.cpp
+  void declare_functions();
+  std::string call(const std::string& a, const std::string& b);
+  void while_loop(int depth);
+  void update_shared();
+  void arg_reduce();
+
   // random_expr.cpp
   Expr expr(DType t, int depth);
   Expr leaf(DType t);
@@ -153,6 +160,7 @@ class Generator {
   std::map<std::string, int64_t> dim_values_;
   std::vector<std::string> dims_;
   std::vector<std::pair<std::string, DType>> scalars_;
+  std::vector<std::string> functions_;
   std::vector<Tensor> tensors_;
   std::vector<Tile> tiles_;
   std::vector<GridVar> grid_;

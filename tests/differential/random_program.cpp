@@ -257,6 +257,7 @@ void Generator::kernel(int index) {
 Case Generator::run(uint64_t seed) {
   declare_dims();
   declare_inputs();
+  declare_functions();
   for (int i = static_cast<int>(r_.pick<int64_t>({1, 1, 1, 2, 3})), k = 0; k < i; ++k) kernel(k);
   Case c;
   c.text = "tl 1 program p" + std::to_string(seed) + "\n" + declarations_ + kernels_;

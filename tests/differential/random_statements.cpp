@@ -274,13 +274,15 @@ void Generator::loop(int depth) {
     extent = 0;
     range = begin + " :+ " + expr(DType::i64, 1).text + " % 4";
   }
+  std::string step;
+  if (kind != "vectorized" && r_.chance(5)) step = " step " + std::to_string(r_.between(1, 3));
   const int64_t outer = multiplier_;
   multiplier_ *= std::max<int64_t>(trips, 1);
   if (multiplier_ > options_.budget / 8) {
     multiplier_ = outer;
     return;
   }
-  line(kind + " " + v + " in " + range +
+  line(kind + " " + v + " in " + range + step +
        (kind == "pipelined" && r_.chance(2) ? " stages " + std::to_string(r_.between(1, 4)) : "") + " {");
   ++indent_;
   vars_.push_back({v, extent});
@@ -312,9 +314,9 @@ void Generator::statement(int depth) {
   if (choice < 10) return gemm_loop();
   if (choice < 12) return r_.chance(4) ? cumsum() : reduce();
   if (choice < 16) return parallel();
-  if (choice < 17) return uniform_store();
+  if (choice < 17) return r_.chance(3) ? update_shared() : r_.chance(3) ? arg_reduce() : uniform_store();
   if (choice < 19) return branch(depth);
-  return loop(depth);
+  return r_.chance(5) ? while_loop(depth) : loop(depth);
 }
 
 }  // namespace tilegen::differential

@@ -120,7 +120,7 @@ bool change_operator(ProgramText& text, Random& random) {
        "acos", "atan", "floor", "ceil",  "round",   "rint", "trunc", "abs"},
       {"bit_not", "popcount", "clz", "ctz", "neg"},
       {"isnan", "isinf"},
-      {"atomic_add", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor"},
+      {"atomic_add", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor", "atomic_exchange"},
       {"..", ":+"}};
   const auto class_of = [&](const Token& t) -> const std::vector<std::string_view>* {
     for (const auto& c : kClasses)

@@ -295,6 +295,7 @@ TEST(SimOperators, FollowTheScalarRules) {
       const bool fits = c == ir::ExprClass::arith                              ? !ir::is_bool(t)
                         : c == ir::ExprClass::integer                          ? ir::is_integer(t)
                         : c == ir::ExprClass::logic                            ? ir::is_bool(t)
+                        : c == ir::ExprClass::random                           ? ir::is_u64(t)
                         : c == ir::ExprClass::math || c == ir::ExprClass::test ? ir::is_float(t)
                                                                                : true;
       if (!fits || ir::is_storage_only(t)) continue;

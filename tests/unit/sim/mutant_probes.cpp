@@ -73,6 +73,7 @@ class StoreChecks {
 
   // Of one store where `when` holds; invalid: always.
   thread::Store check(const thread::Store& store, ExprId when) {
+    if (store.atomic) return check_atomic(store, when);
     const ExprId there =
         q_.exprs.load(store.memory, q_.memory(store.memory).type, std::vector<ExprId>{store.index});
     ExprId changes = differ(store.value, there);
@@ -84,6 +85,14 @@ class StoreChecks {
   }
 
  private:
+  // A plain load of what others combine is a race, so only the value can tell that nothing changes.
+  thread::Store check_atomic(const thread::Store& store, ExprId when) {
+    const bool adds = *store.atomic == ir::AtomicKind::add || *store.atomic == ir::AtomicKind::bit_or ||
+                      *store.atomic == ir::AtomicKind::bit_xor;
+    if (!adds || store.old.valid()) return far_store(q_, when);
+    const ExprId changes = differ(store.value, q_.exprs.const_number(0, q_.exprs.type(store.value)));
+    return far_store(q_, when.valid() ? both(when, changes) : changes);
+  }
   bool replace(thread::Block& body) {
     const std::optional<thread::Block> checked = of(body);
     if (checked) body = *checked;
@@ -159,6 +168,8 @@ class Poison {
       if (const auto* s = std::get_if<thread::Store>(&node)) {
         thread::Store store = *s;
         store.value = worthless(q_.memory(s->memory).type);
+        if (store.atomic) store.atomic = ir::AtomicKind::exchange;  // others may touch it at once
+        store.expected = store.old_index = {}, store.old = {};
         if (predicate.valid()) store.predicate = predicate;
         out.push_back(q_.add(store, "poison"));
       } else if (const auto* c = std::get_if<thread::AsyncCopy>(&node)) {

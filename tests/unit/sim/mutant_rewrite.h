@@ -33,11 +33,7 @@ class Rebuild {
       made = pool_.load(n.object, n.type, indices);
     } else if (ir::expr_arity(n.op) > 0) {
       const ExprId a = (*this)(n.a), b = (*this)(n.b), c = (*this)(n.c);
-      if (a != n.a || b != n.b || c != n.c)
-        made = n.op == ExprOp::cast        ? pool_.cast(n.type, a)
-               : ir::expr_arity(n.op) == 1 ? pool_.unary(n.op, a)
-               : ir::expr_arity(n.op) == 2 ? pool_.binary(n.op, a, b)
-                                           : pool_.select(a, b, c);
+      if (a != n.a || b != n.b || c != n.c) made = pool_.operation(n, a, b, c);
     }
     const ExprId changed = change_(made);
     return memo_[root] = changed.valid() ? changed : made;
@@ -56,7 +52,11 @@ struct Slot {
 };
 inline std::vector<Slot> slots_of(thread::StmtNode& node) {
   if (auto* s = std::get_if<thread::Store>(&node))
-    return {{&s->index, s->memory}, {&s->value, {}}, {&s->predicate, {}}};
+    return {{&s->index, s->memory},
+            {&s->value, {}},
+            {&s->predicate, {}},
+            {&s->expected, {}},
+            {&s->old_index, s->old}};
   if (auto* s = std::get_if<thread::AsyncCopy>(&node))
     return {{&s->dst_index, s->dst}, {&s->src_index, s->src}, {&s->predicate, {}}};
   if (auto* s = std::get_if<thread::LoadMatrix>(&node))

@@ -1,0 +1,116 @@
+// The words of random programs that few statements need: while loops, updates of shared tiles, places of the
+// largest, functions.
+#include <algorithm>
+
+#include "random_generator.h"
+
+namespace tilegen::differential {
+
+// Functions of i64, whose calls stand among the operators of integers.
+void Generator::declare_functions() {
+  static const char* const bodies[] = {"x * 3 - y",
+                                       "select(x < y, y, x) + 1",
+                                       "(x ^ y) % 11",
+                                       "let t = x // 3\n  return t * t - y",
+                                       "min(x, y) - max(x, 5)",
+                                       "let t = x + y\n  return select(t % 2 == 0, t, -t)"};
+  for (int64_t i = r_.below(3); i > 0; --i) {
+    functions_.push_back(fresh("f"));
+    const std::string body = r_.pick(std::span<const char* const>(bodies));
+    declarations_ += "fn " + functions_.back() + "(x: i64, y: i64) -> i64 {\n  " +
+                     (body.starts_with("let") ? body : "return " + body) + "\n}\n";
+  }
+}
+
+std::string Generator::call(const std::string& a, const std::string& b) {
+  return r_.pick(std::span<const std::string>(functions_)) + "(" + a + ", " + b + ")";
+}
+
+// A loop that counts in a tile of its own, and may end early.
+void Generator::while_loop(int depth) {
+  const int64_t trips = r_.between(0, 4), outer = multiplier_;
+  multiplier_ *= std::max<int64_t>(trips, 1);
+  if (multiplier_ > options_.budget / 8) {
+    multiplier_ = outer;
+    return;
+  }
+  const std::string counter = fresh("c");
+  allocs_ += "  alloc " + counter + ": local i64[1]\n";
+  line(counter + "[0] = 0");
+  line("while " + counter + "[0] < " + std::to_string(trips) + " {");
+  ++indent_;
+  line(counter + "[0] += 1");
+  std::vector<bool> before;
+  for (const Tile& t : tiles_) before.push_back(t.written);
+  if (r_.chance(3))
+    line("if " + counter + "[0] == " + std::to_string(r_.between(1, 5)) + " { " +
+         r_.pick({"break", "continue"}) + " }");
+  statements(static_cast<int>(r_.between(1, 2)), depth + 1);
+  for (size_t i = 0; i < tiles_.size(); ++i) tiles_[i].written = i < before.size() && before[i];
+  --indent_;
+  line("}");
+  multiplier_ = outer;
+}
+
+// Iterations meet in elements of a shared tile. Values are small, so that sums are exact in any order.
+void Generator::update_shared() {
+  Tile* to = any_tile(
+      [](const Tile& t) {
+        return t.scope == MemScope::shared && ir::takes_atomic(ir::AtomicKind::add, t.type) &&
+               (!ir::is_float(t.type) || ir::dtype_bits(t.type) > 16);
+      },
+      true);
+  if (!to) return;
+  const int64_t points = r_.pick<int64_t>({1, 8, 16, 32, 33});
+  if (!affordable(points)) return;
+  const bool floating = ir::is_float(to->type);
+  const std::string kind =
+      floating ? r_.pick({"add", "min", "max"}) : r_.pick({"add", "min", "max", "and", "or", "xor"});
+  const std::string v = fresh("v");
+  line("parallel " + v + " in " + std::to_string(points) + " {");
+  ++indent_;
+  vars_.push_back({v, points});
+  in_parallel_ = true;
+  std::string element = to->name + "[";
+  for (size_t d = 0; d < to->shape.size(); ++d)
+    element += (d ? ", " : "") + std::string("(") + v + " * " + std::to_string(r_.between(0, 5)) + " + " +
+               std::to_string(r_.between(0, 9)) + ") % " + std::to_string(to->shape[d]);
+  hidden_ = {to->name};
+  const std::string value = std::string("cast(") + ir::dtype_name(to->type) + ", " + index(1) + " % " +
+                            std::to_string(r_.between(2, 8)) + ")";
+  const bool some = r_.chance(3);
+  if (some) line("if " + bool_expr(1).text + " {");
+  line("atomic_" + kind + "(" + element + "], " + value + ")");
+  if (some) line("}");
+  hidden_.clear();
+  in_parallel_ = false;
+  vars_.pop_back();
+  --indent_;
+  line("}");
+  if (floating) clamp(*to);
+}
+
+// The largest or smallest along an axis, and where the first such stands.
+void Generator::arg_reduce() {
+  Tile* src = any_tile([](const Tile& t) { return !ir::is_bool(t.type); }, true);
+  if (!src || !affordable(4 * product(src->shape))) return;
+  const Tile from = *src;
+  const auto axis = static_cast<size_t>(r_.below(static_cast<int64_t>(from.shape.size())));
+  std::vector<int64_t> shape = from.shape;
+  if (shape.size() == 1 || r_.chance(2))
+    shape[axis] = 1;
+  else
+    shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
+  Tile* value = tile_of(shape, from.type, r_.pick({MemScope::fragment, MemScope::shared}));
+  if (!value || value->name == from.name) return;
+  const std::string value_name = value->name;
+  Tile* place =
+      tile_of(shape, r_.pick({DType::i32, DType::i64}), r_.pick({MemScope::fragment, MemScope::shared}));
+  if (!place || place->name == from.name || place->name == value_name) return;
+  line(r_.pick({"argmax ", "argmin "}) + from.name + " -> " + value_name + ", " + place->name +
+       " {axis = " + std::to_string(axis) + "}");
+  place->written = true;
+  for (Tile& t : tiles_) t.written = t.written || t.name == value_name;
+}
+
+}  // namespace tilegen::differential
