@@ -21,6 +21,7 @@ FAMILIES = (
     products.gemm,
     products.gemm_shapes,
     products.few_blocks,
+    products.dynamic_rows,
     products.default_stages,
     loops.loop_forms,
     loops.overlap,
@@ -39,7 +40,7 @@ FAMILIES = (
     rows.host_rows,
     attention.flash_attention_3,
 )
-RESULTS = ("h200", "few_blocks", "default_stages", "loop_forms", "overlap", "tiles", "mamba", "workloads", "gemm_host", "rows_host", "limits", "unsampled")
+RESULTS = ("h200", "few_blocks", "dynamic_rows", "default_stages", "loop_forms", "overlap", "tiles", "mamba", "workloads", "gemm_host", "rows_host", "limits", "unsampled")
 BLOCK = re.compile(r"^<!-- (\w+): written by bench/charts\.py -->\n(.*?)^<!-- /\1 -->\n", re.M | re.S)
 
 

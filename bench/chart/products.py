@@ -131,6 +131,19 @@ def few_blocks(results):
     return Family("few_blocks", None, [Table(head, rows)])
 
 
+def dynamic_rows(results):
+    ways = ("parts", "eight", "measured", "one", "known")
+    rows = []
+    for r in results["dynamic_rows"]["rows"]:
+        times = [1e3 * r["ms"][who] for who in ("parts", "cublas")]
+        ratios = [r["ratio"].get(who) for who in ways]
+        rows.append([f"{r['m']} x {r['n']} x {r['k']}", *figures(*times, digits=1), *figures(*ratios, digits=2)])
+    means = [geometric_mean([r["ratio"][who] for r in results["dynamic_rows"]["rows"]]) for who in ways]
+    rows.append(["geometric mean", "", "", *figures(*means, digits=3)])
+    head = ["product", "four parts, us", "cuBLAS, us", "ratio", "eight parts", "eight, measured", "one", "for these rows"]
+    return Family("dynamic_rows", None, [Table(head, rows)])
+
+
 def default_stages(results):
     rows = []
     for r in results["default_stages"]["rows"]:

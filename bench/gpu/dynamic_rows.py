@@ -15,8 +15,8 @@ import time
 import tilegen as tg
 
 PROGRAM = """tl 1 program gemm
-param BM in {{16, 32, 64, 128, 256}}
-param BN in {{32, 64, 96, 128, 192, 256}}
+param BM in {{16, 32, 48, 64, 80, 96, 112, 128, 256}}
+param BN in {{48, 64, 80, 96, 112, 128, 160, 192, 208, 224, 256}}
 param BK in {{64, 128}}
 param THREADS in {{128, 256, 384}}
 dim m
