@@ -107,9 +107,9 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   e.memory_bytes = tensor_bytes(k);
   const double memory_cycles =
       std::min<double>(t.multiprocessors, e.blocks) / t.memory_bytes_per_cycle;  // of a byte
-  const double filled_cycles = t.filled_bytes_per_cycle > 0 ? std::min<double>(t.multiprocessors, e.blocks) /
-                                                                  t.filled_bytes_per_cycle
-                                                            : 0;
+  const double filled_cycles = t.filled_bytes_per_cycle > 0
+                                   ? std::min<double>(t.multiprocessors, e.blocks) / t.filled_bytes_per_cycle
+                                   : 0;
   double cold = 0, longest = 0;
   std::vector<double> times;
   // Twice: how much of what blocks read and write comes from device memory shows when all of it is known.

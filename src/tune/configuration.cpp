@@ -35,6 +35,12 @@ std::string values_text(const std::vector<ir::ParamBinding>& values) {
   return text;
 }
 
+Error no_estimates(const ir::Program& program, const std::string& target) {
+  return Error(DiagCode::target_unsupported, program.name,
+               "there are no estimates for target '" + target + "', which has no threads",
+               "measure, with the option 'tune' = 'measure', or bind the compile-time parameters to values");
+}
+
 Error all_refused(const ir::Program& program, const std::string& target, const char* cannot_be,
                   const std::vector<Configuration>& all) {
   Error error = *all.front().refused;

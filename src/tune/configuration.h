@@ -35,6 +35,9 @@ std::vector<ir::ParamBinding> values_of(const ir::Program& program, size_t index
 // "BM 64, BN 128"
 std::string values_text(const std::vector<ir::ParamBinding>& values);
 
+// Why the model cannot choose for a target without threads.
+Error no_estimates(const ir::Program& program, const std::string& target);
+
 // Why none of `all`, which are all refused, "can be planned": the reasons of the first.
 Error all_refused(const ir::Program& program, const std::string& target, const char* cannot_be,
                   const std::vector<Configuration>& all);

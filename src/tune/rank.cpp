@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "driver/artifact_cost.h"
-#include "support/diag_codes.h"
 #include "tune/workers.h"
 
 namespace tilegen::tune {
@@ -31,11 +30,7 @@ void plan(Configuration& c, const Bind& bind, const target::Target& target,
 Expected<std::vector<Configuration>> rank(const ir::Program& program, const Bind& bind,
                                           const target::Target& target, const driver::CompileOptions& options,
                                           unsigned threads) {
-  if (!target.has_block_threads())
-    return Error(
-        DiagCode::target_unsupported, program.name,
-        "there are no estimates for target '" + target.name + "', which has no threads",
-        "measure, with the option 'tune' = 'measure', or bind the compile-time parameters to values");
+  if (!target.has_block_threads()) return no_estimates(program, target.name);
   const Expected<size_t> count = count_configurations(program);
   if (!count) return count.error();
 

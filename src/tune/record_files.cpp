@@ -17,7 +17,7 @@ namespace tilegen::tune {
 namespace {
 
 constexpr size_t kMaxRecordBytes = 1 << 20;  // a record of kMaxConfigurations takes a quarter
-constexpr size_t kMaxFiles = 1 << 16;  // of a folder that are looked at
+constexpr size_t kMaxFiles = 1 << 16;        // of a folder that are looked at
 constexpr char kEnding[] = ".json";
 
 class File {

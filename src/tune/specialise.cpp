@@ -54,6 +54,7 @@ class Specialiser {
         middles_(size_points(middle_axes(*program, axes_), options.sizes)) {}
 
   Expected<Specialising> run() {
+    if (how_.choose_values && !how_.measure && !has_estimates()) return no_estimates(*program_, target_.name);
     if (Checked ok = plan_all(); !ok) return ok.error();
     if (how_.measure)
       if (Checked ok = measure_all(); !ok) return ok.error();

@@ -6,9 +6,9 @@
 //   of the sizes the one that is fastest there by the model, in the mean of its last size and its middle one,
 //   or by measuring at the last: of those measured their times, of others the estimate times the worst
 //   measured ratio there. Plans count: a loop that blocks
-//   share for few rows is not shared for many. For targets without estimates, unless measured, one.
+//   share for few rows is not shared for many. For targets without estimates one, unless measured.
 // why here: it joins the model, the measuring and the sizes. Nothing is lowered but for measuring.
-// refuses: what `rank` and `tune_by_measuring` do, but for the want of estimates.
+// refuses: what `rank` and `tune_by_measuring` do; the want of estimates only where values are to be chosen.
 #pragma once
 
 #include "tune/measured_tuning.h"

@@ -59,6 +59,7 @@ constexpr Conflict kConflicts[] = {
     {"reduce_in_a_loop_goes_on", "k:t", kBackwards},
     {"regions_that_begin_beyond_i64", "k:u", kUnaligned},
     {"tile_and_its_transpose", "k:x", kAcross},
+    {"tile_of_rows_of_one", "k:x", kConditional},
     {"tiles_of_branches_share_bytes", "k:first", kBackwards},
     {"tiles_of_branches_share_bytes", "k:kept", kBackwards},
     {"tiles_of_branches_share_bytes", "k:second", kComputed},

@@ -107,7 +107,7 @@ constexpr Generation kGenerations[] = {
      .warpgroup_mma = warpgroup_atoms,
      .tensor_copy = true,
      // on an H200
-     .filled_bytes_per_cycle = 1425,
+     .filled_bytes_per_cycle = 1700,
      .line_bytes_per_cycle = 70,
      .most_line_bytes_per_cycle = 85,
      .cluster_cycles = 2200,

@@ -40,9 +40,8 @@ TEST(Atomic, Refuses) {
             "when the"
             " ranks differ)");
   EXPECT_EQ(diagnose("parallel i in 64 { atomic_or(C[0, i], 1.0f32) } }"),
-            "t.tl:6:21: error [dtype_mismatch] k/i/store#0: C is f32, of which there is no atomic_or (bits "
-            "are combined"
-            " in tensors of integers of 16 bits or more)");
+            "t.tl:6:21: error [dtype_mismatch] k/i/store#0: C is f32, of which there is no atomic_or (use a "
+            "tensor of integers of 16 bits or more)");
   EXPECT_EQ(
       diagnose("fill Cf, 0.0f32 parallel i in 64 { atomic_add(Cf[i, 0], 1.0f32) } }"),
       "t.tl:6:37: error [misplaced_statement] k/i/store#0: atomic_add of Cf (fragment): expected an element "

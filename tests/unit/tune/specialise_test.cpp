@@ -97,9 +97,12 @@ TEST(Specialise, MeasuredTimesDecide) {
 }
 
 TEST(Specialise, HostsHaveOneUnlessMeasured) {
-  const auto one = specialised(kRows, "host", {.ranges = {{"m", 1, 4096}}});
+  const auto one = specialised(kRows, "host", {.ranges = {{"m", 1, 4096}}, .choose_values = false});
   ASSERT_TRUE(one) << one.error().to_text();
   EXPECT_EQ(one->forms.size(), 1u);
+  const auto unknown = specialised(kRows, "host", {.ranges = {{"m", 1, 4096}}});
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().to_text().find("no estimates"), std::string::npos) << unknown.error().to_text();
   MeasureOptions measure;
   size_t calls = 0;
   measure.rounds = 1;
