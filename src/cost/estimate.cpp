@@ -18,6 +18,8 @@ constexpr int64_t kSamples = 4;
 // Fitted as those of kernel_walk.cpp: how much pipes and memories hide of each other, and both of what a
 // block waits for;
 constexpr double kBesideMemory = 1.515, kBesideWaits = 3.15;
+// how much reading and filling with zeros hide of each other (bench/gpu/outside.py);
+constexpr double kBesideFilling = 2;
 // how much longer threads take for each part of the registers there are that they need beyond them.
 constexpr double kSpilled = 1.4;
 
@@ -71,7 +73,7 @@ class Sample {
 // Cycles of one wave.
 struct Wave {
   double pipes = 0, l2 = 0, memory = 0, filled = 0, waits = 0;
-  double device() const { return together(std::max(l2, memory), filled, kBesideMemory); }
+  double device() const { return together(std::max(l2, memory), filled, kBesideFilling); }
   double all() const { return together(together(pipes, device(), kBesideMemory), waits, kBesideWaits); }
 };
 
