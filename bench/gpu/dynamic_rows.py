@@ -12,6 +12,7 @@ import os
 import tempfile
 import time
 
+import few_blocks
 import tilegen as tg
 
 PROGRAM = """tl 1 program gemm
@@ -20,22 +21,7 @@ param BN in {{48, 64, 80, 96, 112, 128, 160, 192, 208, 224, 256}}
 param BK in {{64, 128}}
 param THREADS in {{128, 256, 384}}
 dim m
-tensor A: f16[m, {k}] readonly
-tensor B: f16[{n}, {k}] readonly
-tensor C: f16[m, {n}]
-kernel gemm grid (by: ceildiv(m, BM), bx: ceildiv({n}, BN)) threads THREADS {{
-  alloc As: shared f16[BM, BK]
-  alloc Bs: shared f16[BN, BK]
-  alloc acc: fragment f32[BM, BN]
-  fill acc, 0.0f32
-  pipelined ko in 0 .. ceildiv({k}, BK) {{
-    copy A[by * BM :+ BM, ko * BK :+ BK] -> As
-    copy B[bx * BN :+ BN, ko * BK :+ BK] -> Bs
-    gemm As, Bs -> acc {{transpose_b}}
-  }}
-  copy acc -> C[by * BM :+ BM, bx * BN :+ BN]
-}}
-"""
+""" + few_blocks.BODY
 ROWS = "m=1..8192"
 BURST = 0.008  # seconds
 
@@ -46,7 +32,7 @@ SHAPES = {f"{m}x{n}x{k}": (m, n, k) for n, k in ((6144, 4096), (28672, 8192), (2
 
 @functools.lru_cache
 def program(n, k):
-    return tg.Program.parse(PROGRAM.format(n=n, k=k))
+    return tg.Program.parse(PROGRAM.format(m="m", n=n, k=k))
 
 
 @functools.lru_cache

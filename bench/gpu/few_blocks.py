@@ -17,12 +17,7 @@ import sys
 
 import tilegen as tg
 
-PROGRAM = """tl 1 program gemm
-param BM in {{16, 32, 64, 128, 256}}
-param BN in {{16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 208, 224, 256}}
-param BK in {{64, 128, 256}}
-param THREADS in {{128, 256, 384}}
-tensor A: f16[{m}, {k}] readonly
+BODY = """tensor A: f16[{m}, {k}] readonly
 tensor B: f16[{n}, {k}] readonly
 tensor C: f16[{m}, {n}]
 kernel gemm grid (by: ceildiv({m}, BM), bx: ceildiv({n}, BN)) threads THREADS {{
@@ -38,6 +33,12 @@ kernel gemm grid (by: ceildiv({m}, BM), bx: ceildiv({n}, BN)) threads THREADS {{
   copy acc -> C[by * BM :+ BM, bx * BN :+ BN]
 }}
 """
+PROGRAM = """tl 1 program gemm
+param BM in {{16, 32, 64, 128, 256}}
+param BN in {{16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 208, 224, 256}}
+param BK in {{64, 128, 256}}
+param THREADS in {{128, 256, 384}}
+""" + BODY
 TRIED = 6       # configurations, the first of the model's order
 BURST = 0.008   # seconds
 MEMORY = 4.8e9  # bytes of a millisecond, by the data sheet

@@ -4,10 +4,12 @@ and all multiprocessors together do so at a lower rate than they load. Prints mi
 model's `filled_bytes_per_cycle` is fitted to these.
   outside.py
 """
+import statistics
+
 import torch
 
 import dynamic_rows
-from timing import captured, rotations
+from timing import captured, replay_ms, rotations
 
 TILES = ((6144, 4096, {"BM": 128, "BN": 96, "BK": 64, "THREADS": 256}), (6144, 4096, {"BM": 64, "BN": 96, "BK": 64, "THREADS": 128}),
          (2560, 2560, {"BM": 64, "BN": 64, "BK": 128, "THREADS": 128}))
@@ -20,12 +22,7 @@ def microseconds(kernel, m, n, k):
              torch.zeros(m, n, device="cuda", dtype=half)) for _ in range(rotations(2 * (m * k + n * k + m * n), 40))]
     bound = [kernel.bind(*s) for s in sets]
     graph = captured(lambda i: bound[i](), len(sets), LAUNCHES)
-    times = []
-    for _ in range(7):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record(), graph.replay(), end.record(), end.synchronize()
-        times.append(begin.elapsed_time(end) / LAUNCHES * 1e3)
-    return sorted(times)[3]
+    return 1e3 * statistics.median(replay_ms(graph, LAUNCHES) for _ in range(7))
 
 
 for n, k, tile in TILES:

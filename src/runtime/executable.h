@@ -49,12 +49,11 @@ class KernelVersion;
 VersionInfo version_row(const KernelVersion& version, size_t kernel, size_t variant);
 
 class Executable {
-  friend class SpecialisedExecutable;
-
  public:
   virtual ~Executable() = default;
 
   const driver::Artifact& artifact() const { return *artifact_; }
+  const MemoryReach& reach() const { return reach_; }
 
   // Brings everything a launch needs in place (GPUs: in the context that is current).
   virtual Checked prepare() = 0;
@@ -85,6 +84,15 @@ class Executable {
   // it.
   virtual Checked run_in_workspace(std::span<uint64_t> slots, const LaunchOptions& options) const;
   const Workspace& workspace() const { return workspace_; }
+
+  // Of another executable, for those that are made of several.
+  static Checked run_of(const Executable& e, std::span<const uint64_t> slots, const LaunchOptions& options) {
+    return e.run(slots, options);
+  }
+  static Checked run_in_workspace_of(const Executable& e, std::span<uint64_t> slots,
+                                     const LaunchOptions& options) {
+    return e.run_in_workspace(slots, options);
+  }
 
  private:
   Checked launch_unplanned(std::span<const Argument> arguments, const LaunchOptions& options) const;

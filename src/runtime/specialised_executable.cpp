@@ -3,12 +3,13 @@
 #include "driver/specialisations.h"
 
 namespace tilegen::runtime {
+namespace {
 
 class SpecialisedExecutable final : public Executable {
  public:
   SpecialisedExecutable(std::shared_ptr<const driver::Artifact> artifact,
                         std::vector<std::unique_ptr<Executable>> loaded)
-      : Executable(std::move(artifact), loaded.front()->reach_),
+      : Executable(std::move(artifact), loaded.front()->reach()),
         specialisations_(*this->artifact().specialised),
         loaded_(std::move(loaded)) {}
 
@@ -51,16 +52,18 @@ class SpecialisedExecutable final : public Executable {
 
  protected:
   Checked run(std::span<const uint64_t> slots, const LaunchOptions& options) const override {
-    return loaded_[specialisations_.choose(slots)]->run(slots, options);
+    return run_of(*loaded_[specialisations_.choose(slots)], slots, options);
   }
   Checked run_in_workspace(std::span<uint64_t> slots, const LaunchOptions& options) const override {
-    return loaded_[specialisations_.choose(slots)]->run_in_workspace(slots, options);
+    return run_in_workspace_of(*loaded_[specialisations_.choose(slots)], slots, options);
   }
 
  private:
   const driver::Specialisations& specialisations_;  // of the artifact
   const std::vector<std::unique_ptr<Executable>> loaded_;
 };
+
+}  // namespace
 
 std::unique_ptr<Executable> join_loaded(std::shared_ptr<const driver::Artifact> artifact,
                                         std::vector<std::unique_ptr<Executable>> loaded) {

@@ -27,6 +27,15 @@ void plan(Configuration& c, const Bind& bind, const target::Target& target,
 
 }  // namespace
 
+driver::CompileOptions planning_options(const driver::CompileOptions& options) {
+  driver::CompileOptions planning = options;
+  planning.plan_only = true;
+  planning.dump = nullptr;  // of one compilation each
+  planning.log = nullptr;
+  planning.rejected = nullptr;
+  return planning;
+}
+
 Expected<std::vector<Configuration>> rank(const ir::Program& program, const Bind& bind,
                                           const target::Target& target, const driver::CompileOptions& options,
                                           unsigned threads) {
@@ -34,11 +43,7 @@ Expected<std::vector<Configuration>> rank(const ir::Program& program, const Bind
   const Expected<size_t> count = count_configurations(program);
   if (!count) return count.error();
 
-  driver::CompileOptions planning = options;
-  planning.plan_only = true;
-  planning.dump = nullptr;  // of one compilation each
-  planning.log = nullptr;
-  planning.rejected = nullptr;
+  const driver::CompileOptions planning = planning_options(options);
   const Cancellation* cancellation = options.cancellation;
   std::vector<Configuration> all(*count);
   on_workers(all.size(), threads, [&](size_t i) {

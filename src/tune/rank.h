@@ -15,6 +15,9 @@
 
 namespace tilegen::tune {
 
+// To plan one of many: nothing of it is lowered, shown or told.
+driver::CompileOptions planning_options(const driver::CompileOptions& options);
+
 // Of `options` what decides a plan counts, the sizes, and the cancellation. `threads`: 0 for the cores.
 Expected<std::vector<Configuration>> rank(const ir::Program& program, const Bind& bind,
                                           const target::Target& target, const driver::CompileOptions& options,

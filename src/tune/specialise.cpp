@@ -6,6 +6,7 @@
 #include "driver/artifact_cost.h"
 #include "support/diag_codes.h"
 #include "tune/cover.h"
+#include "tune/rank.h"
 #include "tune/workers.h"
 
 namespace tilegen::tune {
@@ -124,11 +125,7 @@ class Specialiser {
   void plan_at(Planned& p, size_t index, size_t point) {
     Configuration& c = p.configuration;
     if (c.refused || p.plan_at[point] != kNotPlanned) return;
-    driver::CompileOptions planning = options_;
-    planning.plan_only = true;
-    planning.dump = nullptr;  // of one compilation each
-    planning.log = nullptr;
-    planning.rejected = nullptr;
+    driver::CompileOptions planning = planning_options(options_);
     planning.sizes = points_[point];
     const auto artifact = driver::compile(c.program, target_, planning);
     if (!artifact) {

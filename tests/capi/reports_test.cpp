@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "scope.h"
+#include "run_everywhere.h"
 
 namespace tilegen::test {
 namespace {
@@ -80,32 +80,20 @@ Told run(const std::string& text, const std::string& executor, int64_t n, float 
   launch.struct_size = sizeof launch;
   launch.context = context.get();
   tl_error* error = nullptr;
-  if (executor.empty()) {
-    told.status = tl_interpret_launch(program.get(), &launch, args, 3, &error);
-  } else {
-    tl_target* target = nullptr;
-    tl_artifact* artifact = nullptr;
-    tl_kernel* kernel = nullptr;
-    EXPECT_EQ(tl_target_parse(executor.c_str(), &target, nullptr), TL_OK);
-    EXPECT_EQ(tl_compile(context.get(), program.get(), target, nullptr, &artifact, &error), TL_OK)
-        << tl_error_message(error);
-    EXPECT_EQ(tl_kernel_load(context.get(), artifact, 0, &kernel, &error), TL_OK) << tl_error_message(error);
-    told.status = tl_kernel_launch(kernel, &launch, args, 3, &error);
-    tl_kernel_release(kernel), tl_artifact_release(artifact), tl_target_release(target);
-  }
+  told.status = launch_on(context, program, executor, &launch, args, 3, &error);
   told.error = tl_error_message(error);
   tl_error_release(error);
   told.results = std::move(y);
   return told;
 }
 
-constexpr const char* kExecutors[] = {"host", "sim:sm_80", "sim:sm_90a"};
+constexpr const char* kCompiled[] = {"host", "sim:sm_80", "sim:sm_90a"};
 
 TEST(Reports, AreTheSameOnEveryExecutor) {
   for (const int64_t n : {int64_t{16}, int64_t{37}})
     for (const float largest : {1.5f, 2.5f}) {
       const Told expected = run(kReports, "", n, largest);
-      for (const char* executor : kExecutors) {
+      for (const char* executor : kCompiled) {
         const Told told = run(kReports, executor, n, largest);
         EXPECT_EQ(told.lines, expected.lines) << executor << " n = " << n;
         EXPECT_EQ(told.error, expected.error) << executor << " n = " << n;
@@ -172,7 +160,7 @@ TEST(Reports, SurvivePrintingAndNames) {
   const Told expected = run(text, "", 6, 1.5f);
   EXPECT_EQ(expected.status, TL_ASSERTION);
   EXPECT_EQ(expected.lines.size(), 3u * 8);
-  for (const char* executor : kExecutors) EXPECT_EQ(run(text, executor, 6, 1.5f), expected) << executor;
+  for (const char* executor : kCompiled) EXPECT_EQ(run(text, executor, 6, 1.5f), expected) << executor;
 }
 
 TEST(Reports, TellsHowManyValuesItHasNotKept) {

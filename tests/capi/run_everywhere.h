@@ -12,7 +12,24 @@ namespace tilegen::test {
 
 inline constexpr const char* kExecutors[] = {"", "host", "sim:sm_80", "sim:sm_90a"};
 
-// Runs a program of one tensor of inputs and one of results; `executor`: a target, or "" for the interpreter.
+// Runs a program; `executor`: a target, or "" for the interpreter. `out_error` is the caller's.
+inline tl_status launch_on(const Context& context, const Program& program, const std::string& executor,
+                           const tl_launch* launch, const tl_arg* args, size_t count, tl_error** out_error) {
+  if (executor.empty()) return tl_interpret_launch(program.get(), launch, args, count, out_error);
+  tl_target* target = nullptr;
+  tl_artifact* artifact = nullptr;
+  tl_kernel* kernel = nullptr;
+  EXPECT_EQ(tl_target_parse(executor.c_str(), &target, nullptr), TL_OK);
+  EXPECT_EQ(tl_compile(context.get(), program.get(), target, nullptr, &artifact, out_error), TL_OK)
+      << tl_error_message(*out_error);
+  EXPECT_EQ(tl_kernel_load(context.get(), artifact, 0, &kernel, out_error), TL_OK)
+      << tl_error_message(*out_error);
+  const tl_status status = tl_kernel_launch(kernel, launch, args, count, out_error);
+  tl_kernel_release(kernel), tl_artifact_release(artifact), tl_target_release(target);
+  return status;
+}
+
+// Of one tensor of inputs and one of results.
 inline std::vector<int64_t> run(const Program& program, const std::string& executor,
                                 std::vector<int64_t> in) {
   const Context context = make_context();
@@ -21,21 +38,9 @@ inline std::vector<int64_t> run(const Program& program, const std::string& execu
                          {TL_ARG_POINTER, TL_I64, reinterpret_cast<uint64_t>(in.data())},
                          {TL_ARG_POINTER, TL_I64, reinterpret_cast<uint64_t>(out.data())}};
   tl_error* error = nullptr;
-  if (executor.empty()) {
-    EXPECT_EQ(tl_interpret(program.get(), args, 3, &error), TL_OK) << tl_error_message(error);
-    tl_error_release(error);
-    return out;
-  }
-  tl_target* target = nullptr;
-  tl_artifact* artifact = nullptr;
-  tl_kernel* kernel = nullptr;
-  EXPECT_EQ(tl_target_parse(executor.c_str(), &target, nullptr), TL_OK);
-  EXPECT_EQ(tl_compile(context.get(), program.get(), target, nullptr, &artifact, &error), TL_OK)
+  EXPECT_EQ(launch_on(context, program, executor, nullptr, args, 3, &error), TL_OK)
       << tl_error_message(error);
-  EXPECT_EQ(tl_kernel_load(context.get(), artifact, 0, &kernel, &error), TL_OK) << tl_error_message(error);
-  EXPECT_EQ(tl_kernel_launch(kernel, nullptr, args, 3, &error), TL_OK) << tl_error_message(error);
   tl_error_release(error);
-  tl_kernel_release(kernel), tl_artifact_release(artifact), tl_target_release(target);
   return out;
 }
 
