@@ -13,10 +13,30 @@ using thread::ThreadProgram;
 
 namespace {
 
+// Accesses that became one are as near as the newest of them.
+void close(State& state) {
+  std::sort(state.begin(), state.end(), [](const Held& a, const Held& b) {
+    return a.access != b.access ? a.access < b.access : a.commits < b.commits;
+  });
+  state.erase(std::unique(state.begin(), state.end(),
+                          [](const Held& a, const Held& b) { return a.access == b.access; }),
+              state.end());
+}
+
 void add_to(State& into, const State& other) {
-  for (const auto& [access, commits] : other) {
-    auto [it, fresh] = into.try_emplace(access, commits);
-    if (!fresh) it->second = std::min(it->second, commits);
+  if (other.empty()) return;
+  into.insert(into.end(), other.begin(), other.end());
+  close(into);
+}
+
+void hold(State& state, const std::vector<uint32_t>& fresh) {
+  for (const uint32_t access : fresh) {
+    const auto at = std::lower_bound(state.begin(), state.end(), access,
+                                     [](const Held& h, uint32_t number) { return h.access < number; });
+    if (at != state.end() && at->access == access)
+      at->commits = 0;
+    else
+      state.insert(at, Held{access, 0});
   }
 }
 
@@ -58,37 +78,58 @@ void HazardWalk::enter_branch(ir::ExprId condition, bool value) {
   conditions_.push_back(condition);
 }
 
+uint32_t HazardWalk::number_of(Outstanding o) {
+  const auto [at, fresh] = numbers_.try_emplace(std::move(o), static_cast<uint32_t>(outstanding_.size()));
+  if (fresh) outstanding_.push_back(&at->first);
+  return at->second;
+}
+
 template <class Change>
-State HazardWalk::rebound(const State& state, const OpenLoop& loop, Change&& change) {
-  State next;
-  for (const auto& [outstanding, commits] : state) {
-    Outstanding access = outstanding;
-    const auto& loops = oracle_[access.access].loops;
-    bool exists = true;
-    for (size_t i = 0; i < loops.size(); ++i)
-      if (loops[i].var == loop.var) exists = change(access.at[i]) && exists;
-    if (exists) add_to(next, {{std::move(access), commits}});
+int64_t HazardWalk::rebound(uint32_t access, const OpenLoop& loop, Change&& change) {
+  Outstanding o = *outstanding_[access];
+  const auto& loops = oracle_[o.access].loops;
+  bool exists = true, bound = false;
+  for (size_t i = 0; i < loops.size(); ++i) {
+    if (loops[i].var != loop.var) continue;
+    bound = true;
+    exists = change(o.at[i]) && exists;
   }
+  if (!exists) return kGone;
+  return bound ? number_of(std::move(o)) : access;
+}
+
+template <class Change>
+State HazardWalk::rebound(const State& state, const OpenLoop& loop, Changes& known, Change&& change) {
+  State next;
+  next.reserve(state.size());
+  for (const Held& h : state) {
+    if (known.size() <= h.access) known.resize(outstanding_.size(), kNotAsked);
+    if (known[h.access] == kNotAsked) known[h.access] = rebound(h.access, loop, change);
+    if (const int64_t to = known[h.access]; to != kGone)
+      next.push_back({static_cast<uint32_t>(to), h.commits});
+  }
+  close(next);
   return next;
 }
 
 // One iteration later. What lies further back than slots reach counts as any iteration.
 void HazardWalk::age(State& state, const OpenLoop& loop) {
-  state = rebound(state, loop, [&](Binding& b) {
+  state = rebound(state, loop, aged_[loop.var], [&](Binding& b) {
     if (b.kind == Binding::Kind::back && ++b.value > back_) b.kind = Binding::Kind::far;
     const bool relative = b.kind == Binding::Kind::back || b.kind == Binding::Kind::far;
     return !relative || loop.extent < 0 || b.value < loop.extent;
   });
 }
 State HazardWalk::from_numbers(const State& state, const OpenLoop& loop, int64_t now) {
-  return rebound(state, loop, [&](Binding& b) {
+  Changes known;  // others for each `now`
+  return rebound(state, loop, known, [&](Binding& b) {
     if (b.kind == Binding::Kind::at) b = Binding{Binding::Kind::back, now - b.value};
     if (b.kind == Binding::Kind::back && b.value > back_) b.kind = Binding::Kind::far;
     return true;
   });
 }
 State HazardWalk::released(const State& state, const OpenLoop& loop) {
-  return rebound(state, loop, [](Binding& b) {
+  return rebound(state, loop, released_[loop.var], [](Binding& b) {
     b = {};
     return true;
   });
@@ -111,13 +152,13 @@ Need HazardWalk::walk(StmtId id, State& state) {
   if (is_leaf(id)) return walk_leaf(id, state);
   if (as<thread::Loop>(id)) return walk_loop(id, state);
   if (is_warpgroup_barrier(id)) {
-    State next;
-    for (const auto& [outstanding, commits] : state) {
-      Outstanding access = outstanding;
-      access.met = access.met || !access.in_flight;
-      add_to(next, {{std::move(access), commits}});
+    for (Held& h : state) {
+      Outstanding access = *outstanding_[h.access];
+      if (access.met || access.in_flight) continue;
+      access.met = true;
+      h.access = number_of(std::move(access));
     }
-    state = std::move(next);
+    close(state);
     return Need::nothing;
   }
   Need need = meet(id, state);
@@ -136,23 +177,22 @@ Need HazardWalk::walk(StmtId id, State& state) {
 Need HazardWalk::walk_leaf(StmtId id, State& state) {
   if (const auto* b = as<thread::Barrier>(id)) {
     if (thread::is_block_barrier(p_, *b, split_))
-      std::erase_if(state, [](const auto& s) { return !s.first.in_flight; });
+      std::erase_if(state, [&](const Held& h) { return !(*this)[h].in_flight; });
     return Need::nothing;
   }
   if (as<thread::AsyncCommit>(id)) {
-    for (auto& [access, commits] : state)
-      if (access.in_flight) ++commits;
+    for (Held& h : state)
+      if ((*this)[h].in_flight) ++h.commits;
     return Need::nothing;
   }
   if (const auto* wait = as<thread::AsyncWait>(id)) {
-    State next;
-    for (const auto& [outstanding, commits] : state) {
-      const bool done = outstanding.in_flight && commits > wait->pending;
-      Outstanding access = outstanding;
-      if (done) access.in_flight = false;
-      add_to(next, {{std::move(access), done ? 0 : commits}});
+    for (Held& h : state) {
+      Outstanding access = *outstanding_[h.access];
+      if (!access.in_flight || h.commits <= wait->pending) continue;
+      access.in_flight = false;
+      h = {number_of(std::move(access)), 0};
     }
-    state = std::move(next);
+    close(state);
     return Need::nothing;
   }
   return meet(id, state);
@@ -162,21 +202,21 @@ bool HazardWalk::enters(StmtId id, State& state) {
   if (!touches_memory(id)) return true;
   if (!is_leaf(id) || as<thread::Barrier>(id) || as<thread::AsyncCommit>(id) || as<thread::AsyncWait>(id))
     return false;
-  std::vector<Outstanding> fresh;
+  std::vector<uint32_t> fresh;
   if (meet(id, state, fresh) != Need::nothing) return false;
-  for (Outstanding& o : fresh) state[std::move(o)] = 0;
+  hold(state, fresh);
   return true;
 }
 
 Need HazardWalk::meet(StmtId id, State& state) {
-  std::vector<Outstanding> fresh;
+  std::vector<uint32_t> fresh;
   const Need need = meet(id, state, fresh);
-  for (Outstanding& o : fresh) state[std::move(o)] = 0;
+  hold(state, fresh);
   return need;
 }
 
 // The accesses of the statement itself, and what they clash with.
-Need HazardWalk::meet(StmtId id, const State& state, std::vector<Outstanding>& fresh) {
+Need HazardWalk::meet(StmtId id, const State& state, std::vector<uint32_t>& fresh) {
   Need need = Need::nothing;
   const std::vector<int> classes = classes_of(id);
   for (int c : classes) {
@@ -185,13 +225,20 @@ Need HazardWalk::meet(StmtId id, const State& state, std::vector<Outstanding>& f
       auto it = current_.find(l.var);
       own.at.push_back(it == current_.end() ? Binding{} : it->second);
     }
-    for (const auto& [other, commits] : state) need = std::max(need, between(other, own));
-    fresh.push_back(std::move(own));
+    const uint32_t number = number_of(std::move(own));
+    for (const Held& h : state) need = std::max(need, between(h.access, number));
+    fresh.push_back(number);
   }
   return need;
 }
 
-Need HazardWalk::between(const Outstanding& earlier, const Outstanding& later) {
+Need HazardWalk::between(uint32_t earlier, uint32_t later) {
+  const auto [at, fresh] = needs_.try_emplace(uint64_t{earlier} << 32 | later, Need::nothing);
+  if (fresh) at->second = find_between(*outstanding_[earlier], *outstanding_[later]);
+  return at->second;
+}
+
+Need HazardWalk::find_between(const Outstanding& earlier, const Outstanding& later) {
   if (!oracle_[earlier.access].access.write && !oracle_[later.access].access.write) return Need::nothing;
   if (oracle_[earlier.access].access.atomic && oracle_[later.access].access.atomic) return Need::nothing;
   if (oracle_.same_points(earlier.access, earlier.at, later.access, later.at)) return Need::nothing;
@@ -211,7 +258,8 @@ Need HazardWalk::walk_loop(StmtId id, State& state) {
   State after;
   if (loop.extent < 0) after = state;
   int64_t numbered =
-      std::any_of(state.begin(), state.end(), [](auto& s) { return s.first.in_flight; }) ? back_ : 0;
+      std::any_of(state.begin(), state.end(), [&](const Held& h) { return (*this)[h].in_flight; }) ? back_
+                                                                                                   : 0;
   if (loop.extent >= 0) numbered = std::min(numbered, loop.extent);
   around_.push_back(loop);
   int64_t n = 0;
@@ -219,7 +267,6 @@ Need HazardWalk::walk_loop(StmtId id, State& state) {
     current_[loop.var] = {Binding::Kind::at, n};
     need = std::max(need, walk(body, state));
     if (loop.extent < 0 || n + 1 == loop.extent) add_to(after, released(state, loop));
-    state = rebound(state, loop, [](Binding&) { return true; });
   }
   if (loop.extent < 0 || n < loop.extent) {
     state = from_numbers(state, loop, n);

@@ -22,8 +22,15 @@ struct Outstanding {
   bool met = false;  // each warpgroup has met since
   auto operator<=>(const Outstanding&) const = default;
 };
-// With the number of commits since an async copy was issued (0 for others).
-using State = std::map<Outstanding, int64_t>;
+// One of a state's accesses, by the number that the walk gave it, and the commits since it was issued as an
+// async copy (0 for others).
+struct Held {
+  uint32_t access = 0;
+  int64_t commits = 0;
+  bool operator==(const Held&) const = default;
+};
+// Ascending by number, each once: states are copied and compared at every statement.
+using State = std::vector<Held>;
 
 enum class Need : uint8_t { nothing, barrier, wait };  // wait: for async copies, with a barrier
 
@@ -57,21 +64,29 @@ class HazardWalk {
   bool is_warpgroup_barrier(thread::StmtId id) const;
   bool varies(ir::ExprId e) const;  // between the threads of a block
   int64_t back() const { return back_; }
+  const Outstanding& operator[](const Held& h) const { return *outstanding_[h.access]; }
 
  private:
   struct Leaf {
     std::vector<int> classes;
     bool known = false;
   };
+  // What accesses become by one change, by their numbers.
+  static constexpr int64_t kNotAsked = -2, kGone = -1;
+  using Changes = std::vector<int64_t>;
   template <class T>
   const T* as(thread::StmtId id) const;
+  uint32_t number_of(Outstanding o);
   template <class Change>
-  State rebound(const State& state, const OpenLoop& loop, Change&& change);
+  int64_t rebound(uint32_t access, const OpenLoop& loop, Change&& change);
+  template <class Change>
+  State rebound(const State& state, const OpenLoop& loop, Changes& known, Change&& change);
   State from_numbers(const State& state, const OpenLoop& loop, int64_t now);
   State released(const State& state, const OpenLoop& loop);
   Need walk_leaf(thread::StmtId id, State& state);
-  Need meet(thread::StmtId id, const State& state, std::vector<Outstanding>& fresh);
-  Need between(const Outstanding& earlier, const Outstanding& later);
+  Need meet(thread::StmtId id, const State& state, std::vector<uint32_t>& fresh);
+  Need between(uint32_t earlier, uint32_t later);
+  Need find_between(const Outstanding& earlier, const Outstanding& later);
   const std::vector<int>& classes_of(thread::StmtId id);
   bool shared_by_accesses(const thread::SyncAccess& a);
   // With the conditions of the branches around.
@@ -85,6 +100,10 @@ class HazardWalk {
   std::vector<OpenLoop> around_;
   std::vector<ir::ExprId> conditions_;  // of the branches around; invalid: not of threads alone
   std::map<ir::VarId, Binding> current_;
+  std::map<Outstanding, uint32_t> numbers_;
+  std::vector<const Outstanding*> outstanding_;  // keys of numbers_, by number
+  std::map<ir::VarId, Changes> aged_, released_;
+  std::unordered_map<uint64_t, Need> needs_;  // by the numbers of the earlier and the later
   std::unordered_map<thread::StmtId, Leaf> leaves_;
   std::unordered_map<thread::StmtId, bool> touches_;
   std::set<thread::MemoryId> written_tensors_;

@@ -138,8 +138,8 @@ class Planter {
     const std::string origin = p_.stmts[before.value].origin;
     std::vector<StmtId> s;
     if (need == Need::wait) {
-      const bool open =
-          std::any_of(state.begin(), state.end(), [](auto& o) { return o.first.in_flight && o.second == 0; });
+      const bool open = std::any_of(state.begin(), state.end(),
+                                    [&](const Held& h) { return walk_[h].in_flight && h.commits == 0; });
       if (open) s.push_back(p_.add(thread::AsyncCommit{}, origin));
       s.push_back(p_.add(thread::AsyncWait{0}, origin));
     }
