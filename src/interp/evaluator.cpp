@@ -20,6 +20,45 @@ constexpr size_t kInlineRank = 8;
 // Some ten thousandths of a second: a step takes tens of nanoseconds.
 constexpr uint32_t kStepsBetweenLooks = 4096;
 
+// What ir::eval_binary makes of i64 operands, for the operations that indices are mostly made of.
+bool of_indices(ExprOp op, int64_t a, int64_t b, int64_t* value) {
+  const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+  switch (op) {
+    case ExprOp::add:
+      return *value = static_cast<int64_t>(x + y), true;
+    case ExprOp::sub:
+      return *value = static_cast<int64_t>(x - y), true;
+    case ExprOp::mul:
+      return *value = static_cast<int64_t>(x * y), true;
+    case ExprOp::lt:
+      return *value = a < b, true;
+    case ExprOp::le:
+      return *value = a <= b, true;
+    default:
+      return false;
+  }
+}
+
+// And of f32 operands: rounding to f32 is the hardware's. A NaN has many forms and is left to it.
+bool of_singles(ExprOp op, double a, double b, double* value) {
+  float result = 0;
+  switch (op) {
+    case ExprOp::add:
+      result = static_cast<float>(a + b);
+      break;
+    case ExprOp::sub:
+      result = static_cast<float>(a - b);
+      break;
+    case ExprOp::mul:
+      result = static_cast<float>(a * b);
+      break;
+    default:
+      return false;
+  }
+  *value = static_cast<double>(result);
+  return result == result;
+}
+
 std::string element_text(const ir::Program& p, ir::BufferId buffer, std::span<const int64_t> index) {
   std::string text = p.buffer(buffer).name + "[";
   for (size_t d = 0; d < index.size(); ++d) text += (d ? ", " : "") + std::to_string(index[d]);
@@ -73,8 +112,15 @@ ScalarValue Evaluator::eval_node(const ExprNode& n, ExprId id) {
     default:
       break;
   }
-  const auto operand = [&](ExprId e) { return e.valid() ? eval(e) : ScalarValue(); };
-  return ir::eval_operation(n.op, n.type, eval(n.a), operand(n.b), operand(n.c));
+  const ScalarValue a = eval(n.a);
+  if (!n.b.valid()) return ir::eval_unary(n.op, n.type, a);
+  const ScalarValue b = eval(n.b);
+  if (n.c.valid()) return ir::eval_ternary(n.op, n.type, a, b, eval(n.c));
+  ScalarValue value{n.type, 0, 0};
+  return (a.type == ir::DType::i64 && of_indices(n.op, a.i, b.i, &value.i)) ||
+                 (n.type == ir::DType::f32 && of_singles(n.op, a.f, b.f, &value.f))
+             ? value
+             : ir::eval_binary(n.op, n.type, a, b);
 }
 
 ScalarValue Evaluator::eval_load(const ExprNode& n, ExprId id) {

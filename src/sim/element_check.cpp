@@ -3,6 +3,7 @@
 #include "sim/element_check.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "sim/cluster_run.h"
 #include "sim/run_findings.h"
@@ -141,6 +142,61 @@ void check_distances(ClusterRun& run, Warp& w, const Step& s, const MatrixPlaces
     return wrong(b, "other columns went into these sums before");
 }
 
+// origin_of() for all lanes of a warp, of one index.
+class HeldElements {
+ public:
+  HeldElements(const ClusterRun& run, const Warp& w, MemoryId id, int64_t index) {
+    const TilePlaces& t = run.options.places->memories[id.value];
+    const thread::Memory& m = run.program.memory(id);
+    if (index < 0 || index >= m.elements) return;
+    if (m.in_registers && !t.known()) {
+      origins_ = &w.origins[(run.memory(id).first_register + static_cast<size_t>(index)) * run.width()];
+      return;
+    }
+    if (!t.known()) return;
+    tile_ = (uint64_t{id.value} + 1) << 32;
+    step_ = m.in_registers ? 1 : 0;
+    const int64_t first =
+        m.in_registers ? index * t.threads + thread_in_block(w, 0) : index % (m.elements / m.slots);
+    const int64_t left = static_cast<int64_t>(t.element.size()) - first;
+    count_ = m.in_registers ? std::min(left, t.threads - thread_in_block(w, 0)) : left;
+    if (count_ > 0) elements_ = t.element.data() + first;
+  }
+  uint64_t operator[](int lane) const {
+    if (origins_ != nullptr) return origins_[lane];
+    if (lane * step_ >= count_) return 0;
+    const int32_t element = elements_[lane * step_];
+    return element < 0 ? 0 : tile_ | static_cast<uint64_t>(element);
+  }
+
+ private:
+  const uint64_t* origins_ = nullptr;
+  const int32_t* elements_ = nullptr;
+  uint64_t tile_ = 0;
+  int64_t step_ = 0, count_ = 0;
+};
+
+// The coordinate of elements in one dimension of their tile, which is mostly the same tile.
+class Coordinate {
+ public:
+  Coordinate(const ElementPlaces& places, int dimension) : places_(places), dimension_(dimension) {}
+  int64_t operator()(uint64_t origin) {
+    if (const auto tile = static_cast<uint32_t>(origin >> 32); tile != tile_) {
+      const std::vector<int64_t>& shape = places_.memories[(tile_ = tile) - 1].shape;
+      extent_ = static_cast<uint32_t>(shape[static_cast<size_t>(dimension_)]);
+      divisor_ = 1;
+      for (size_t d = shape.size(); --d > static_cast<size_t>(dimension_);)
+        divisor_ *= static_cast<uint32_t>(shape[d]);
+    }
+    return static_cast<uint32_t>(origin) / divisor_ % extent_;
+  }
+
+ private:
+  const ElementPlaces& places_;
+  const int dimension_;
+  uint32_t tile_ = 0, divisor_ = 1, extent_ = 1;
+};
+
 }  // namespace
 
 const StatementPlaces* statement_places(const ClusterRun& run, uint32_t stmt) {
@@ -273,33 +329,27 @@ void check_multiply_add(ClusterRun& run, Warp& w, const Step& s, LaneMask lanes,
   ProductPlaces& product = w.products[places->op];
   if (s.stmt <= product.last) product = {};
   product.last = s.stmt;
-  const MemoryId c = run.code.accesses[s.access].memory;
-  const int64_t at[] = {scalar(w, s.moved), scalar(w, s.times_at), index[0].i};
-  const auto coordinate = [&](uint64_t origin, int dimension) -> int64_t {
-    const TilePlaces& t = run.options.places->memories[(origin >> 32) - 1];
-    auto element = static_cast<uint32_t>(origin);
-    for (size_t d = t.shape.size(); --d > static_cast<size_t>(dimension);)
-      element /= static_cast<uint32_t>(t.shape[d]);
-    return element % static_cast<uint32_t>(t.shape[static_cast<size_t>(dimension)]);
-  };
-  for (int l = 0; l < run.lanes; ++l) {
-    if ((lanes & bit(l)) == 0) continue;
-    const uint64_t a = origin_of(run, w, MemoryId(size_t{s.moved_from}), l, at[0]),
-                   b = origin_of(run, w, MemoryId(size_t{s.times}), l, at[1]),
-                   sum = origin_of(run, w, c, l, at[2]);
+  const int64_t at = index[0].i;
+  const HeldElements a(run, w, MemoryId(size_t{s.moved_from}), scalar(w, s.moved)),
+      b(run, w, MemoryId(size_t{s.times}), scalar(w, s.times_at)),
+      sum(run, w, run.code.accesses[s.access].memory, at);
+  const ElementPlaces& all = *run.options.places;
+  Coordinate a_k(all, places->a_k), a_row(all, places->a_row), b_k(all, places->b_k),
+      b_column(all, places->b_column), c_row(all, places->c_row), c_column(all, places->c_column);
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const int l = std::countr_zero(lanes);
+    const uint64_t of_a = a[l], of_b = b[l], of_sum = sum[l];
     const auto wrong = [&](uint64_t origin, const char* text) {
-      access_finding(run, FindingKind::wrong_element, s.access, thread_of(w, l), at[2],
+      access_finding(run, FindingKind::wrong_element, s.access, thread_of(w, l), at,
                      "the element of " + run.program.memory(MemoryId((origin >> 32) - 1)).name +
                          " that is multiplied " + text);
     };
-    if (a != 0 && b != 0 && !keeps(product.k, coordinate(b, places->b_k) - coordinate(a, places->a_k)))
-      return wrong(b, "has another k than the other side's");
-    if (a != 0 && sum != 0 &&
-        !keeps(product.row, coordinate(sum, places->c_row) - coordinate(a, places->a_row)))
-      return wrong(a, "is not of the row that belongs to this sum");
-    if (b != 0 && sum != 0 &&
-        !keeps(product.column, coordinate(sum, places->c_column) - coordinate(b, places->b_column)))
-      return wrong(b, "is not of the column that belongs to this sum");
+    if (of_a != 0 && of_b != 0 && !keeps(product.k, b_k(of_b) - a_k(of_a)))
+      return wrong(of_b, "has another k than the other side's");
+    if (of_a != 0 && of_sum != 0 && !keeps(product.row, c_row(of_sum) - a_row(of_a)))
+      return wrong(of_a, "is not of the row that belongs to this sum");
+    if (of_b != 0 && of_sum != 0 && !keeps(product.column, c_column(of_sum) - b_column(of_b)))
+      return wrong(of_b, "is not of the column that belongs to this sum");
   }
 }
 
