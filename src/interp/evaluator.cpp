@@ -133,20 +133,6 @@ ScalarValue Evaluator::eval_load(const ExprNode& n, ExprId id) {
   return load(n.object, std::span<const int64_t>(index, indices.size()));
 }
 
-ScalarValue Evaluator::load(ir::BufferId buffer, std::span<const int64_t> index) {
-  count_work();
-  ScalarValue value;
-  const AccessResult result = buffers_[buffer.value].load(index, &value);
-  if (result != AccessResult::done) record(result, buffer, index);
-  return value;
-}
-
-void Evaluator::store(ir::BufferId buffer, std::span<const int64_t> index, ScalarValue value) {
-  count_work();
-  const AccessResult result = buffers_[buffer.value].store(index, value);
-  if (result != AccessResult::done) record(result, buffer, index);
-}
-
 void Evaluator::record(AccessResult result, ir::BufferId buffer, std::span<const int64_t> index) {
   if (failed_) return;
   failed_ = true;

@@ -41,8 +41,18 @@ class Evaluator {
   ir::ScalarValue eval(ir::ExprId id);
   int64_t eval_index(ir::ExprId id) { return eval(id).i; }
 
-  ir::ScalarValue load(ir::BufferId buffer, std::span<const int64_t> index);
-  void store(ir::BufferId buffer, std::span<const int64_t> index, ir::ScalarValue value);
+  ir::ScalarValue load(ir::BufferId buffer, std::span<const int64_t> index) {
+    count_work();
+    ir::ScalarValue value;
+    const AccessResult result = buffers_[buffer.value].load(index, &value);
+    if (result != AccessResult::done) record(result, buffer, index);
+    return value;
+  }
+  void store(ir::BufferId buffer, std::span<const int64_t> index, ir::ScalarValue value) {
+    count_work();
+    const AccessResult result = buffers_[buffer.value].store(index, value);
+    if (result != AccessResult::done) record(result, buffer, index);
+  }
 
   // A statement, an iteration or an access: so often the caller is asked whether to go on.
   void count_work() {

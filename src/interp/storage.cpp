@@ -74,50 +74,16 @@ void Storage::add(const Storage& other) {
 
 void Storage::forget() { std::fill(written_.begin(), written_.end(), 0); }
 
-bool Storage::locate(std::span<const int64_t> index, int64_t* at) const {
-  uint64_t sum = 0;
-  for (size_t d = 0; d < index.size(); ++d) {
-    if (index[d] < 0 || index[d] >= shape_[d]) return false;
-    sum += static_cast<uint64_t>(index[d]) * static_cast<uint64_t>(strides_[d]);
-  }
-  *at = static_cast<int64_t>(sum);
-  return true;
+AccessResult Storage::load_global(int64_t at, ScalarValue* out) const {
+  uint64_t bits = 0;
+  std::memcpy(&bits, base_ + at * bytes_, static_cast<size_t>(bytes_));
+  *out = value_from_bits(type_, bits);
+  return AccessResult::done;
 }
 
-AccessResult Storage::load(std::span<const int64_t> index, ScalarValue* out) const {
-  *out = {type_, 0, 0};
-  int64_t at = 0;
-  const bool inside = locate(index, &at);
-  if (is_global_) {
-    if (!inside) return AccessResult::done;
-    uint64_t bits = 0;
-    std::memcpy(&bits, base_ + at * bytes_, bytes_);
-    *out = value_from_bits(type_, bits);
-    return AccessResult::done;
-  }
-  if (!inside) return AccessResult::outside;
-  if (is_float_)
-    out->f = cells_[at].f;
-  else
-    out->i = cells_[at].i;
-  return written_[at] ? AccessResult::done : AccessResult::unwritten;
-}
-
-AccessResult Storage::store(std::span<const int64_t> index, ScalarValue value) {
-  int64_t at = 0;
-  const bool inside = locate(index, &at);
-  if (is_global_) {
-    if (!inside) return AccessResult::done;
-    const uint64_t bits = value_to_bits(value);
-    std::memcpy(base_ + at * bytes_, &bits, bytes_);
-    return AccessResult::done;
-  }
-  if (!inside) return AccessResult::outside;
-  if (is_float_)
-    cells_[at].f = value.f;
-  else
-    cells_[at].i = value.i;
-  written_[at] = 1;
+AccessResult Storage::store_global(int64_t at, ScalarValue value) {
+  const uint64_t bits = value_to_bits(value);
+  std::memcpy(base_ + at * bytes_, &bits, static_cast<size_t>(bytes_));
   return AccessResult::done;
 }
 

@@ -25,8 +25,27 @@ class Storage {
 
   ir::DType type() const { return type_; }
   std::span<const int64_t> shape() const { return shape_; }
-  AccessResult load(std::span<const int64_t> index, ir::ScalarValue* out) const;
-  AccessResult store(std::span<const int64_t> index, ir::ScalarValue value);
+  // `out` is 0 unless the element is there.
+  AccessResult load(std::span<const int64_t> index, ir::ScalarValue* out) const {
+    *out = {type_, 0, 0};
+    int64_t at = 0;
+    const bool inside = locate(index, &at);
+    if (is_global_) return inside ? load_global(at, out) : AccessResult::done;
+    if (!inside) return AccessResult::outside;
+    const Cell& cell = cells_[static_cast<size_t>(at)];
+    is_float_ ? void(out->f = cell.f) : void(out->i = cell.i);
+    return written_[static_cast<size_t>(at)] ? AccessResult::done : AccessResult::unwritten;
+  }
+  AccessResult store(std::span<const int64_t> index, ir::ScalarValue value) {
+    int64_t at = 0;
+    const bool inside = locate(index, &at);
+    if (is_global_) return inside ? store_global(at, value) : AccessResult::done;
+    if (!inside) return AccessResult::outside;
+    Cell& cell = cells_[static_cast<size_t>(at)];
+    is_float_ ? void(cell.f = value.f) : void(cell.i = value.i);
+    written_[static_cast<size_t>(at)] = 1;
+    return AccessResult::done;
+  }
   void append(std::span<const int64_t> index, ir::ScalarValue value);  // of ir/print.h, to a tensor
   bool all_one() const;  // every element of a float on-chip buffer is written, and 1
   // Adds an on-chip buffer of the same shape and type, rounded; what either has not written is not written.
@@ -39,7 +58,18 @@ class Storage {
     double f;
   };
   // False when outside; else the linear position, which is negative in a tensor of negative strides.
-  bool locate(std::span<const int64_t> index, int64_t* at) const;
+  bool locate(std::span<const int64_t> index, int64_t* at) const {
+    uint64_t sum = 0;
+    const int64_t *shape = shape_.data(), *strides = strides_.data();
+    for (size_t d = 0; d < index.size(); ++d) {
+      if (index[d] < 0 || index[d] >= shape[d]) return false;
+      sum += static_cast<uint64_t>(index[d]) * static_cast<uint64_t>(strides[d]);
+    }
+    *at = static_cast<int64_t>(sum);
+    return true;
+  }
+  AccessResult load_global(int64_t at, ir::ScalarValue* out) const;
+  AccessResult store_global(int64_t at, ir::ScalarValue value);
 
   ir::DType type_ = ir::DType::none;
   bool is_global_ = false;

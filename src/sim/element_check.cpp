@@ -24,18 +24,31 @@ std::string place_text(const TilePlaces& t, int64_t element) {
   return "[" + text + "]";
 }
 
+// Elements of a tile are numbered by 32 bits, whose division is quick.
 uint64_t weighted(const TilePlaces& t, int64_t element, const std::vector<uint64_t>& weights) {
   uint64_t sum = 0;
-  for (size_t d = t.shape.size(); d-- > 0; element /= t.shape[d])
-    sum += static_cast<uint64_t>(element % t.shape[d]) * weights[d];
+  auto rest = static_cast<uint32_t>(element);
+  for (size_t d = t.shape.size(); d-- > 0;) {
+    const auto extent = static_cast<uint32_t>(t.shape[d]);
+    sum += rest % extent * weights[d];
+    rest /= extent;
+  }
   return sum;
 }
 
 uint64_t weighted(const std::vector<CopySide::Dimension>& dimensions, int64_t element) {
   uint64_t sum = 0;
   for (const CopySide::Dimension& d : dimensions) {
-    sum += static_cast<uint64_t>(element / d.stride) * d.weight;
-    element %= d.stride;
+    int64_t quotient = 0;
+    if ((static_cast<uint64_t>(element) | static_cast<uint64_t>(d.stride)) >> 32 == 0) {
+      const auto whole = static_cast<uint32_t>(element), stride = static_cast<uint32_t>(d.stride);
+      quotient = whole / stride;
+      element = whole % stride;
+    } else {
+      quotient = element / d.stride;
+      element %= d.stride;
+    }
+    sum += static_cast<uint64_t>(quotient) * d.weight;
   }
   return sum;
 }
@@ -176,6 +189,43 @@ class HeldElements {
   int64_t step_ = 0, count_ = 0;
 };
 
+// Places of one side of a copy as numbers, for all lanes of a warp.
+class CopyPlaces {
+ public:
+  CopyPlaces(const ClusterRun& run, const Warp& w, MemoryId id, const CopySide& side)
+      : side_(side), memory_(run.program.memory(id)), tile_(run.options.places->memories[id.value]) {
+    known_ = (memory_.space == Space::global) == side.tensor &&
+             (side.tensor || (tile_.known() && tile_.shape.size() == side.weights.size()));
+    thread_ = thread_in_block(w, 0);
+    slot_ = memory_.elements / memory_.slots;
+  }
+  bool known() const { return known_; }
+  // False where the lane's element is not known.
+  bool find(int lane, int64_t index, uint64_t* at) const {
+    if (side_.tensor) return *at = weighted(side_.dimensions, index), true;
+    if (index < 0 || index >= memory_.elements) return false;
+    if (memory_.in_registers) {
+      if (thread_ + lane >= tile_.threads) return false;
+      index = index * tile_.threads + thread_ + lane;
+    } else if (index >= slot_) {
+      index %= slot_;
+    }
+    if (index >= static_cast<int64_t>(tile_.element.size())) return false;
+    const int32_t element = tile_.element[static_cast<size_t>(index)];
+    if (element < 0) return false;
+    *at = weighted(tile_, element, side_.weights);
+    return true;
+  }
+
+ private:
+  const CopySide& side_;
+  const thread::Memory& memory_;
+  const TilePlaces& tile_;
+  bool known_ = false;
+  int thread_ = 0;
+  int64_t slot_ = 0;
+};
+
 // The coordinate of elements in one dimension of their tile, which is mostly the same tile.
 class Coordinate {
  public:
@@ -231,24 +281,15 @@ uint64_t origin_of(const ClusterRun& run, const Warp& w, MemoryId id, int lane, 
 void check_copy(ClusterRun& run, Warp& w, uint32_t access, const StatementPlaces& s, LaneMask lanes,
                 MemoryId from, const std::array<int64_t, kMaxLanes>& from_index, MemoryId to,
                 const std::array<int64_t, kMaxLanes>& to_index) {
-  const auto position = [&](MemoryId id, int lane, int64_t index, const CopySide& side, uint64_t* at) {
-    if ((run.program.memory(id).space == Space::global) != side.tensor) return false;
-    if (side.tensor) return *at = weighted(side.dimensions, index), true;
-    const TilePlaces& t = run.options.places->memories[id.value];
-    const int64_t element =
-        t.shape.size() == side.weights.size() ? tile_element(run, id, thread_in_block(w, lane), index) : -1;
-    if (element < 0) return false;
-    *at = weighted(t, element, side.weights);
-    return true;
-  };
+  const CopyPlaces of_from(run, w, from, s.from), of_to(run, w, to, s.to);
+  if (!of_from.known() || !of_to.known()) return;
   bool first = true;
   uint64_t distance = 0;
-  for (int l = 0; l < run.lanes; ++l) {
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const int l = std::countr_zero(lanes);
     const auto i = static_cast<size_t>(l);
     uint64_t a = 0, b = 0;
-    if ((lanes & bit(l)) == 0 || !position(from, l, from_index[i], s.from, &a) ||
-        !position(to, l, to_index[i], s.to, &b))
-      continue;
+    if (!of_from.find(l, from_index[i], &a) || !of_to.find(l, to_index[i], &b)) continue;
     if (first) distance = b - a;
     first = false;
     if (b - a == distance) continue;

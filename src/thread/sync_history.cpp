@@ -23,7 +23,7 @@ void SyncHistory::commit(int64_t thread) {
 void SyncHistory::wait(int64_t thread, int64_t pending) {
   CopyGroups& g = copies_[static_cast<size_t>(thread)];
   for (int64_t i = 0; i < g.open - pending; ++i)
-    if (Stamp& s = g.finished[static_cast<size_t>(i)]; s.epoch < 0) s = now(thread);
+    if (Stamp& s = g.finished[static_cast<size_t>(i)]; s.epoch < 0) s = now(warpgroup_of(thread));
 }
 
 void SyncHistory::issue_product(int64_t warpgroup) {
@@ -39,26 +39,22 @@ void SyncHistory::wait_products(int64_t warpgroup, int64_t pending) {
     if (group + pending < g.commits) finished_[static_cast<size_t>(number)] = true;
 }
 
-SyncHistory::Stamp SyncHistory::now(int64_t thread) const {
-  const Number g = warpgroup_of(thread);
-  return {epoch_, g, met_[static_cast<size_t>(g)]};
-}
+SyncHistory::Stamp SyncHistory::now(Number g) const { return {epoch_, g, met_[static_cast<size_t>(g)]}; }
 
-// A barrier stands between the stamp and what the thread does now.
-bool SyncHistory::before(const Stamp& s, int64_t thread) const {
-  const Number g = warpgroup_of(thread);
+// A barrier stands between the stamp and what a thread of the warpgroup does now.
+bool SyncHistory::before(const Stamp& s, Number g) const {
   return s.epoch < epoch_ || (s.warpgroup == g && s.met < met_[static_cast<size_t>(g)]);
 }
 
 bool SyncHistory::write_is_visible(const Unit& u, const Access& a) const {
   if (u.writer == kNobody) return true;
   if (u.write_group == kSynchronous)
-    return (u.writer == a.who && a.who != kMany) || before(u.written, a.thread);
+    return (u.writer == a.who && a.who != kMany) || before(u.written, a.warpgroup);
   if (u.writer == kMany) return false;
   const CopyGroups& g = copies_[static_cast<size_t>(u.writer)];
   if (u.write_group >= g.open) return false;
   const Stamp& done = g.finished[static_cast<size_t>(u.write_group)];
-  return done.epoch >= 0 && (u.writer == a.who || before(done, a.thread));
+  return done.epoch >= 0 && (u.writer == a.who || before(done, a.warpgroup));
 }
 
 std::vector<SyncHistory::Clash> SyncHistory::read(size_t unit, const Access& a) {
@@ -66,8 +62,8 @@ std::vector<SyncHistory::Clash> SyncHistory::read(size_t unit, const Access& a) 
   const auto who = static_cast<Number>(a.who);
   std::vector<Clash> clashes;
   if (!write_is_visible(u, a)) clashes.push_back({Clash::Kind::with_write, u.write_stmt, u.writer});
-  const Stamp now = this->now(a.thread);
-  if (u.reader == kNobody || before(u.read, a.thread)) {
+  const Stamp now = this->now(a.warpgroup);
+  if (u.reader == kNobody || before(u.read, a.warpgroup)) {
     u.reader = who;
     u.read = now;
   } else {
@@ -87,14 +83,14 @@ std::vector<SyncHistory::Clash> SyncHistory::write(size_t unit, const Access& a)
   if (u.write_instance != instance_ && !write_is_visible(u, a))
     clashes.push_back({Clash::Kind::with_write, u.write_stmt, u.writer});
   // Its own product a warpgroup waits for without a barrier.
-  const bool own_product = u.reader == kProducts - warpgroup_of(a.thread);
-  if (u.reader != kNobody && !own_product && !before(u.read, a.thread) &&
+  const bool own_product = u.reader == kProducts - a.warpgroup;
+  if (u.reader != kNobody && !own_product && !before(u.read, a.warpgroup) &&
       (u.reader != a.who || a.who == kMany) && u.read_instance != instance_)
     clashes.push_back({Clash::Kind::with_read, u.read_stmt, u.reader});
   if (u.product != kNobody && !finished_[static_cast<size_t>(u.product)])
     clashes.push_back({Clash::Kind::with_product, u.read_stmt, kNobody});
   const bool again = u.write_instance == instance_;
-  const Stamp now = this->now(a.thread);
+  const Stamp now = this->now(a.warpgroup);
   const bool of_others = again && u.written.warpgroup != now.warpgroup;
   u.writer = !a.async && again && u.writer != who ? Number{kMany} : who;
   u.written = {now.epoch, of_others ? -1 : now.warpgroup, now.met};

@@ -29,9 +29,13 @@ class SyncHistory {
     StmtId stmt;
     int64_t who = kNobody, thread = 0;  // the thread that executes it
     bool async = false;                 // done when the thread has waited for its group
+    int32_t warpgroup = 0;              // the thread's: warpgroup_of(thread)
   };
 
   SyncHistory(const ThreadProgram& p, int64_t units);
+  int32_t warpgroup_of(int64_t thread) const {
+    return static_cast<int32_t>(static_cast<uint32_t>(thread) / static_cast<uint32_t>(warpgroup_));
+  }
 
   // An execution of a statement begins: what it does itself is not ordered by barriers.
   void begin() { ++instance_; }
@@ -76,11 +80,9 @@ class SyncHistory {
     std::vector<std::pair<int64_t, int64_t>> under_way;  // numbers and groups
   };
 
-  Number warpgroup_of(int64_t thread) const {
-    return static_cast<Number>(static_cast<uint32_t>(thread) / static_cast<uint32_t>(warpgroup_));
-  }
-  Stamp now(int64_t thread) const;
-  bool before(const Stamp& s, int64_t thread) const;
+  // Of a warpgroup's threads.
+  Stamp now(Number warpgroup) const;
+  bool before(const Stamp& s, Number warpgroup) const;
   bool write_is_visible(const Unit& u, const Access& a) const;
 
   const int64_t warpgroup_;  // threads

@@ -258,7 +258,7 @@ class Walk {
     const int64_t who = history_.issues_product() ? SyncHistory::kProducts - group
                         : a.collective            ? SyncHistory::kMany
                                                   : thread;
-    const SyncHistory::Access by{id, who, thread, a.async};
+    const SyncHistory::Access by{id, who, thread, a.async, history_.warpgroup_of(thread)};
     for (int64_t unit = begin; unit < end; ++unit)
       for (const SyncHistory::Clash& c : a.write ? history_.write(static_cast<size_t>(unit), by)
                                                  : history_.read(static_cast<size_t>(unit), by))

@@ -134,8 +134,8 @@ const std::vector<std::string>& executable_targets();
 const std::vector<std::string>& targets_with_simulator();
 
 // Of `targets` those that one program of a table runs on: every simulated one, and of those whose code LLVM
-// makes, which takes most of the time, one that the text chooses. All of them where TILEGEN_TARGETS names
-// what to run, and in the long form.
+// makes, which takes most of the time, one that the text chooses. Where TILEGEN_TARGETS names what to run
+// that, with the host's code only where it is named too; all of them in the long form.
 std::vector<std::string> covering(std::vector<std::string> targets, std::string_view text);
 
 // TILEGEN_LONG=1 asks for the long form of a test.

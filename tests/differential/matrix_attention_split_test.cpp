@@ -2,10 +2,10 @@
 // computes it, for parts of any number, of no key, and more than there are blocks of keys. The heads of
 // queries that share a head of keys are rows of one tile.
 #include <cmath>
+#include <utility>
 
 #include "attention_program.h"
 #include "interp/interpreter.h"
-#include "ir/text.h"
 #include "launch_memory.h"
 
 namespace tilegen::differential {
@@ -115,14 +115,10 @@ std::string split_text(const Attention& a, int64_t together) {
   return text + combine_text(a, together);
 }
 
-// Results of the interpreter, by tensor.
-std::map<std::string, std::vector<double>> interpreted(const ir::Program& p, const Launch& launch) {
-  LaunchMemory memory;
-  EXPECT_EQ(memory.bind(p, launch), "");
-  const std::vector<GuardedMemory> got = memory.fresh(false);
-  const Checked ran = interp::interpret(p, memory.slots(got));
-  EXPECT_TRUE(ran) << ran.error().to_text();
-  std::map<std::string, std::vector<double>> values;
+using Values = std::map<std::string, std::vector<double>>;  // by tensor
+
+Values values_of(const LaunchMemory& memory, const std::vector<GuardedMemory>& got) {
+  Values values;
   for (size_t i = 0; i < got.size(); ++i) {
     const Tensor& t = memory.tensors()[i];
     for (int64_t k = 0; k < t.elements; ++k)
@@ -131,15 +127,22 @@ std::map<std::string, std::vector<double>> interpreted(const ir::Program& p, con
   return values;
 }
 
+// What the interpreter makes of a launch.
+Values interpreted(const ir::Program& p, const Launch& launch) {
+  LaunchMemory memory;
+  EXPECT_EQ(memory.bind(p, launch), "");
+  const std::vector<GuardedMemory> got = memory.fresh(false);
+  const Checked ran = interp::interpret(p, memory.slots(got));
+  EXPECT_TRUE(ran) << ran.error().to_text();
+  return values_of(memory, got);
+}
+
 struct Split {
   int64_t batch, heads, queries, keys, parts;
 };
 
 // What the interpreter makes of the split program is what it makes of the plain one.
-void expect_unsplit(const ir::Program& plain, const ir::Program& split, Launch l, int64_t parts) {
-  const auto want = interpreted(plain, l);
-  l.dims["parts"] = parts;
-  const auto got = interpreted(split, l);
+void expect_unsplit(const Values& want, const Values& got, const std::string& of) {
   for (const auto& [name, allowed] : {std::pair<std::string, double>{"O", 4e-3}, {"L", 1e-3}}) {
     ASSERT_EQ(got.count(name), want.count(name));
     if (!want.count(name)) continue;
@@ -148,9 +151,26 @@ void expect_unsplit(const ir::Program& plain, const ir::Program& split, Launch l
       const double x = got.at(name)[i], y = want.at(name)[i];
       ASSERT_TRUE(x == y || std::fabs(x - y) <= allowed)
           << name << ", element " << i << ": " << x << ", unsplit " << y << "\n"
-          << to_text({ir::print_program(split), l});
+          << of;
     }
   }
+}
+
+// One run of the interpreter is compared with that of the plain program and with the executors.
+void expect_agree(const ir::Program& plain, Subject& split, const std::string& text, Launch l,
+                  int64_t parts) {
+  const Values want = take_case ? Values() : interpreted(plain, l);
+  l.dims["parts"] = parts;
+  if (take_case) return take_case(text, l);
+  bool judged = false;
+  const auto differ = [&](const LaunchMemory& memory, const std::vector<GuardedMemory>& expected,
+                          const std::vector<GuardedMemory>& got) {
+    if (!std::exchange(judged, true)) expect_unsplit(want, values_of(memory, expected), to_text({text, l}));
+    return memory.compare(expected, got, l.bound);
+  };
+  const Outcome o = split.compare(l, differ);
+  EXPECT_TRUE(o.is_fine()) << kind_name(o.kind) << ": " << o.text << "\n" << to_text({text, l});
+  if (!judged) expect_unsplit(want, interpreted(split.program(), l), to_text({text, l}));
 }
 
 void run_split(Attention a, const std::vector<Split>& cases, On on = On::hopper, int64_t together = 4) {
@@ -172,9 +192,7 @@ void run_split(Attention a, const std::vector<Split>& cases, On on = On::hopper,
     l.magnitude = 2;
     l.bound = {4e-3, 2};
     if (!take_case && !is_run(seed, cases.size(), text)) continue;
-    if (!take_case) expect_unsplit(plain.program(), subject.program(), l, s.parts);
-    l.dims["parts"] = s.parts;
-    expect_agree(subject, text, l);
+    expect_agree(plain.program(), subject, text, l, s.parts);
     if (testing::Test::HasFailure()) return;
   }
 }

@@ -107,12 +107,15 @@ inline Assembled assemble(const std::string& ptx, const Architecture& sm) {
   return a;
 }
 
-// Assembles all kernels, each without spills, local memory or findings; false where there is no ptxas.
+// Assembles all kernels, each without spills, local memory or findings, and without the words of PTX that
+// they shall lack; false where there is no ptxas.
 inline bool expect_assembles(const std::vector<thread::ThreadProgram>& all,
+                             std::initializer_list<const char*> lacked = {},
                              std::initializer_list<Architecture> versions = {80, 89, 90}) {
   const std::string clean = "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
   for (const Architecture& sm : versions) {
     PtxResult r = compile_gpu(all, sm);
+    for (const char* word : lacked) EXPECT_LACKS(r.ptx, word);
     Assembled a = assemble(r.ptx, sm);
     if (!a.ran) return false;
     EXPECT_TRUE(a.ok) << a.log << "\n" << r.ptx;
@@ -124,7 +127,7 @@ inline bool expect_assembles(const std::vector<thread::ThreadProgram>& all,
 }
 inline bool expect_assembles(const thread::ThreadProgram& p) { return expect_assembles(std::vector{p}); }
 
-#define ASSEMBLES_OR_SKIP(kernels) \
-  if (!expect_assembles(kernels)) GTEST_SKIP() << "no ptxas on this machine: the PTX was not assembled"
+#define ASSEMBLES_OR_SKIP(...) \
+  if (!expect_assembles(__VA_ARGS__)) GTEST_SKIP() << "no ptxas on this machine: the PTX was not assembled"
 
 }  // namespace tilegen::codegen::test

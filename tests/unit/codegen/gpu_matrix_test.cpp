@@ -152,7 +152,7 @@ TEST(GpuMatrix, LoadAndStoreMatrices) {
   ASSERT_FALSE(old);
   EXPECT_HAS(old.error().to_text(), "sm_80 has no stmatrix");
   ASSEMBLES_OR_SKIP(all);
-  EXPECT_TRUE(expect_assembles(stores, {90}));
+  EXPECT_TRUE(expect_assembles(stores, {}, {90}));
 }
 
 TEST(GpuMatrix, AsyncCopies) {
