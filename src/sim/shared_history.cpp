@@ -60,6 +60,10 @@ bool SharedHistory::place_reader(Reader& r, const Actor& by) const {
 }
 
 void SharedHistory::add_reader(Cell& c, const Actor& by) {
+  if (unread(c)) {
+    place_reader(c.readers[0], by);
+    return;
+  }
   // The warp's own entry, wherever it is, before an empty one: a warp has one entry.
   const auto mine = [&](const Reader& r) { return r.party == by.party() && alive(r.epoch); };
   for (Reader& r : c.readers)
@@ -97,6 +101,10 @@ Trouble SharedHistory::read(const Actor& by, int64_t offset, int64_t bytes, int6
   for (int64_t o = offset; o < offset + bytes; o += granule_) {
     Cell& c = cells_[static_cast<size_t>(o / granule_)];
     Trouble t;
+    if (c.copy == 0 && alive(c.epoch) && c.memory == by.memory && after_write(c, by)) {
+      add_reader(c, by);
+      continue;
+    }
     if (c.copy != 0)
       t.conflict = Conflict::in_flight;
     else if (!alive(c.epoch))
@@ -114,10 +122,12 @@ Trouble SharedHistory::write(const Actor& by, int64_t offset, int64_t bytes, int
   for (int64_t o = offset; o < offset + bytes; o += granule_) {
     Cell& c = cells_[static_cast<size_t>(o / granule_)];
     Trouble t;
-    if (c.copy != 0)
+    if (c.copy != 0) {
       t.conflict = Conflict::in_flight;
-    else if (t = by.atomic && c.atomic != 0 ? Trouble() : check_writer(c, by); t.conflict == Conflict::none)
-      t = check_readers(c, by);
+    } else if ((alive(c.epoch) && !after_write(c, by)) || !unread(c)) {
+      if (!by.atomic || c.atomic == 0) t = check_writer(c, by);
+      if (t.conflict == Conflict::none) t = check_readers(c, by);
+    }
     c.atomic = by.atomic ? 1 : 0;
     c.epoch = by.epoch, c.access = by.access, c.memory = by.memory, c.thread = writer(by);
     clear_readers(c);

@@ -86,6 +86,13 @@ class SharedHistory {
   static uint16_t writer(const Actor& by) {
     return static_cast<uint16_t>(by.thread | (by.whole_warp ? kWholeWarp : 0));
   }
+  // Most accesses are these: the last write is ordered before a plain access, and nothing was read since.
+  bool after_write(const Cell& c, const Actor& by) const {
+    return !by.is_async() && c.epoch <= by.seen[by.party_of(c.thread & ~kWholeWarp)];
+  }
+  bool unread(const Cell& c) const {
+    return c.has_more == 0 && !alive(c.readers[0].epoch) && !alive(c.readers[1].epoch);
+  }
   Trouble check_writer(const Cell& c, const Actor& by) const;
   Trouble check_readers(const Cell& c, const Actor& by) const;
   bool unordered_reader(const Reader& r, const Actor& by) const;
