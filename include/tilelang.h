@@ -800,7 +800,9 @@ TL_API tl_region tl_region_of(tl_builder* builder, tl_buffer buffer, uint32_t ra
 /** The whole of an on-chip tile, or of a tensor of constant shape. */
 TL_API tl_region tl_whole(tl_builder* builder, tl_buffer buffer);
 
-/** dst = src, converted where types differ. Shapes agree up to dimensions of extent 1. (Paper: T.copy.) */
+/** dst = src, converted where types differ. Of shapes of different rank, dimensions of extent 1 may be left
+ *  out, and neighbouring dimensions of one may be one of the other, whose extent is their product: elements
+ *  follow each other in row-major order. (Paper: T.copy.) */
 TL_API void tl_copy(tl_builder* builder, tl_region src, tl_region dst);
 
 /** dst = value, of dst's type. (Paper: T.fill, T.clear.) */

@@ -262,8 +262,7 @@ class Collector {
       const ops::ElementAccess& a = op.view.accesses[i];
       const auto element = [&](std::span<const int64_t> point, std::span<int64_t> index) {
         for (size_t d = 0; d < index.size(); ++d)
-          index[d] = (a.unknown[d].valid() ? 0 : a.offset[d]) +
-                     (a.dim_of[d] < 0 ? 0 : point[static_cast<size_t>(a.dim_of[d])]);
+          index[d] = (a.unknown[d].valid() ? 0 : a.offset[d]) + a.index_at(d, point);
         return true;
       };
       if (part < 0) {
