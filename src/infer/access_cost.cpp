@@ -121,6 +121,12 @@ int64_t points(const Fragment& f) { return f.map().elements(); }
 
 }  // namespace
 
+int walked_dims(const ops::ElementAccess& a) {
+  auto count = std::count_if(a.dim_of.begin(), a.dim_of.end(), [](int k) { return k >= 0; });
+  for (const auto& terms : a.terms) count += static_cast<std::ptrdiff_t>(terms.size());
+  return static_cast<int>(count);
+}
+
 int64_t vector_width(const ir::Program& p, const KernelOp& op, const Fragment& iteration,
                      const KnownLayouts& known, const target::Target& t) {
   const Digit* digit = analysis::vector_digit(iteration);

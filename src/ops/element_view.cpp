@@ -64,6 +64,38 @@ class LinearReader {
     return r;
   }
 
+  // Terms whose sum the index is: multiples of variables, or a variable's quotient or remainder. Nothing where
+  // it is something else.
+  std::vector<IndexTerm> terms(ExprId id) const {
+    const LinearIndex linear = read(id);
+    std::vector<IndexTerm> list;
+    if (linear.linear) {
+      if (linear.constant != 0) return {};
+      for (size_t k = 0; k < linear.coefficient.size(); ++k)
+        if (linear.coefficient[k] < 0)
+          return {};
+        else if (linear.coefficient[k] > 0)
+          list.push_back({static_cast<int>(k), 1, 0, linear.coefficient[k]});
+      return list;
+    }
+    IndexTerm t;
+    const ExprNode* n = &p_.exprs[id];
+    if (n->op == ExprOp::floormod && p_.exprs.is_const_int(n->b, &t.modulus) && t.modulus > 0)
+      n = &p_.exprs[n->a];
+    else
+      t.modulus = 0;
+    if (n->op == ExprOp::floordiv && p_.exprs.is_const_int(n->b, &t.divisor) && t.divisor > 0)
+      n = &p_.exprs[n->a];
+    else
+      t.divisor = 1;
+    const auto it = n->op == ExprOp::var ? std::find(vars_.begin(), vars_.end(), n->var()) : vars_.end();
+    if (it == vars_.end()) return {};
+    t.dim = static_cast<int>(it - vars_.begin());
+    return {t};
+  }
+  // Threads hold its elements, and are told by terms which.
+  bool is_fragment(BufferId b) const { return p_.buffer(b).scope == ir::MemScope::fragment; }
+
   bool mentions(ExprId id) const {
     const ExprNode& n = p_.exprs[id];
     if (n.op == ExprOp::var) return std::find(vars_.begin(), vars_.end(), n.var()) != vars_.end();
@@ -116,6 +148,11 @@ ElementAccess access_of(const LinearReader& reader, BufferId buffer, std::span<c
     a.offset.push_back(constant ? *linear.constant : ElementAccess::kUnknownOffset);
     a.unknown.push_back(constant ? ExprId() : index);
   }
+  if (reader.is_fragment(buffer) && std::count(a.dim_of.begin(), a.dim_of.end(), kIrregularIndex) > 0)
+    for (size_t d = 0; d < indices.size(); ++d) {
+      a.terms.push_back(a.dim_of[d] == kIrregularIndex ? reader.terms(indices[d]) : std::vector<IndexTerm>());
+      if (a.dim_of[d] == kIrregularIndex && !a.terms.back().empty()) a.offset[d] = 0, a.unknown[d] = ExprId();
+    }
   return a;
 }
 
@@ -152,7 +189,7 @@ class ViewBuilder {
   void add_read(ElementAccess a) {
     auto same = [&](const ElementAccess& o) {
       return !o.write && o.buffer == a.buffer && o.dim_of == a.dim_of && o.offset == a.offset &&
-             o.unknown == a.unknown;
+             o.unknown == a.unknown && o.terms == a.terms;
     };
     if (std::none_of(view_.accesses.begin(), view_.accesses.end(), same))
       view_.accesses.push_back(std::move(a));
