@@ -64,8 +64,8 @@ class LinearReader {
     return r;
   }
 
-  // Terms whose sum the index is: multiples of variables, or a variable's quotient or remainder. Nothing where
-  // it is something else.
+  // Terms whose sum the index is: multiples of variables, or a variable's quotient or remainder. Nothing for
+  // another index.
   std::vector<IndexTerm> terms(ExprId id) const {
     const LinearIndex linear = read(id);
     std::vector<IndexTerm> list;
