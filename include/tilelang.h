@@ -800,7 +800,21 @@ TL_API tl_region tl_region_of(tl_builder* builder, tl_buffer buffer, uint32_t ra
 /** The whole of an on-chip tile, or of a tensor of constant shape. */
 TL_API tl_region tl_whole(tl_builder* builder, tl_buffer buffer);
 
-/** dst = src, converted where types differ. Shapes agree up to dimensions of extent 1. (Paper: T.copy.) */
+/** The elements of a tile, or of another view, in another shape, without a copy: in row-major order, as many
+ *  as the tile has. The view is used as a buffer is: elements and regions of it are those of the tile. It
+ *  stands outside of parallel loops. */
+TL_API tl_buffer tl_view_reshape(tl_builder* builder, tl_buffer tile, uint32_t rank, const int64_t* shape);
+
+/** The same of a tile whose dimensions change places: dimension d of the view is dimension order[d]. */
+TL_API tl_buffer tl_view_transpose(tl_builder* builder, tl_buffer tile, uint32_t rank, const int64_t* order);
+
+/** The box of a tile, or of another view, as a buffer of its own, whose indices begin at 0. Its offsets read
+ *  no memory. */
+TL_API tl_buffer tl_view_slice(tl_builder* builder, tl_region box);
+
+/** dst = src, converted where types differ. Of shapes of different rank, dimensions of extent 1 may be left
+ *  out, and neighbouring dimensions of one may be one of the other, whose extent is their product: elements
+ *  follow each other in row-major order. (Paper: T.copy.) */
 TL_API void tl_copy(tl_builder* builder, tl_region src, tl_region dst);
 
 /** dst = value, of dst's type. (Paper: T.fill, T.clear.) */

@@ -8,9 +8,10 @@ import contest
 import product_programs
 from tilegen import f16
 
-# ((rows, columns) of pixels, f, c) of a tile, threads, stages
-TILES = [(((1, 128), 128, 64), 256, 4), (((1, 128), 256, 64), 256, 4), (((1, 64), 128, 64), 128, 4), (((1, 64), 256, 64), 128, 4),
-         (((2, 64), 128, 64), 256, 4), (((4, 32), 128, 64), 256, 4), (((8, 16), 128, 64), 256, 4)]
+# ((images, rows, columns) of pixels, f, c) of a tile, threads, stages
+TILES = [(((1, 1, 64), 128, 64), 128, 4), (((1, 1, 64), 256, 64), 128, 4), (((1, 1, 128), 256, 64), 256, 4), (((1, 2, 64), 256, 64), 256, 4),
+         (((1, 2, 64), 128, 64), 256, 4), (((1, 8, 16), 256, 64), 256, 4), (((1, 16, 8), 256, 64), 256, 4), (((1, 16, 8), 128, 64), 256, 4),
+         (((2, 8, 8), 256, 64), 256, 4), (((32, 2, 2), 256, 64), 256, 4), (((32, 2, 2), 128, 64), 256, 4), (((32, 4, 1), 128, 64), 256, 4)]
 
 
 class Conv(contest.Case):
@@ -40,9 +41,9 @@ class Conv(contest.Case):
     def ours(self):
         arguments = lambda t: (t["x"], t["w"], t["out"])
         kernel, pad = (self.kernel,) * 2, (self.pad,) * 2
-        return {f"ours {th}x{tw} {tf} {tc} {threads} {stages}":
-                (product_programs.conv2d(f16, ((th, tw), tf, tc), threads, stages, kernel, pad), arguments)
-                for ((th, tw), tf, tc), threads, stages in TILES}
+        return {f"ours {'x'.join(map(str, pixels))} {tf} {tc} {threads} {stages}":
+                (product_programs.conv2d(f16, (pixels, tf, tc), threads, stages, kernel, pad), arguments)
+                for (pixels, tf, tc), threads, stages in TILES}
 
     def peers(self, t):
         def run(t):

@@ -123,8 +123,8 @@ def int4_gemm(tile, threads, stages, word=u8, group=128, dtype=f16, shape=None):
 
 def conv2d(dtype, tile, threads, stages, kernel=(3, 3), pad=(1, 1), out_dtype=None):
     """Y[b, y, x, f] = sum over r, s, c of X[b, y + r - pad, x + s - pad, c] * W[f, r, s, c], with zeros outside X. A tile is a
-    box of pixels, whose operand is copied a row of the box at a time; `tile` is ((rows, columns) of pixels, f, c)."""
-    (th, tw), tf, tc = tile
+    box of pixels; `tile` is ((images, rows, columns) of pixels, f, c)."""
+    (ti, th, tw), tf, tc = tile
     kh, kw = kernel
     b = tg.Builder("conv2d")
     batch, channels, filters = b.dim("batch"), b.dim("channels"), b.dim("filters")
@@ -134,19 +134,17 @@ def conv2d(dtype, tile, threads, stages, kernel=(3, 3), pad=(1, 1), out_dtype=No
     W = b.tensor("W", dtype, [filters, kh, kw, channels], read_only=True)
     Y = b.tensor("Y", out_dtype or dtype, [batch, out_h, out_w, filters])
     boxes = ceil_div(out_w, tw)
-    grid = [batch, ceil_div(out_h, th) * boxes, ceil_div(filters, tf)]
+    grid = [ceil_div(batch, ti), ceil_div(out_h, th) * boxes, ceil_div(filters, tf)]
     with b.kernel("conv2d", grid, threads=threads, names=["image", "box", "bf"]) as (image, box, bf):
-        Xs, Ws = b.shared("Xs", dtype, [th * tw, tc]), b.shared("Ws", dtype, [tf, tc])
-        acc = b.fragment("acc", f32, [th * tw, tf])
+        Xs, Ws = b.shared("Xs", dtype, [ti * th * tw, tc]), b.shared("Ws", dtype, [tf, tc])
+        acc = b.fragment("acc", f32, [ti * th * tw, tf])
         y, x = box // boxes * th, box % boxes * tw
         steps = ceil_div(channels, tc)
         b.fill(acc, 0.0)
         with b.pipelined(0, steps * (kh * kw), stages=stages, name="step") as step:
             r, s, c = step // steps // kw, step // steps % kw, step % steps * tc
-            for row in range(th):
-                b.copy(X[image:1, y + row + r - pad[0] : 1, x + s - pad[1] : tw, c:tc], Xs[row * tw : tw, 0:tc])
+            b.copy(X[image * ti : ti, y + r - pad[0] : th, x + s - pad[1] : tw, c:tc], Xs)
             b.copy(W[bf * tf : tf, r:1, s:1, c:tc], Ws)
             b.gemm(Xs, Ws, acc, transpose_b=True)
-        for row in range(th):
-            b.copy(acc[row * tw : tw, 0:tf], Y[image:1, y + row : 1, x:tw, bf * tf : tf])
+        b.copy(acc, Y[image * ti : ti, y:th, x:tw, bf * tf : tf])
     return b.finish()

@@ -67,6 +67,8 @@ std::optional<EpilogueTile> epilogue_tile(const ir::Program& p, const KernelOp& 
   if (!s) return refuse("its source is not held as warpgroup instructions leave it");
   if (s->rows > layout::kMaxBoxExtent)
     return refuse("a warpgroup holds more than " + std::to_string(layout::kMaxBoxExtent) + " rows");
+  if (!dims->box_of_rows(s->rows))
+    return refuse("a warpgroup's " + std::to_string(s->rows) + " rows are no box of the tensor's dimensions");
   const int64_t bytes = ir::dtype_bytes(to.type);
   for (int width : std::views::reverse(layout::kBoxSwizzles)) {
     if (s->columns * bytes % width != 0) continue;

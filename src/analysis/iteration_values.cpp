@@ -198,7 +198,9 @@ ExprId IterationValues::element(const Tiles& tiles, BufferId tile, const Indices
 ExprId IterationValues::copied(const ir::TileOp& copy, const Tiles& tiles) {
   const ir::Region &from = copy.operands[0], &to = copy.operands[1];
   if (!on_chip(from.buffer) || !is_whole(from)) return unknown(to.buffer);
-  const ops::RegionMatch match = ops::match_regions(copy.operands);
+  const ops::RegionMatch match = ops::match_regions(p_, copy.operands);
+  for (const auto& dims : match.dim_of)
+    if (std::count(dims.begin(), dims.end(), ops::kIrregularIndex) > 0) return unknown(to.buffer);
   Indices along(match.extents.size(), e_.const_int(0)), indices;
   for (size_t d = 0; d < match.dim_of[1].size(); ++d)
     if (match.dim_of[1][d] >= 0) along[static_cast<size_t>(match.dim_of[1][d])] = any_index(d);

@@ -12,8 +12,9 @@
 namespace tilegen::analysis {
 
 // Layout of the buffer as the iterations need it: the digits of an iteration dimension go to the buffer
-// dimension it walks; iteration dimensions the buffer does not have become replicas (threads) or vanish
-// (registers). Nothing when an index is irregular or walks a part of the buffer only.
+// dimension it walks, or are split among those it goes to (`i * 16 + j`, `i // 16`); iteration dimensions the
+// buffer does not have become replicas (threads) or vanish (registers). Nothing when an index is unknown or
+// walks a part of the buffer only.
 std::optional<layout::Fragment> project(const layout::Fragment& iteration, const ops::ElementAccess& access,
                                         std::span<const int64_t> shape);
 
@@ -27,8 +28,9 @@ std::optional<layout::Fragment> pull_back(const layout::Fragment& held, const op
 int part_of_fragment(const ir::Program& p, const KernelOp& op,
                      const std::function<bool(ValueId value)>& in_registers);
 
-// For each buffer dimension the iteration dimension it reads, in Fragment::covers' terms.
-std::vector<int> index_map(const ops::ElementAccess& access);
+// Threads that run a point hold its element (Fragment::covers).
+bool covers(const layout::Fragment& held, const layout::Fragment& iteration,
+            const ops::ElementAccess& access);
 
 // Registers renumbered so that they are dense, in the order of their strides; replica weights likewise.
 std::optional<layout::Fragment> compacted(std::vector<int64_t> shape, std::vector<layout::Digit> digits,

@@ -29,11 +29,11 @@ int64_t shared_rows(const ir::Program& p, const ir::Kernel& kernel, const Kernel
   for (ir::ExprId offset : from.offsets)
     if (arith::depends_on(p.exprs, offset, *along)) return 0;
   const auto dims = tensor_copy_dims(p, *op, nullptr);
-  if (!dims || dims->tensor_outer < 0) return 0;
-  const auto boxes =
-      layout::tensor_tile(tile, dims->tile_inner, ir::dtype_bytes(p.buffer(from.buffer).type), nullptr);
+  if (!dims || dims->tensor_outer.empty()) return 0;
+  const auto boxes = tensor_boxes(*dims, tile, ir::dtype_bytes(p.buffer(from.buffer).type), nullptr);
   if (!boxes || boxes->rows % (cluster.blocks * kSwizzleRows) != 0) return 0;
-  return boxes->rows / cluster.blocks;
+  const int64_t share = boxes->rows / cluster.blocks;
+  return dims->box_of_rows(share) ? share : 0;
 }
 
 }  // namespace tilegen::analysis

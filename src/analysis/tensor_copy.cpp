@@ -222,6 +222,41 @@ bool has_multiple(int64_t lower, int64_t upper, int64_t divisor, int64_t d) {
   return step && upper / *step * *step >= std::max<int64_t>(lower, 1);
 }
 
+std::optional<std::vector<int64_t>> TensorCopyDims::box_of_rows(int64_t rows) const {
+  std::vector<int64_t> box(tensor_outer.size(), 1);
+  for (size_t i = box.size(); i-- > 0 && rows > 1;) {
+    const int64_t extent = tensor_outer[i].extent, part = std::min(rows, extent);
+    if (rows % part != 0 || (i > 0 && extent % part != 0)) return std::nullopt;
+    box[i] = part;
+    rows /= part;
+  }
+  return rows == 1 ? std::optional(std::move(box)) : std::nullopt;
+}
+
+std::optional<layout::TensorTile> tensor_boxes(const TensorCopyDims& dims, const layout::Layout& tile,
+                                               int element_bytes, std::string* reason) {
+  auto boxes = layout::tensor_tile(tile, dims.tile_inner, element_bytes, reason);
+  if (!boxes || dims.box_of_rows(boxes->rows)) return boxes;
+  const auto refuse = [&] {
+    if (reason)
+      *reason = "boxes of " + std::to_string(boxes->rows) + " rows are none of the tensor's dimensions";
+    return std::nullopt;
+  };
+  // Smaller ones that follow each other as closely.
+  if (boxes->row_boxes > 1 && boxes->row_stride != boxes->rows * boxes->inner) return refuse();
+  const int64_t unit = boxes->swizzle > 0 ? layout::kSwizzleRows : 1, row = boxes->inner * element_bytes;
+  for (int64_t rows = boxes->rows / 2; rows >= unit; --rows) {
+    if (boxes->rows % rows != 0 || rows % unit != 0 || rows * row % layout::kBoxAlignment != 0 ||
+        !dims.box_of_rows(rows))
+      continue;
+    boxes->row_boxes *= boxes->rows / rows;
+    boxes->rows = rows;
+    boxes->row_stride = rows * boxes->inner;
+    return boxes;
+  }
+  return refuse();
+}
+
 std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::TileOp& copy,
                                                std::string* reason) {
   auto refuse = [&](std::string why) {
@@ -251,24 +286,25 @@ std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::T
   if (std::string why = place_refusal(p, region, tensor, dims.load); !why.empty())
     return refuse(std::move(why));
 
-  const ops::RegionMatch match = ops::match_regions(copy.operands);
-  auto dim_of = [&](size_t operand, int iteration) {
-    const auto& of = match.dim_of[operand];
-    const auto at = std::find(of.begin(), of.end(), iteration);
-    return at == of.end() ? -1 : static_cast<int>(at - of.begin());
-  };
-  std::vector<int> several;
-  for (size_t i = 0; i < match.extents.size(); ++i)
-    if (match.extents[i] > 1) several.push_back(static_cast<int>(i));
-  if (several.size() > 2) return refuse("it moves a box of more than two dimensions");
+  const auto groups = ops::matched_groups(copy.operands[tensor_operand], copy.operands[1 - tensor_operand]);
+  if (!groups) return refuse("its shapes do not match");
+  std::vector<ops::DimGroup> several;
+  for (const ops::DimGroup& g : *groups)
+    if (g.a.size() > 1 || g.b.size() > 1 || region.extents[static_cast<size_t>(g.a[0])] > 1)
+      several.push_back(g);
   if (several.empty()) return refuse("it moves one element");
-  dims.tensor_inner = dim_of(tensor_operand, several.back());
-  dims.tile_inner = dim_of(1 - tensor_operand, several.back());
+  const ops::DimGroup& inner = several.back();
+  if (several.size() > 2 ||
+      std::any_of(several.begin(), several.end(), [](const auto& g) { return g.b.size() > 1; }))
+    return refuse("its tile has more than two dimensions of several elements");
+  dims.tensor_inner = inner.a.back();
+  dims.tile_inner = inner.b[0];
   if (dims.tensor_inner + 1 != static_cast<int>(tensor.shape.size()))
     return refuse("it moves one element along the dense dimension of tensor '" + tensor.name + "'");
+  if (inner.a.size() > 1) return refuse("rows of its tile are several of tensor '" + tensor.name + "'");
   if (several.size() == 2) {
-    dims.tensor_outer = dim_of(tensor_operand, several.front());
-    dims.tile_outer = dim_of(1 - tensor_operand, several.front());
+    for (int d : several.front().a) dims.tensor_outer.push_back({d, region.extents[static_cast<size_t>(d)]});
+    dims.tile_outer = several.front().b[0];
   }
   return dims;
 }

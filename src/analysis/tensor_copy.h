@@ -2,7 +2,8 @@
 // combined with a tensor (atomic), as far as the program tells.
 //
 // requires: a checked copy or atomic operation.
-// ensures: the copy moves boxes of at most two dimensions, one of them the tensor's dense one; strides of the
+// ensures: the copy moves rows along the tensor's dense dimension, which are those of one other dimension of
+// the tile: of one of the tensor's, or of several, a box of them in row-major order; strides of the
 // tensor are multiples of 16 bytes, or become so when dims are multiples of a constant (guards of the kernel,
 // with the tensor's address); the place is the same for all threads and told by what every thread can read, a
 // multiple of 16 bytes along the dense dimension, and for stores not before the tensor (measured on an
@@ -13,18 +14,34 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ir/program.h"
+#include "layout/tensor_tile.h"
 
 namespace tilegen::analysis {
 
 struct TensorCopyDims {
-  bool load = true;                         // from the tensor to the tile; else the other way
-  int tensor_inner = 0, tensor_outer = -1;  // dimensions with several elements; -1: there is one row only
-  int tile_inner = 0, tile_outer = -1;
+  // A dimension of the tensor; the rows of the tile are the product of one or several, slowest first.
+  struct Rows {
+    int dim = 0;
+    int64_t extent = 1;
+  };
+  bool load = true;  // from the tensor to the tile; else the other way
+  int tensor_inner = 0;
+  std::vector<Rows> tensor_outer;       // empty: there is one row only
+  int tile_inner = 0, tile_outer = -1;  // dimensions with several elements
+
+  // Of `rows` rows that follow a multiple of as many the box in the dims of tensor_outer; nothing where they
+  // are none.
+  std::optional<std::vector<int64_t>> box_of_rows(int64_t rows) const;
 };
 std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::TileOp& copy,
                                                std::string* reason);
+
+// layout/tensor_tile.h's boxes of the tile, whose rows are a box of the tensor's dimensions too.
+std::optional<layout::TensorTile> tensor_boxes(const TensorCopyDims& dims, const layout::Layout& tile,
+                                               int element_bytes, std::string* reason);
 
 // A size from `lower` to `upper` that `divisor` divides, as a dim's facts say, may be a multiple of `d`, and
 // not 0: code that relies on it serves a launch.

@@ -83,6 +83,9 @@ class Builder {
   // extents empty = whole buffer (offsets must be empty too)
   std::optional<ir::Region> region(ir::BufferId buffer, std::span<const ir::ExprId> offsets,
                                    std::span<const int64_t> extents);
+  // The elements of a tile, or of another view, in another shape; of a slice the box's.
+  ir::BufferId view(ir::BufferId of, ir::TileView::Form form, std::span<const int64_t> numbers);
+  ir::BufferId view(const ir::Region& box);
   void tile_op(ir::OpKind kind, std::span<const ir::Region> operands, std::span<const int64_t> attrs,
                ir::ExprId value);
   void arg_reduce(const ir::Region& src, const ir::Region& value, const ir::Region& index, bool largest,
@@ -171,6 +174,7 @@ class Builder {
   void close_frame();
   int current_kernel() const { return static_cast<int>(program_.kernels.size()) - 1; }
   bool in_parallel() const;
+  ir::BufferId add_view(std::string_view call, ir::TileView view, std::span<const int64_t> shape);
   void resolve_names(std::string_view call);
   std::string buffer_text(ir::BufferId id) const;
 

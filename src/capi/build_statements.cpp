@@ -198,6 +198,29 @@ tl_region tl_region_of(tl_builder* builder, tl_buffer buffer, uint32_t rank, con
   });
 }
 
+tl_buffer tl_view_reshape(tl_builder* builder, tl_buffer tile, uint32_t rank, const int64_t* shape) {
+  return on_builder(builder, "tl_view_reshape", tl_buffer{0}, [&](const BuilderCall& c) -> tl_buffer {
+    const auto of = c.buffer("tile", tile);
+    const auto extents = c.numbers("shape", rank, shape);
+    return c.failed() ? tl_buffer{0} : c.give(c->view(of, ir::TileView::Form::reshape, extents));
+  });
+}
+
+tl_buffer tl_view_transpose(tl_builder* builder, tl_buffer tile, uint32_t rank, const int64_t* order) {
+  return on_builder(builder, "tl_view_transpose", tl_buffer{0}, [&](const BuilderCall& c) -> tl_buffer {
+    const auto of = c.buffer("tile", tile);
+    const auto dims = c.numbers("order", rank, order);
+    return c.failed() ? tl_buffer{0} : c.give(c->view(of, ir::TileView::Form::transpose, dims));
+  });
+}
+
+tl_buffer tl_view_slice(tl_builder* builder, tl_region box) {
+  return on_builder(builder, "tl_view_slice", tl_buffer{0}, [&](const BuilderCall& c) -> tl_buffer {
+    const auto of = c.region("box", box);
+    return c.failed() ? tl_buffer{0} : c.give(c->view(of));
+  });
+}
+
 tl_region tl_whole(tl_builder* builder, tl_buffer buffer) {
   return on_builder(builder, "tl_whole", tl_region{0}, [&](const BuilderCall& c) -> tl_region {
     const auto of = c.buffer("buffer", buffer);

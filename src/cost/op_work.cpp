@@ -121,13 +121,12 @@ class ThreadOp {
 
   // Of one access of a warp, rows of the tensor lying apart.
   double lines(const ops::ElementAccess& view, int64_t bytes, double least) const {
-    const bool irregular =
-        std::find(view.dim_of.begin(), view.dim_of.end(), ops::kIrregularIndex) != view.dim_of.end();
+    const bool irregular = view.any_unknown();
     if (!iteration() || irregular) return irregular ? as_double(k_.t.warp) : least;
     std::set<std::vector<int64_t>> touched;
     for (const std::vector<int64_t>& point : lane_points()) {
       std::vector<int64_t> at;
-      for (int d : view.dim_of) at.push_back(d < 0 ? 0 : point[static_cast<size_t>(d)]);
+      for (size_t d = 0; d < view.dim_of.size(); ++d) at.push_back(view.index_at(d, point));
       if (!at.empty()) at.back() = at.back() * bytes / k_.t.line_bytes;
       touched.insert(std::move(at));
     }
@@ -136,7 +135,7 @@ class ThreadOp {
 
   // Bytes of a row of the tensor that the op's points name.
   double row_bytes(const ops::ElementAccess& view, int64_t bytes) const {
-    const int walked = view.dim_of.empty() ? -1 : view.dim_of.back();
+    const int walked = view.along_last();
     return as_double(walked < 0 ? bytes : bytes * op_.view.extents[static_cast<size_t>(walked)]);
   }
 
@@ -147,7 +146,7 @@ class ThreadOp {
     const ir::Buffer& buffer = k_.p.buffer(a.buffer);
     const int64_t bytes = ir::dtype_bytes(buffer.type);
     const int64_t vector = std::max<int64_t>(1, plan_.vector);
-    const bool walks = !view.dim_of.empty() && view.dim_of.back() >= 0;
+    const bool walks = view.along_last() >= 0;
     const bool uniform =
         std::all_of(view.dim_of.begin(), view.dim_of.end(), [](int d) { return d == ops::kUniformIndex; });
     const double accesses = uniform ? 1 : registers_points(view) / (walks ? as_double(vector) : 1);
@@ -174,20 +173,15 @@ class ThreadOp {
   double own_elements(const ops::ElementAccess& view) const {
     double n = 1;
     for (size_t d = 0; d < op_.view.extents.size(); ++d)
-      if (std::find(view.dim_of.begin(), view.dim_of.end(), static_cast<int>(d)) != view.dim_of.end() ||
-          std::find(view.dim_of.begin(), view.dim_of.end(), ops::kIrregularIndex) != view.dim_of.end())
-        n *= as_double(op_.view.extents[d]);
+      if (view.depends_on(static_cast<int>(d))) n *= as_double(op_.view.extents[d]);
     return n;
   }
   // Of a thread's points, those at which the access differs.
   double registers_points(const ops::ElementAccess& view) const {
     if (!iteration()) return registers_;
-    const bool irregular =
-        std::find(view.dim_of.begin(), view.dim_of.end(), ops::kIrregularIndex) != view.dim_of.end();
     double points = 1;
     for (const Digit& d : iteration()->map().digits())
-      if (d.output == layout::kRegister && d.dim >= 0 &&
-          (irregular || std::find(view.dim_of.begin(), view.dim_of.end(), d.dim) != view.dim_of.end()))
+      if (d.output == layout::kRegister && d.dim >= 0 && view.depends_on(d.dim))
         points *= as_double(d.extent);
     return points;
   }
@@ -204,7 +198,7 @@ class ThreadOp {
     for (const std::vector<int64_t>& point : lane_points()) {
       std::vector<int64_t> index;
       for (size_t b = 0; b < view.dim_of.size(); ++b) {
-        const int64_t at = view.dim_of[b] < 0 ? 0 : point[static_cast<size_t>(view.dim_of[b])];
+        const int64_t at = view.index_at(b, point);
         index.push_back(std::min(at, memory->shape()[b] - 1));
       }
       addresses.push_back(memory->offset(index) * ir::dtype_bytes(buffer.type));

@@ -24,7 +24,17 @@ namespace {
 int buffer_dim_walking(const ops::ElementAccess& a, int iteration_dim) {
   for (size_t d = 0; d < a.dim_of.size(); ++d)
     if (a.dim_of[d] == iteration_dim) return static_cast<int>(d);
-  return -1;
+  const auto walk = a.terms.empty() ? std::nullopt : a.walk(iteration_dim);
+  return walk ? walk->dim : -1;
+}
+
+// Points along the iteration dimension whose elements lie side by side because of how their indices are
+// made, where something is known of that: vectors are of a power of two of them.
+int64_t indexed_run(const ops::ElementAccess& a, int iteration_dim) {
+  if (iteration_dim < 0 || a.terms.empty() || !a.depends_on(iteration_dim)) return INT64_MAX;
+  const auto walk = a.walk(iteration_dim);
+  if (!walk) return 1;
+  return walk->run == INT64_MAX ? walk->run : walk->run & -walk->run;
 }
 
 // On a GPU: the access names registers of the thread.
@@ -33,9 +43,7 @@ bool in_registers(const ir::Buffer& b, ValueId value, const KnownLayouts& known)
   return !value.valid() || !known.memories[value];
 }
 
-bool irregular(const ops::ElementAccess& a) {
-  return std::find(a.dim_of.begin(), a.dim_of.end(), ops::kIrregularIndex) != a.dim_of.end();
-}
+bool irregular(const ops::ElementAccess& a) { return a.any_unknown(); }
 
 // Consecutive elements along `dim` of the buffer that lie side by side, 0 when none do.
 int64_t memory_run(const ir::Program& p, const ops::ElementAccess& a, ValueId value, int dim,
@@ -95,7 +103,7 @@ double crossing_transactions(const ir::Program& p, const ops::ElementAccess& a, 
     const std::vector<int64_t> point = first_point(iteration, lane);
     int64_t row = 0, at = 0;
     for (size_t d = 0; d < shape.size(); ++d) {
-      const int64_t index = a.dim_of[d] < 0 ? 0 : point[static_cast<size_t>(a.dim_of[d])];
+      const int64_t index = a.index_at(d, point);
       if (d + 1 < shape.size())
         row = row * shape[d] + index;
       else
@@ -113,6 +121,12 @@ int64_t points(const Fragment& f) { return f.map().elements(); }
 
 }  // namespace
 
+int walked_dims(const ops::ElementAccess& a) {
+  auto count = std::count_if(a.dim_of.begin(), a.dim_of.end(), [](int k) { return k >= 0; });
+  for (const auto& terms : a.terms) count += static_cast<std::ptrdiff_t>(terms.size());
+  return static_cast<int>(count);
+}
+
 int64_t vector_width(const ir::Program& p, const KernelOp& op, const Fragment& iteration,
                      const KnownLayouts& known, const target::Target& t) {
   const Digit* digit = analysis::vector_digit(iteration);
@@ -126,6 +140,7 @@ int64_t vector_width(const ir::Program& p, const KernelOp& op, const Fragment& i
     const ops::ElementAccess& a = op.view.accesses[i];
     const ir::Buffer& b = p.buffer(a.buffer);
     if (in_registers(b, op.accesses[i].value, known)) continue;
+    width = std::min(width, indexed_run(a, digit->dim));
     int dim = buffer_dim_walking(a, digit->dim);
     if (dim < 0) continue;
     width = std::min(width, irregular(a) ? 1 : memory_run(p, a, op.accesses[i].value, dim, known));
@@ -151,11 +166,12 @@ double access_cost(const ir::Program& p, const KernelOp& op, const Fragment& ite
     int walked = dim < 0 ? -1 : buffer_dim_walking(a, dim);
     if (!t.has_block_threads()) {
       bool contiguous =
-          walked < 0 || (!irregular(a) && memory_run(p, a, op.accesses[i].value, walked, known) >= width);
+          indexed_run(a, dim) >= width &&
+          (walked < 0 || (!irregular(a) && memory_run(p, a, op.accesses[i].value, walked, known) >= width));
       cost += accesses * (contiguous ? 1.0 : static_cast<double>(width) * (a.write ? 1.2 : 1.0));
       continue;
     }
-    if (!global && walked >= 0 && !irregular(a) && a.dim_of.back() != dim) {  // element by element
+    if (!global && walked >= 0 && !irregular(a) && a.along_last() != dim) {  // element by element
       cost += accesses * static_cast<double>(width) / t.warp * crossing_transactions(p, a, iteration, t);
       continue;
     }
@@ -163,7 +179,8 @@ double access_cost(const ir::Program& p, const KernelOp& op, const Fragment& ite
     int64_t run = walked < 0 ? 1 : width;
     for (const Digit& d : iteration.map().digits())
       if (d.dim == dim && d.output == kThread && d.weight == run) run *= std::min<int64_t>(d.extent, t.warp);
-    if (walked >= 0 && global) run = std::min(run, memory_run(p, a, op.accesses[i].value, walked, known));
+    if (walked >= 0 && global)
+      run = std::min({run, memory_run(p, a, op.accesses[i].value, walked, known), indexed_run(a, dim)});
     double bytes = static_cast<double>(ir::dtype_bytes(b.type));
     double warp_bytes = static_cast<double>(t.warp * width) * bytes;
     double segments =

@@ -15,6 +15,9 @@ struct KnownLayouts {
   IdVector<ValueId, std::optional<layout::Layout>> memories;
 };
 
+// Iteration dimensions that are known to tell the element, one split among several of the buffer's as often.
+int walked_dims(const ops::ElementAccess& a);
+
 // Elements one access of the op moves: along the register digit of weight 1 and stride 1, as far as every
 // memory access is contiguous there (GPU) or as many lanes as the widest type leaves (host, where strided
 // lanes are gathered).

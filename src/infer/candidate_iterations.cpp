@@ -32,9 +32,8 @@ int64_t CandidateIterations::block_along(const KernelOp& op, int dim) const {
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const ops::ElementAccess& a = op.view.accesses[i];
     const ValueId v = op.accesses[i].value;
-    if (!v.valid() || in_registers_.has(op, v) || a.dim_of.empty() || a.dim_of.back() == dim) continue;
-    if (std::find(a.dim_of.begin(), a.dim_of.end(), dim) != a.dim_of.end())
-      bytes = std::max<int64_t>(bytes, ir::dtype_bytes(in_.program.buffer(a.buffer).type));
+    if (!v.valid() || in_registers_.has(op, v) || a.dim_of.empty() || a.along_last() == dim) continue;
+    if (a.walk(dim)) bytes = std::max<int64_t>(bytes, ir::dtype_bytes(in_.program.buffer(a.buffer).type));
   }
   const int64_t extent = iteration_extents(in_.program, op)[static_cast<size_t>(dim)];
   const int64_t block = bytes == 0 ? 0 : in_.target.line_bytes / bytes;
@@ -48,7 +47,7 @@ std::map<int, int64_t> CandidateIterations::vector_dims(const KernelOp& op) cons
   if (extents.empty()) return dims;
   dims[static_cast<int>(extents.size()) - 1] = 0;
   for (const ops::ElementAccess& a : op.view.accesses)
-    if (!a.dim_of.empty() && a.dim_of.back() >= 0) dims[a.dim_of.back()] = 0;
+    if (a.along_last() >= 0) dims[a.along_last()] = 0;
   for (auto& [dim, block] : dims) block = block_along(op, dim);
   return dims;
 }

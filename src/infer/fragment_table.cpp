@@ -32,14 +32,18 @@ uint64_t key(int kind, FormId form) { return static_cast<uint64_t>(kind) << 32 |
 }  // namespace
 
 FragmentTable::FragmentTable(const KernelOps& ops) : ops_(ops), kinds_(ops.ops.size()) {
-  using Kind = std::tuple<std::vector<int64_t>, std::vector<int64_t>, std::vector<int>, std::vector<int64_t>>;
+  using Numbers = std::vector<int64_t>;
+  using Kind = std::tuple<Numbers, Numbers, std::vector<int>, Numbers, Numbers>;
   std::map<Kind, int> kinds;
   for (OpId i : ops.ops.ids())
     for (size_t k = 0; k < ops.ops[i].view.accesses.size(); ++k) {
       const ops::ElementAccess& a = ops.ops[i].view.accesses[k];
       const ValueId v = ops.ops[i].accesses[k].value;
-      Kind kind{ops.ops[i].view.extents, v.valid() ? ops.values[v].shape : std::vector<int64_t>(), a.dim_of,
-                a.offset};
+      Kind kind{ops.ops[i].view.extents, v.valid() ? ops.values[v].shape : Numbers(), a.dim_of, a.offset, {}};
+      for (size_t d = 0; d < a.terms.size(); ++d)
+        for (const ops::IndexTerm& t : a.terms[d])
+          std::get<4>(kind).insert(std::get<4>(kind).end(),
+                                   {static_cast<int64_t>(d), t.dim, t.divisor, t.modulus, t.weight});
       kinds_[i].push_back(kinds.emplace(std::move(kind), static_cast<int>(kinds.size())).first->second);
     }
 }

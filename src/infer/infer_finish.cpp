@@ -174,12 +174,11 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
     }
     // Conversions give an op one form of a value.
     const auto [form, first] = forms.try_emplace(v, *needed);
-    if (!first && !form->second.equivalent(*needed) &&
-        !(held.covers(iteration, analysis::index_map(a)) && !a.write))
+    if (!first && !form->second.equivalent(*needed) && !(analysis::covers(held, iteration, a) && !a.write))
       return cannot_hold(op, v, "takes it in two layouts at once", "copy it into a second buffer");
     if (a.write)
       convert(v, *needed, held, op.path, state_.pinned_by[v], op.location, false);
-    else if (!held.covers(iteration, analysis::index_map(a)))
+    else if (!analysis::covers(held, iteration, a))
       convert(v, held, *needed, state_.pinned_by[v], op.path, op.location, false);
   }
 }

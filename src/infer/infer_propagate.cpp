@@ -10,7 +10,7 @@ using plan::Origin;
 
 // What all points share says nothing about where they run.
 bool Inference::shared_by_all_points(const KernelOp& op, const ops::ElementAccess& a) const {
-  const bool walked = std::any_of(a.dim_of.begin(), a.dim_of.end(), [](int k) { return k >= 0; });
+  const bool walked = walked_dims(a) > 0;
   const bool several =
       std::any_of(op.view.extents.begin(), op.view.extents.end(), [](int64_t n) { return n > 1; });
   return !walked && several && in_.threads > 1;
@@ -48,8 +48,7 @@ int Inference::root_access(OpId id) {
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     if (!root_form(id, i).valid()) continue;
     const ops::ElementAccess& a = op.view.accesses[i];
-    int dims =
-        static_cast<int>(std::count_if(a.dim_of.begin(), a.dim_of.end(), [](int k) { return k >= 0; }));
+    const int dims = walked_dims(a);
     Origin o = state_.origin[op.accesses[i].value];
     const bool equal = best >= 0 && dims == best_dims && o == best_origin;
     if (dims > best_dims || (dims == best_dims && o < best_origin) ||

@@ -24,13 +24,11 @@ bool Inference::coherent(OpId id, const IdVector<ValueId, bool>& fresh) {
 bool Inference::coherent_loop(OpId id, const IdVector<ValueId, bool>& fresh) {
   const KernelOp& op = ops_.ops[id];
   std::vector<FormId> iterations;
-  std::map<size_t, FormId> by_dims;  // where the choice among roots must not matter
+  std::map<int, FormId> by_dims;  // where the choice among roots must not matter
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const FormId form = root_form(id, i);
     if (!form.valid()) continue;
-    const std::vector<int>& dims = op.view.accesses[i].dim_of;
-    const size_t walked =
-        static_cast<size_t>(std::count_if(dims.begin(), dims.end(), [](int k) { return k >= 0; }));
+    const int walked = walked_dims(op.view.accesses[i]);
     if (by_dims.try_emplace(walked, form).first->second != form) return false;
     iterations.push_back(form);
   }

@@ -31,7 +31,7 @@ std::optional<Crossing> crossing(const KernelOp& op, const KnownLayouts& known) 
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const ops::ElementAccess& a = op.view.accesses[i];
     const ValueId v = op.accesses[i].value;
-    if (a.dim_of.empty()) return std::nullopt;
+    if (a.dim_of.empty() || !a.terms.empty()) return std::nullopt;
     if (!v.valid()) {
       c.along = a.dim_of.back();
       continue;

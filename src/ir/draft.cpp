@@ -9,6 +9,7 @@
 #include "ir/draft_pack.h"
 #include "ir/draft_uses.h"
 #include "ir/store_parts.h"
+#include "ir/tile_view.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
 
@@ -391,8 +392,10 @@ Buffers Resolver::writes_of(StmtId s) const {
 
 std::vector<Diagnostic> resolve_draft(Program& p, const Draft& draft, const Limits& limits) {
   if (draft.empty()) return {};
-  std::vector<Diagnostic> errors = Resolver(p, resolve_jumps(p, draft), limits).run();
-  if (errors.empty()) pack_program(p);
+  Draft of_tiles = draft;
+  std::vector<Diagnostic> errors = resolve_views(p, of_tiles);
+  if (errors.empty()) errors = Resolver(p, resolve_jumps(p, of_tiles), limits).run();
+  if (errors.empty()) pack_program(p, draft.views);
   return errors;
 }
 

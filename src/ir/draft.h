@@ -29,6 +29,15 @@
 
 namespace tilegen::ir {
 
+// Elements of a tile in another shape (ir/tile_view.h).
+struct TileView {
+  enum class Form : uint8_t { reshape, transpose, slice };
+  BufferId of;  // a tile, or a view made before
+  Form form = Form::reshape;
+  std::vector<int64_t> order;   // transpose: dimension d of the view is dimension order[d]
+  std::vector<ExprId> offsets;  // slice
+};
+
 struct Draft {
   struct Assignment {
     VarId var;
@@ -44,9 +53,11 @@ struct Draft {
   bool conditions = false;  // of loops
   bool functions = false;   // or constants: their expressions stand for them by now, and may be repeated
 
+  std::map<BufferId, TileView> views;
+
   bool empty() const {
-    return assignments.empty() && old_values.empty() && !loops_in_parallel && !functions && jumps.empty() &&
-           !conditions;
+    return views.empty() && assignments.empty() && old_values.empty() && !loops_in_parallel && !functions &&
+           jumps.empty() && !conditions;
   }
   static constexpr int64_t kEndless = INT32_MAX;  // trips of a loop that a condition ends
 };

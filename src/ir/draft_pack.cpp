@@ -9,14 +9,18 @@ namespace {
 
 class Packing : public ExprRewriter {
  public:
-  Packing(const ExprPool& from, Program& p, std::vector<Var>& vars, std::vector<VarId>& moved)
-      : ExprRewriter(from, p.exprs), p_(p), vars_(vars), moved_(moved) {}
+  Packing(const ExprPool& from, Program& p, std::vector<Var>& vars, std::vector<VarId>& moved,
+          const std::vector<BufferId>& buffers)
+      : ExprRewriter(from, p.exprs), p_(p), vars_(vars), moved_(moved), buffers_(buffers) {}
 
   void move(ExprId& e) {
     if (e.valid()) e = rewrite(e);
   }
   void move(std::vector<ExprId>& list) {
     for (ExprId& e : list) move(e);
+  }
+  void move(BufferId& b) const {
+    if (b.valid()) b = buffers_[b.value];
   }
 
  protected:
@@ -29,11 +33,15 @@ class Packing : public ExprRewriter {
     }
     return to_->var(v, n.type);
   }
+  ExprId rewrite_load(const ExprNode& n, std::span<const ExprId> indices) override {
+    return to_->load(buffers_[n.object.value], n.type, indices);
+  }
 
  private:
   Program& p_;
   std::vector<Var>& vars_;  // as they were
   std::vector<VarId>& moved_;
+  const std::vector<BufferId>& buffers_;  // where each is afterwards
 };
 
 // Where each variable is afterwards; the program's list is then the shorter one.
@@ -58,18 +66,34 @@ std::vector<VarId> move_variables(Program& p) {
   return moved;
 }
 
+// Where each buffer is afterwards.
+std::vector<BufferId> move_buffers(Program& p, const std::map<BufferId, TileView>& views) {
+  std::vector<BufferId> moved(p.buffers.size());
+  std::vector<Buffer> kept;
+  for (size_t b = 0; b < p.buffers.size(); ++b) {
+    if (views.contains(BufferId(b))) continue;
+    moved[b] = BufferId(kept.size());
+    kept.push_back(std::move(p.buffers[b]));
+  }
+  p.buffers = std::move(kept);
+  return moved;
+}
+
 }  // namespace
 
-void pack_program(Program& p) {
+void pack_program(Program& p, const std::map<BufferId, TileView>& views) {
   std::vector<Var> vars = p.vars;
   std::vector<VarId> moved = move_variables(p);
   const auto move_all = [&](std::vector<VarId>& vars) {
     for (VarId& v : vars) v = moved[v.value];
   };
   const ExprPool old = std::exchange(p.exprs, ExprPool());
-  Packing packing(old, p, vars, moved);
-  for (Param& param : p.params)
+  const std::vector<BufferId> buffers = move_buffers(p, views);
+  Packing packing(old, p, vars, moved, buffers);
+  for (Param& param : p.params) {
     if (param.var.valid()) param.var = moved[param.var.value];
+    packing.move(param.buffer);
+  }
   for (Buffer& b : p.buffers) packing.move(b.shape), packing.move(b.strides);
   for (Kernel& k : p.kernels) move_all(k.block_vars), packing.move(k.grid);
   for (Stmt& s : p.stmts) {
@@ -80,8 +104,10 @@ void pack_program(Program& p) {
       packing.move(branch->condition);
     } else if (auto* store = std::get_if<Store>(&s.node)) {
       visit_exprs(*store, [&](ExprId& e) { packing.move(e); });
+      packing.move(store->buffer);
+      if (store->old) packing.move(store->old->buffer);
     } else if (auto* op = std::get_if<TileOp>(&s.node)) {
-      for (Region& region : op->operands) packing.move(region.offsets);
+      for (Region& region : op->operands) packing.move(region.offsets), packing.move(region.buffer);
       packing.move(op->value);
     }
   }

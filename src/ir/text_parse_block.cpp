@@ -25,6 +25,8 @@ void Parser::parse_item() {
     ok = close_dangling_blocks();
   } else if (accept("alloc")) {
     ok = parse_alloc();
+  } else if (begins_view()) {
+    ok = parse_view();
   } else {
     statement_seen_ = true;
     ok = parse_statement();
@@ -224,7 +226,7 @@ bool Parser::parse_statement() {
   NearestName nearest(name.text);
   for (const OpRow& row : op_rows()) nearest.offer(row.text);
   for (LoopKind kind : kSingleVarLoops) nearest.offer(loop_kind_name(kind));
-  for (std::string_view word : {"parallel", "if", "alloc", "let", "var", "argmax", "argmin", "assert",
+  for (std::string_view word : {"parallel", "if", "alloc", "let", "var", "view", "argmax", "argmin", "assert",
                                 "print", "while", "break", "continue", "return"})
     nearest.offer(word);
   for (int kind = 0; kind < kAtomicKinds; ++kind) nearest.offer(atomic_text(static_cast<AtomicKind>(kind)));

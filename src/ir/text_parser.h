@@ -123,6 +123,12 @@ class Parser {
   bool parse_assigned(ExprId& value, ExprId old, DType type, std::string_view what);
   bool add_assignment(const Token& at, VarId var, ExprId value);
 
+  // text_parse_view.cpp: views of tiles
+  bool begins_view() const;
+  bool parse_view();
+  bool parse_view_of(const Token& name, BufferId of, TileView view, std::span<const int64_t> shape);
+  bool parse_integers(std::vector<int64_t>& out, std::string_view what);
+
   // text_parse_atomic.cpp: atomic operations on one element
   bool parse_atomic(Store& store);
   bool parse_atomic_store();

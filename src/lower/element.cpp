@@ -40,11 +40,21 @@ ExprId OpLowering::value() { return lower_expr(k_, tile_op_->value); }
 std::vector<ExprId> OpLowering::element_at(int operand, std::span<const ExprId> point) const {
   const ir::Region& r = tile_op_->operands[static_cast<size_t>(operand)];
   const ElementAccess& a = op_.view.accesses[static_cast<size_t>(operand)];
+  ir::ExprPool& e = k_.out.exprs;
   std::vector<ExprId> indices;
   for (size_t d = 0; d < r.offsets.size(); ++d) {
     ExprId offset = lower_expr(k_, r.offsets[d]);
-    indices.push_back(a.dim_of[d] < 0 ? offset
-                                      : k_.out.exprs.add(offset, point[static_cast<size_t>(a.dim_of[d])]));
+    if (a.dim_of[d] >= 0) offset = e.add(offset, point[static_cast<size_t>(a.dim_of[d])]);
+    if (!a.terms.empty() && !a.terms[d].empty()) {
+      for (const ops::IndexTerm& t : a.terms[d]) {
+        ExprId part = point[static_cast<size_t>(t.dim)];
+        if (t.divisor != 1) part = e.floordiv(part, e.const_int(t.divisor));
+        if (t.modulus != 0) part = e.floormod(part, e.const_int(t.modulus));
+        offset = e.add(offset, e.mul(part, t.weight));
+      }
+      offset = k_.simplified(offset);
+    }
+    indices.push_back(offset);
   }
   return indices;
 }
@@ -70,10 +80,9 @@ ExprId OpLowering::interior_condition() {
   for (size_t i = 0; i < tile_op_->operands.size(); ++i) {
     const ir::Buffer& b = k_.in.program.buffer(tile_op_->operands[i].buffer);
     if (b.scope != ir::MemScope::global) continue;
-    const ElementAccess& a = op_.view.accesses[i];
     std::vector<ExprId> corner = element_at(static_cast<int>(i), origin);
     for (size_t d = 0; d < b.shape.size(); ++d) {
-      int64_t extent = a.dim_of[d] < 0 ? 1 : op_.view.extents[static_cast<size_t>(a.dim_of[d])];
+      const int64_t extent = tile_op_->operands[i].extents[d];
       ExprId first = k_.simplified(corner[d]);
       ExprId low = e.le(e.const_int(0), first),
              high = e.le(first, e.sub(lower_expr(k_, b.shape[d]), e.const_int(extent)));

@@ -16,12 +16,6 @@ ir::AtomicKind kind_of(const ir::TileOp& op) {
   return static_cast<ir::AtomicKind>(op.attrs[ir::atomic_attr::kind]);
 }
 
-std::vector<int64_t> pick(std::span<const int64_t> extents, const std::vector<int>& dims) {
-  std::vector<int64_t> picked;
-  for (int d : dims) picked.push_back(extents[d]);
-  return picked;
-}
-
 // ---- signature check ----
 
 void check(const ir::Program& p, const ir::TileOp& op, const std::string& path, const SourceLocation& loc,
@@ -43,12 +37,7 @@ void check(const ir::Program& p, const ir::TileOp& op, const std::string& path, 
     report.error(DiagCode::dtype_mismatch,
                  "src " + operand_text(p, src) + " and dst " + operand_text(p, dst) + " have different types",
                  "copy src into a buffer of dst's type first");
-  const MatchedPair dims = matched_pair(src, dst);
-  if (pick(src.extents, dims.a) != pick(dst.extents, dims.b))
-    report.error(
-        DiagCode::shape_mismatch,
-        "src " + operand_text(p, src) + " and dst " + operand_text(p, dst) + " have different extents",
-        "give both regions the same extents; dimensions of extent 1 may be left out when the ranks differ");
+  check_matched(p, src, dst, report);
   check_no_overlap(p, op, report);
 }
 
@@ -72,14 +61,12 @@ void lower(const ir::TileOp& op, LowerSink& sink) {
 // ---- reference meaning ----
 
 void reference(const ir::TileOp& op, ReferenceSink& sink) {
-  const MatchedPair dims = matched_pair(op.operands[kSrc], op.operands[kDst]);
-  std::vector<int64_t> from(op.operands[kSrc].extents.size(), 0);
   std::vector<int64_t> to(op.operands[kDst].extents.size(), 0);
   const ir::DType type = sink.type(kDst);
   const ir::ExprOp combine = ir::atomic_operation(kind_of(op));
-  for_each_index(pick(sink.extents(kSrc), dims.a), [&](std::span<const int64_t> index) {
-    for (size_t i = 0; i < index.size(); ++i) from[dims.a[i]] = to[dims.b[i]] = index[i];
+  for_each_index(sink.extents(kSrc), [&](std::span<const int64_t> from) {
     sink.write(kDst, to, ir::eval_binary(combine, type, sink.read(kDst, to), sink.read(kSrc, from)));
+    next_index(sink.extents(kDst), to);
     return !sink.stopped();
   });
 }

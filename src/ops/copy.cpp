@@ -1,4 +1,5 @@
-// copy: dst = cast(src), element by element. Any scope to any scope, any type to any type.
+// copy: dst = cast(src), element by element, in row-major order of both. Any scope to any scope, any type to
+// any type.
 #include "ir/op_kinds.h"
 #include "ops/describe.h"
 #include "ops/index_space.h"
@@ -11,12 +12,6 @@ namespace {
 using ir::Region;
 enum : int { kSrc, kDst };
 
-std::vector<int64_t> pick(std::span<const int64_t> extents, const std::vector<int>& dims) {
-  std::vector<int64_t> picked;
-  for (int d : dims) picked.push_back(extents[d]);
-  return picked;
-}
-
 // ---- signature check ----
 
 void check(const ir::Program& p, const ir::TileOp& op, const std::string& path, const SourceLocation& loc,
@@ -24,12 +19,7 @@ void check(const ir::Program& p, const ir::TileOp& op, const std::string& path, 
   const Reporter report{path, loc, out};
   const Region& src = op.operands[kSrc];
   const Region& dst = op.operands[kDst];
-  const MatchedPair dims = matched_pair(src, dst);
-  if (pick(src.extents, dims.a) != pick(dst.extents, dims.b))
-    report.error(
-        DiagCode::shape_mismatch,
-        "src " + operand_text(p, src) + " and dst " + operand_text(p, dst) + " have different extents",
-        "give both regions the same extents; dimensions of extent 1 may be left out when the ranks differ");
+  check_matched(p, src, dst, report);
   check_no_overlap(p, op, report);
 }
 
@@ -54,13 +44,11 @@ void lower(const ir::TileOp&, LowerSink& sink) {
 // ---- reference meaning ----
 
 void reference(const ir::TileOp& op, ReferenceSink& sink) {
-  const MatchedPair dims = matched_pair(op.operands[kSrc], op.operands[kDst]);
-  std::vector<int64_t> from(op.operands[kSrc].extents.size(), 0);
-  std::vector<int64_t> to(op.operands[kDst].extents.size(), 0);
   const ir::DType type = sink.type(kDst);
-  for_each_index(pick(sink.extents(kSrc), dims.a), [&](std::span<const int64_t> index) {
-    for (size_t i = 0; i < index.size(); ++i) from[dims.a[i]] = to[dims.b[i]] = index[i];
+  std::vector<int64_t> to(op.operands[kDst].extents.size(), 0);
+  for_each_index(sink.extents(kSrc), [&](std::span<const int64_t> from) {
     sink.write(kDst, to, ir::eval_cast(type, sink.read(kSrc, from)));
+    next_index(sink.extents(kDst), to);
     return !sink.stopped();
   });
 }

@@ -1,6 +1,7 @@
 #include "ops/describe.h"
 
 #include "ir/text.h"
+#include "ops/op.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::ops {
@@ -63,6 +64,16 @@ void check_no_overlap(const ir::Program& p, const ir::TileOp& op, const Reporter
                    "write to a buffer of its own and copy it back");
     }
   }
+}
+
+void check_matched(const ir::Program& p, const ir::Region& src, const ir::Region& dst,
+                   const Reporter& report) {
+  if (matched_groups(src, dst)) return;
+  report.error(
+      DiagCode::shape_mismatch,
+      "src " + operand_text(p, src) + " and dst " + operand_text(p, dst) + " have different extents",
+      "give both regions the same extents; when the ranks differ, dimensions of extent 1 may be left "
+      "out, and neighbouring dimensions of one region may be one of the other");
 }
 
 }  // namespace tilegen::ops

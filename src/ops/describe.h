@@ -30,4 +30,8 @@ struct Reporter {
 void check_no_overlap(const ir::Program& p, const ir::TileOp& op, const Reporter& report,
                       bool in_place = false);
 
+// Reports regions whose dimensions do not correspond (matched_groups of ops/op.h).
+void check_matched(const ir::Program& p, const ir::Region& src, const ir::Region& dst,
+                   const Reporter& report);
+
 }  // namespace tilegen::ops

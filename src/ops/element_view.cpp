@@ -64,6 +64,38 @@ class LinearReader {
     return r;
   }
 
+  // Terms whose sum the index is: multiples of variables, or a variable's quotient or remainder. Nothing for
+  // another index.
+  std::vector<IndexTerm> terms(ExprId id) const {
+    const LinearIndex linear = read(id);
+    std::vector<IndexTerm> list;
+    if (linear.linear) {
+      if (linear.constant != 0) return {};
+      for (size_t k = 0; k < linear.coefficient.size(); ++k)
+        if (linear.coefficient[k] < 0)
+          return {};
+        else if (linear.coefficient[k] > 0)
+          list.push_back({static_cast<int>(k), 1, 0, linear.coefficient[k]});
+      return list;
+    }
+    IndexTerm t;
+    const ExprNode* n = &p_.exprs[id];
+    if (n->op == ExprOp::floormod && p_.exprs.is_const_int(n->b, &t.modulus) && t.modulus > 0)
+      n = &p_.exprs[n->a];
+    else
+      t.modulus = 0;
+    if (n->op == ExprOp::floordiv && p_.exprs.is_const_int(n->b, &t.divisor) && t.divisor > 0)
+      n = &p_.exprs[n->a];
+    else
+      t.divisor = 1;
+    const auto it = n->op == ExprOp::var ? std::find(vars_.begin(), vars_.end(), n->var()) : vars_.end();
+    if (it == vars_.end()) return {};
+    t.dim = static_cast<int>(it - vars_.begin());
+    return {t};
+  }
+  // Threads hold its elements, and are told by terms which.
+  bool is_fragment(BufferId b) const { return p_.buffer(b).scope == ir::MemScope::fragment; }
+
   bool mentions(ExprId id) const {
     const ExprNode& n = p_.exprs[id];
     if (n.op == ExprOp::var) return std::find(vars_.begin(), vars_.end(), n.var()) != vars_.end();
@@ -116,6 +148,11 @@ ElementAccess access_of(const LinearReader& reader, BufferId buffer, std::span<c
     a.offset.push_back(constant ? *linear.constant : ElementAccess::kUnknownOffset);
     a.unknown.push_back(constant ? ExprId() : index);
   }
+  if (reader.is_fragment(buffer) && std::count(a.dim_of.begin(), a.dim_of.end(), kIrregularIndex) > 0)
+    for (size_t d = 0; d < indices.size(); ++d) {
+      a.terms.push_back(a.dim_of[d] == kIrregularIndex ? reader.terms(indices[d]) : std::vector<IndexTerm>());
+      if (a.dim_of[d] == kIrregularIndex && !a.terms.back().empty()) a.offset[d] = 0, a.unknown[d] = ExprId();
+    }
   return a;
 }
 
@@ -152,7 +189,7 @@ class ViewBuilder {
   void add_read(ElementAccess a) {
     auto same = [&](const ElementAccess& o) {
       return !o.write && o.buffer == a.buffer && o.dim_of == a.dim_of && o.offset == a.offset &&
-             o.unknown == a.unknown;
+             o.unknown == a.unknown && o.terms == a.terms;
     };
     if (std::none_of(view_.accesses.begin(), view_.accesses.end(), same))
       view_.accesses.push_back(std::move(a));
@@ -164,8 +201,8 @@ class ViewBuilder {
 };
 
 ElementAccess region_access(const Program& p, const ir::Region& r, const std::vector<int>& dim_of,
-                            bool write) {
-  ElementAccess a{r.buffer, write, dim_of, {}, {}};
+                            const std::vector<std::vector<IndexTerm>>& terms, bool write) {
+  ElementAccess a{r.buffer, write, dim_of, {}, {}, terms};
   for (ExprId offset : r.offsets) {
     int64_t value = 0;
     const bool constant = p.exprs.is_const_int(offset, &value);
@@ -177,7 +214,110 @@ ElementAccess region_access(const Program& p, const ir::Region& r, const std::ve
 
 }  // namespace
 
-RegionMatch match_regions(const std::vector<ir::Region>& regions) {
+int64_t ElementAccess::index_at(size_t d, std::span<const int64_t> point) const {
+  if (dim_of[d] >= 0) return point[static_cast<size_t>(dim_of[d])];
+  int64_t index = 0;
+  if (!terms.empty())
+    for (const IndexTerm& t : terms[d]) index += t.at(point);
+  return index;
+}
+
+bool ElementAccess::any_unknown() const {
+  for (size_t d = 0; d < dim_of.size(); ++d)
+    if (is_unknown(d)) return true;
+  return false;
+}
+
+std::optional<ElementAccess::Walk> ElementAccess::walk(int iteration_dim) const {
+  Walk found;
+  int64_t changes = INT64_MAX;  // least step at which another index does
+  for (size_t d = 0; d < dim_of.size(); ++d) {
+    if (is_unknown(d)) return std::nullopt;
+    IndexTerm term{dim_of[d]};
+    if (!terms.empty())
+      for (const IndexTerm& t : terms[d])
+        if (t.dim == iteration_dim) term = t;
+    if (term.dim != iteration_dim) continue;
+    if (term.divisor > 1)
+      changes = std::min(changes, term.divisor);
+    else if (term.weight != 1 || found.dim >= 0)
+      return std::nullopt;
+    else
+      found = {static_cast<int>(d), term.modulus > 0 ? term.modulus : INT64_MAX};
+  }
+  if (found.dim < 0 || changes < found.run) return std::nullopt;
+  return found;
+}
+
+int ElementAccess::along_last() const {
+  if (dim_of.empty() || dim_of.back() >= 0 || terms.empty()) return dim_of.empty() ? -1 : dim_of.back();
+  for (const IndexTerm& t : terms.back())
+    if (t.divisor == 1 && t.weight == 1) return t.dim;
+  return -1;
+}
+
+bool ElementAccess::depends_on(int iteration_dim) const {
+  for (size_t d = 0; d < dim_of.size(); ++d) {
+    if (dim_of[d] == iteration_dim || is_unknown(d)) return true;
+    if (!terms.empty() && std::any_of(terms[d].begin(), terms[d].end(),
+                                      [&](const IndexTerm& t) { return t.dim == iteration_dim; }))
+      return true;
+  }
+  return false;
+}
+
+namespace {
+
+// Two regions of which one dimension of one is several of the other.
+RegionMatch match_groups(const Program& p, const std::vector<ir::Region>& regions,
+                         const std::vector<DimGroup>& groups) {
+  RegionMatch match;
+  for (const ir::Region& r : regions) {
+    match.dim_of.emplace_back(r.extents.size(), kUniformIndex);
+    match.terms.emplace_back(r.extents.size());
+  }
+  const auto held = [&](size_t side) {
+    return p.buffer(regions[side].buffer).scope == ir::MemScope::fragment;
+  };
+  for (const DimGroup& g : groups) {
+    const std::vector<int>* dims[] = {&g.a, &g.b};
+    const size_t split = g.a.size() > 1 ? 0 : 1;  // the side of several
+    const size_t walked = held(1 - split) && !held(split) ? 1 - split : split;
+    const int first = static_cast<int>(match.extents.size());
+    for (size_t i = 0; i < dims[walked]->size(); ++i) {
+      const auto d = static_cast<size_t>((*dims[walked])[i]);
+      match.dim_of[walked][d] = first + static_cast<int>(i);
+      match.extents.push_back(regions[walked].extents[d]);
+    }
+    const std::vector<int>& other = *dims[1 - walked];
+    if (other.size() == dims[walked]->size()) {
+      match.dim_of[1 - walked][static_cast<size_t>(other[0])] = first;
+      continue;
+    }
+    for (int d : other) match.dim_of[1 - walked][static_cast<size_t>(d)] = kIrregularIndex;
+    int64_t inner = 1;
+    for (size_t i = dims[split]->size(); i-- > 0;) {
+      const auto d = static_cast<size_t>((*dims[split])[i]);
+      const int64_t extent = regions[split].extents[d];
+      if (walked == split)
+        match.terms[1 - walked][static_cast<size_t>(other[0])].push_back(
+            {first + static_cast<int>(i), 1, 0, inner});
+      else
+        match.terms[split][d].push_back({first, inner, i > 0 ? extent : 0, 1});
+      inner *= extent;
+    }
+  }
+  return match;
+}
+
+}  // namespace
+
+RegionMatch match_regions(const Program& p, const std::vector<ir::Region>& regions) {
+  if (regions.size() == 2)
+    if (const auto groups = matched_groups(regions[0], regions[1]);
+        groups && std::any_of(groups->begin(), groups->end(),
+                              [](const DimGroup& g) { return g.a.size() != g.b.size(); }))
+      return match_groups(p, regions, *groups);
   RegionMatch match;
   // Equal extents match dimension by dimension; otherwise the dimensions of extent 1 are left out everywhere.
   bool same = true;
@@ -189,6 +329,7 @@ RegionMatch match_regions(const std::vector<ir::Region>& regions) {
     int next = 0;
     for (int64_t e : r.extents) dims.push_back(same || e != 1 ? next++ : kUniformIndex);
     match.dim_of.push_back(std::move(dims));
+    match.terms.emplace_back();
   }
   return match;
 }
@@ -197,12 +338,12 @@ std::optional<ElementView> element_view(const Program& p, ir::StmtId stmt) {
   ElementView view;
   if (const auto* op = p.as<ir::TileOp>(stmt)) {
     if (layout_rule(*op).form != OpForm::element) return std::nullopt;
-    RegionMatch match = match_regions(op->operands);
+    RegionMatch match = match_regions(p, op->operands);
     view.extents = match.extents;
     const auto& operands = ir::op_row(op->kind).operands;
     for (size_t i = 0; i < op->operands.size(); ++i)
-      view.accesses.push_back(
-          region_access(p, op->operands[i], match.dim_of[i], operands[i].access == ir::Access::write));
+      view.accesses.push_back(region_access(p, op->operands[i], match.dim_of[i], match.terms[i],
+                                            operands[i].access == ir::Access::write));
     return view;
   }
   if (const auto* loop = p.as<ir::Loop>(stmt)) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "ir/program.h"
@@ -14,6 +15,17 @@ constexpr int kUniformIndex = -1;  // the buffer dimension's index is the same f
 constexpr int kIrregularIndex =
     -2;  // anything but one iteration variable with coefficient 1, plus a uniform offset
 
+// A part of an index: point[dim] // divisor % modulus * weight; of modulus 0 without that.
+struct IndexTerm {
+  int dim = 0;
+  int64_t divisor = 1, modulus = 0, weight = 1;
+  int64_t at(std::span<const int64_t> point) const {
+    const int64_t whole = point[static_cast<size_t>(dim)] / divisor;
+    return (modulus > 0 ? whole % modulus : whole) * weight;
+  }
+  bool operator==(const IndexTerm&) const = default;
+};
+
 struct ElementAccess {
   ir::BufferId buffer;
   bool write = false;
@@ -23,7 +35,30 @@ struct ElementAccess {
   // per buffer dimension: the index where its offset is not constant, else invalid
   std::vector<ir::ExprId> unknown;
 
+  // Per buffer dimension, or empty: of an irregular one what is known all the same, offset + sum of these.
+  // (A dimension of one region that is several of the other.)
+  std::vector<std::vector<IndexTerm>> terms = {};
+
   static constexpr int64_t kUnknownOffset = INT64_MIN;
+
+  // Of an index what depends on the point; of irregular ones of which nothing is known 0.
+  int64_t index_at(size_t d, std::span<const int64_t> point) const;
+  // An irregular index of which no terms are known.
+  bool is_unknown(size_t d) const {
+    return dim_of[d] == kIrregularIndex && (terms.empty() || terms[d].empty());
+  }
+  bool any_unknown() const;
+  // Buffer dimension whose index grows by one with every step along the iteration dimension, in runs that
+  // begin at its multiples and in which no other index changes.
+  struct Walk {
+    int dim = -1;
+    int64_t run = INT64_MAX;
+  };
+  std::optional<Walk> walk(int iteration_dim) const;
+  // Iteration dimension along which neighbours of the buffer's last dimension lie; negative: none.
+  int along_last() const;
+  // The index may differ between points that differ in the iteration dimension alone.
+  bool depends_on(int iteration_dim) const;
 };
 
 struct ElementView {
@@ -35,12 +70,14 @@ struct ElementView {
 std::optional<ElementView> element_view(const ir::Program& p, ir::StmtId stmt);
 
 // The iteration dimensions of such a tile operation: for each region the buffer dimension that an iteration
-// dimension walks, in order. Regions of different rank are matched on their dimensions of extent > 1.
+// dimension walks, in order. Regions of different rank are matched on their dimensions of extent > 1. Where
+// one dimension of a region is several of the other, iterations are those of a fragment, else the several.
 struct RegionMatch {
   std::vector<int64_t> extents;
-  std::vector<std::vector<int>>
-      dim_of;  // per operand, per buffer dimension: iteration dimension or kUniformIndex
+  // per operand, per buffer dimension: iteration dimension, kUniformIndex, or kIrregularIndex with terms
+  std::vector<std::vector<int>> dim_of;
+  std::vector<std::vector<std::vector<IndexTerm>>> terms;  // per operand
 };
-RegionMatch match_regions(const std::vector<ir::Region>& regions);
+RegionMatch match_regions(const ir::Program& p, const std::vector<ir::Region>& regions);
 
 }  // namespace tilegen::ops

@@ -9,6 +9,14 @@
 
 namespace tilegen::ops {
 
+// The next index of the box in row-major order; behind the last comes the first.
+inline void next_index(std::span<const int64_t> extents, std::span<int64_t> index) {
+  for (size_t d = extents.size(); d-- > 0;) {
+    if (++index[d] != extents[d]) return;
+    index[d] = 0;
+  }
+}
+
 template <class Visit>
 void for_each_index(std::span<const int64_t> extents, Visit&& visit) {
   for (int64_t e : extents)

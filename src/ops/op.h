@@ -3,6 +3,7 @@
 // ops/lower_sink.h, the reference meaning against ops/reference_sink.h.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,11 +60,14 @@ bool accumulates_in(ir::DType src, ir::DType dst);
 // above 1.
 std::vector<int> matched_dims(const ir::Region& r, size_t rank);
 
-// Dimensions of two regions that correspond, position by position: all when the ranks agree, else those of
-// extent > 1.
-struct MatchedPair {
+// Dimensions of two regions that correspond: one of each or, where their numbers differ, one of a side and
+// the neighbouring ones of the other whose product it is, the last of these fastest. So elements correspond
+// in row-major order.
+struct DimGroup {
   std::vector<int> a, b;
 };
-MatchedPair matched_pair(const ir::Region& a, const ir::Region& b);
+// All dimensions when the extents are the same, else those of extent > 1, of which one region then has fewer
+// unless the ranks differ; nothing where they do not correspond.
+std::optional<std::vector<DimGroup>> matched_groups(const ir::Region& a, const ir::Region& b);
 
 }  // namespace tilegen::ops

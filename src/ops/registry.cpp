@@ -1,9 +1,11 @@
 // The table of tile operations and what every row shares: its signature and the matching of shapes.
+#include <algorithm>
 #include <iterator>
 
 #include "ir/op_kinds.h"
 #include "ops/describe.h"
 #include "ops/op.h"
+#include "support/checked.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::ops {
@@ -117,10 +119,38 @@ std::vector<int> matched_dims(const ir::Region& r, size_t rank) {
   return dims;
 }
 
-MatchedPair matched_pair(const ir::Region& a, const ir::Region& b) {
-  if (a.extents.size() == b.extents.size())
-    return {matched_dims(a, a.extents.size()), matched_dims(b, b.extents.size())};
-  return {matched_dims(a, 0), matched_dims(b, 0)};
+std::optional<std::vector<DimGroup>> matched_groups(const ir::Region& a, const ir::Region& b) {
+  std::vector<DimGroup> groups;
+  if (a.extents == b.extents) {
+    for (int d = 0; d < static_cast<int>(a.extents.size()); ++d) groups.push_back({{d}, {d}});
+    return groups;
+  }
+  const std::vector<int> dims_a = matched_dims(a, 0), dims_b = matched_dims(b, 0);
+  const auto extent = [](const ir::Region& r, int d) { return r.extents[static_cast<size_t>(d)]; };
+  if (dims_a.size() == dims_b.size() &&
+      (a.extents.size() == b.extents.size() ||
+       !std::equal(dims_a.begin(), dims_a.end(), dims_b.begin(),
+                   [&](int of_a, int of_b) { return extent(a, of_a) == extent(b, of_b); })))
+    return std::nullopt;
+  size_t i = 0, j = 0;
+  while (i < dims_a.size() && j < dims_b.size()) {
+    DimGroup g;
+    const auto take = [](const ir::Region& r, const std::vector<int>& dims, size_t& at, std::vector<int>& to,
+                         int64_t& product) {
+      if (at == dims.size()) return false;
+      to.push_back(dims[at]);
+      const auto more = checked_mul(product, r.extents[static_cast<size_t>(dims[at++])]);
+      product = more.value_or(0);
+      return more.has_value();
+    };
+    int64_t of_a = 1, of_b = 1;
+    if (!take(a, dims_a, i, g.a, of_a) || !take(b, dims_b, j, g.b, of_b)) return std::nullopt;
+    while (of_a != of_b)
+      if (!(of_a < of_b ? take(a, dims_a, i, g.a, of_a) : take(b, dims_b, j, g.b, of_b))) return std::nullopt;
+    if (g.a.size() > 1 && g.b.size() > 1) return std::nullopt;
+    groups.push_back(std::move(g));
+  }
+  return i == dims_a.size() && j == dims_b.size() ? std::optional(std::move(groups)) : std::nullopt;
 }
 
 }  // namespace tilegen::ops

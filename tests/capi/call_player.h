@@ -112,6 +112,7 @@ class Player {
         break;
       case 1:
         regions_.push_back(tl_region_of(b_, buffer(), 2, at, extents));
+        if (rarely()) view(extents);
         break;
       case 2:
         if (!regions_.empty() && scopes_.size() == 1)
@@ -141,6 +142,14 @@ class Player {
       default:
         keep(tl_load(b_, buffer(), 2, at));
     }
+  }
+  void view(const int64_t* extents) {
+    const int64_t order[] = {pick(2), rarely() ? small() : 1 - pick(2)};
+    const int kind = pick(3);
+    const tl_buffer v = kind == 0   ? tl_view_reshape(b_, buffer(), rarely() ? small() : 1 + pick(2), extents)
+                        : kind == 1 ? tl_view_transpose(b_, buffer(), 2, order)
+                                    : tl_view_slice(b_, regions_.back());
+    if (v.bits) buffers_.push_back(v);
   }
   void store_atomic(const tl_expr* at) {
     const uint32_t rank = rarely() ? small() : 2;

@@ -1,6 +1,7 @@
 // What a caller can get wrong is answered by a status and a diagnostic, never by a crash.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -195,6 +196,9 @@ TEST(Misuse, CallsAfterAnErrorDoNothing) {
   tl_scan(b.get(), tl_region{0}, tl_region{0}, 77, 9, 0xff);
   tl_arg_reduce(b.get(), tl_region{0}, tl_region{0}, tl_region{0}, 77, 9);
   tl_store(b.get(), tl_buffer{0}, 1, nullptr, e);
+  EXPECT_EQ(tl_view_reshape(b.get(), tl_buffer{0}, 9, nullptr).bits, 0u);
+  EXPECT_EQ(tl_view_transpose(b.get(), tl_buffer{0}, 9, nullptr).bits, 0u);
+  EXPECT_EQ(tl_view_slice(b.get(), tl_region{0}).bits, 0u);
   EXPECT_EQ(tl_fetch_atomic(b.get(), tl_buffer{0}, 1, nullptr, e, 9, "no name").bits, 0u);
   EXPECT_EQ(tl_compare_exchange(b.get(), tl_buffer{0}, 1, nullptr, e, e, nullptr).bits, 0u);
   EXPECT_EQ(tl_uniform(b.get(), e).bits, 0u);
@@ -215,6 +219,44 @@ TEST(Misuse, FinishedBuilderIsSpent) {
   EXPECT_EQ(tl_index(b.get(), 3).bits, 0u);
   EXPECT_EQ(finish(b), TL_INVALID_PROGRAM);
   EXPECT_STREQ(tl_program_name(program.get()), "p");
+}
+
+TEST(Misuse, ViewsOfWhatHasNoneAreReported) {
+  const Context context = make_context();
+  const auto expect_code = [&](const char* code, auto&& call) {
+    const Builder b = make_builder(context);
+    const tl_expr n = tl_dim(b.get(), "n");
+    const tl_buffer tensor = tl_tensor(b.get(), "X", TL_F32, 1, &n, nullptr, 0);
+    const tl_expr one = tl_index(b.get(), 1);
+    tl_expr block;
+    tl_begin_kernel(b.get(), "k", 1, &one, 0, nullptr, &block);
+    const int64_t shape[] = {8, 4};
+    const tl_buffer tile = tl_alloc(b.get(), "t", TL_SCOPE_SHARED, TL_F32, 2, shape);
+    ASSERT_EQ(tl_builder_status(b.get()), TL_OK);
+    call(b.get(), tensor, tile);
+    EXPECT_EQ(code_of(b), code);
+  };
+  const int64_t twice[] = {0, 0}, less[] = {8, 3}, none[] = {0, 4}, negative[] = {-8, -4}, fits[] = {4, 8};
+  using B = tl_builder*;
+  using T = tl_buffer;
+  expect_code("scope_not_allowed", [&](B b, T x, T) { tl_view_reshape(b, x, 2, fits); });
+  expect_code("shape_mismatch", [&](B b, T, T t) { tl_view_reshape(b, t, 2, less); });
+  expect_code("bad_shape", [&](B b, T, T t) { tl_view_reshape(b, t, 2, none); });
+  expect_code("bad_shape", [&](B b, T, T t) { tl_view_reshape(b, t, 2, negative); });
+  expect_code("rank_mismatch", [&](B b, T, T t) { tl_view_reshape(b, t, 0, fits); });
+  expect_code("null_argument", [&](B b, T, T t) { tl_view_reshape(b, t, 2, nullptr); });
+  expect_code("bad_attribute", [&](B b, T, T t) { tl_view_transpose(b, t, 2, twice); });
+  expect_code("bad_attribute", [&](B b, T, T t) { tl_view_transpose(b, t, 1, twice); });
+  expect_code("index_out_of_bounds", [&](B b, T, T t) {
+    const tl_expr at[] = {tl_index(b, 5), tl_index(b, 0)};
+    tl_view_slice(b, tl_region_of(b, t, 2, at, std::array<int64_t, 2>{4, 4}.data()));
+  });
+  expect_code("misplaced_statement", [&](B b, T, T t) {
+    tl_expr i;
+    const int64_t extent = 4;
+    tl_begin_parallel(b, 1, &extent, nullptr, &i);
+    tl_view_reshape(b, t, 2, fits);
+  });
 }
 
 TEST(Misuse, UnknownEnumsAreReported) {

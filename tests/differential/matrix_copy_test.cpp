@@ -160,5 +160,62 @@ kernel k grid (by: ceildiv(m, 24), bx: ceildiv(n, 20)) {
     }
 }
 
+// One dimension of a region is several of the other: of tensors and tiles of every memory, on either side, at
+// the end and in front.
+TEST(Copy, DimensionsTogether) {
+  const char* text = R"(tl 1 program together
+dim l
+dim m
+dim n
+tensor X: $t[l, m, n] readonly
+tensor Y: $t[l, m, n]
+tensor Z: $t[m, l * n]
+tensor U: $t[l * m, n]
+tensor S: f32[l, m, n]
+
+kernel k grid (a: ceildiv(l, 2) + 1, b: ceildiv(m, $M), c: ceildiv(n, $N)) {
+  alloc t: $s $t[2 * $M, $N]
+  alloc u: $s $t[2 * $M * $N]
+  alloc v: $f $t[2, $M, $N]
+  alloc w: $f $t[$M, 2 * $N]
+  alloc f: fragment f32[2 * $M, $N]
+  copy X[a * 2 - 1 :+ 2, b * $M :+ $M, c * $N :+ $N] -> t
+  copy t -> Y[a * 2 - 1 :+ 2, b * $M :+ $M, c * $N :+ $N]
+  copy X[a * 2 - 1 :+ 2, b * $M :+ $M, c * $N :+ $N] -> u
+  copy u -> v
+  parallel i, j, q in 2, $M, $N {
+    w[j, i * $N + q] = v[i, j, q]
+  }
+  copy w -> Z[b * $M :+ $M, (a * ceildiv(n, $N) + c) * 2 * $N :+ 2 * $N]
+  copy v -> U[(a * ceildiv(m, $M) + b) * 2 * $M :+ 2 * $M, c * $N :+ $N]
+  parallel i, q in 2 * $M, $N {
+    f[i, q] = cast(f32, t[i, q])
+  }
+  atomic f -> S[a * 2 - 1 :+ 2, b * $M :+ $M, c * $N :+ $N] {kind = max}
+}
+)";
+  int at = 0;
+  for (const std::string type : {"f16", "f32", "u8", "f64"})
+    for (const auto& [m, n] : {std::pair<int, int>{8, 16}, {4, 64}, {3, 5}, {16, 8}}) {
+      ++at;
+      if (!long_run() && at % 3 != 1 && m != 3) continue;
+      const std::string program = replaced(text, {{"t", type},
+                                                  {"M", std::to_string(m)},
+                                                  {"N", std::to_string(n)},
+                                                  {"s", at % 2 ? "shared" : "fragment"},
+                                                  {"f", at % 4 < 2 ? "fragment" : "shared"}});
+      std::vector<Launch> launches;
+      for (const auto& d :
+           {std::array<int64_t, 3>{2, 8, 16}, {3, 9, 33}, {1, 1, 7}, {5, 16, 64}, {0, 4, 4}}) {
+        Launch l;
+        l.dims = {{"l", d[0]}, {"m", d[1]}, {"n", d[2]}};
+        l.seed = static_cast<uint64_t>(++at);
+        launches.push_back(l);
+      }
+      expect_agree(program, launches);
+      if (HasFailure()) return;
+    }
+}
+
 }  // namespace
 }  // namespace tilegen::differential

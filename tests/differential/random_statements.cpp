@@ -308,7 +308,7 @@ void Generator::statement(int depth) {
   const int64_t choice = r_.below(depth < 3 ? 22 : 17);
   if (choice < 3) return copy_in();
   if (choice < 5) return copy_out();
-  if (choice < 6) return copy_tiles();
+  if (choice < 6) return r_.chance(3) ? view_of_tile() : copy_tiles();
   if (choice < 7) return fill();
   if (choice < 9) return gemm();
   if (choice < 10) return gemm_loop();

@@ -1,5 +1,5 @@
 // The words of random programs that few statements need: while loops, updates of shared tiles, places of the
-// largest, functions.
+// largest, functions, views.
 #include <algorithm>
 
 #include "random_generator.h"
@@ -111,6 +111,69 @@ void Generator::arg_reduce() {
        " {axis = " + std::to_string(axis) + "}");
   place->written = true;
   for (Tile& t : tiles_) t.written = t.written || t.name == value_name;
+}
+
+// One to three extents that multiply to this.
+std::vector<int64_t> Generator::random_factors(int64_t elements) {
+  std::vector<int64_t> shape;
+  for (int64_t left = r_.below(3); left > 0; --left) {
+    std::vector<int64_t> divisors;
+    for (int64_t d = 1; d <= elements && d <= 64; ++d)
+      if (elements % d == 0) divisors.push_back(d);
+    shape.push_back(r_.pick(std::span<const int64_t>(divisors)));
+    elements /= shape.back();
+  }
+  shape.push_back(elements);
+  return shape;
+}
+
+// Declares it.
+Tile Generator::random_view(const Tile& of) {
+  Tile view = of;
+  view.name = fresh("w");
+  std::string form;
+  if (const int64_t kind = r_.below(3); kind == 0) {
+    view.shape = random_factors(product(of.shape));
+    for (int64_t extent : view.shape) form += (form.empty() ? "" : ", ") + std::to_string(extent);
+    form = "reshape(" + of.name + ", [" + form + "])";
+  } else if (kind == 1) {
+    std::vector<size_t> order(of.shape.size());
+    for (size_t d = 0; d < order.size(); ++d) order[d] = d;
+    for (size_t d = order.size(); d-- > 1;)
+      std::swap(order[d], order[static_cast<size_t>(r_.below(static_cast<int64_t>(d) + 1))]);
+    for (size_t d = 0; d < order.size(); ++d) {
+      view.shape[d] = of.shape[order[d]];
+      form += (d ? ", " : "") + std::to_string(order[d]);
+    }
+    form = "transpose(" + of.name + ", [" + form + "])";
+  } else {
+    form = of.name + part_of(view);
+  }
+  line("view " + view.name + " = " + form);
+  return view;
+}
+
+// A tile in another shape, on one side of a copy or of a loop.
+void Generator::view_of_tile() {
+  Tile* base = any_tile([](const Tile& t) { return t.scope != MemScope::local; }, true);
+  if (!base || !affordable(3 * product(base->shape))) return;
+  const Tile of = *base;
+  Tile view = random_view(of);
+  if (r_.chance(3)) view = random_view(view);
+  Tile* other = tile_of(view.shape, view.type, r_.pick({MemScope::fragment, MemScope::shared}));
+  if (!other || other->name == of.name) return;
+  const bool writes = r_.chance(2) && other->written;
+  const std::string to = writes ? view.name : other->name, from = writes ? other->name : view.name;
+  other->written = true;
+  if (r_.chance(2)) return line("copy " + from + " -> " + to);
+  std::string indices, extents;
+  for (int64_t extent : view.shape) {
+    const std::string v = fresh("v");
+    indices += (indices.empty() ? "" : ", ") + v;
+    extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
+  }
+  line("parallel " + indices + " in " + extents + " { " + to + "[" + indices + "] = " + from + "[" + indices +
+       "] }");
 }
 
 }  // namespace tilegen::differential

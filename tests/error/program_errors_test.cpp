@@ -67,6 +67,11 @@ TEST(ProgramErrors, Jumps) {
 TEST(ProgramErrors, Meaning) {
   expect_golden("shape_mismatch.copy",
                 parse_failure(kernel("  copy A[b :+ 1, 0 :+ 32] -> B[b :+ 1, 0 :+ 16]\n")));
+  expect_golden("shape_mismatch.view", parse_failure(kernel("  alloc t: shared f32[8, 4]\n"
+                                                            "  view v = reshape(t, [3, 11])\n")));
+  expect_golden("index_out_of_bounds.view",
+                parse_failure(kernel("  alloc t: shared f32[8, 4]\n  view v = reshape(t, [2, 16])\n"
+                                     "  fill t, 0.0f32\n  parallel i in 2 {\n    v[i, 16] = 1.0f32\n  }\n")));
   expect_golden("shape_mismatch.gemm",
                 parse_failure(kernel("  alloc x: shared f32[16, 32]\n  alloc y: shared f32[16, 32]\n"
                                      "  alloc z: fragment f32[16, 16]\n  fill x, 0.0f32\n  fill y, 0.0f32\n"

@@ -204,6 +204,38 @@ class Rows(unittest.TestCase):
             b.scan("max", t, s, 2)
 
 
+class Views(unittest.TestCase):
+    def test_tiles_in_other_shapes(self):
+        b = tg.Builder("views")
+        x, y, z = b.tensor("X", i32, [2, 3, 4], read_only=True), b.tensor("Y", i32, [4, 6]), b.tensor("Z", i32, [2, 4])
+        with b.kernel("k", [1]):
+            tile = b.shared("tile", i32, [6, 4])
+            b.copy(x[0:2, 0:3, 0:4], tile)  # dimensions together
+            image = tile.reshape(2, -1, 4)
+            self.assertEqual(image.shape, [2, 3, 4])
+            with b.parallel(2, 4) as (i, k):
+                b.store(image, i, 1, k, image(i, 1, k) * 10)
+            b.copy(tile.T, y[0:4, 0:6])
+            self.assertEqual(image.transpose(2, 0, 1).shape, [4, 2, 3])
+            half = tile.view(slice(4, 2), slice(0, 4))
+            b.copy(half, z[0:2, 0:4])
+        out_y, out_z = array.array("i", [0] * 24), array.array("i", [0] * 8)
+        program = b.finish()
+        self.assertNotIn("view", str(program).split("{", 1)[1])
+        shaped = lambda numbers, *shape: memoryview(numbers).cast("B").cast("i", shape)
+        program.compile("host").load()(shaped(array.array("i", range(24)), 2, 3, 4), shaped(out_y, 4, 6), shaped(out_z, 2, 4))
+        rows = [[v * (10 if 4 <= v % 12 < 8 else 1) for v in range(4 * r, 4 * r + 4)] for r in range(6)]
+        self.assertEqual(list(out_y), [rows[c][r] for r in range(4) for c in range(6)])
+        self.assertEqual(list(out_z), rows[4] + rows[5])
+
+    def test_what_is_no_view_is_refused(self):
+        b = tg.Builder("views")
+        with b.kernel("k", [1]):
+            b.shared("tile", i32, [6, 4]).reshape(5, 5)
+        with self.assertRaisesRegex(tg.Error, "'tile' .6, 4. has 24 elements, its view .5, 5. 25"):
+            b.finish()
+
+
 class Reports(unittest.TestCase):
     def test_assertions_and_prints(self):
         b = tg.Builder("reports")

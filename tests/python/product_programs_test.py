@@ -100,9 +100,10 @@ class Products(unittest.TestCase):
                         times_transposed(absolute(x.matrices()), absolute(decoded)), 2.1 * ROUNDING["float16"], x, w, s)
 
     def test_conv2d(self):
-        for (images, h, w, c, f), dtype, tile, kernel, pad in (((2, 9, 11, 24, 40), "float16", ((4, 16), 64, 32), (3, 3), (1, 1)),
-                                                               ((1, 5, 20, 16, 8), "bfloat16", ((8, 8), 32, 16), (1, 1), (0, 0)),
-                                                               ((1, 7, 6, 8, 16), "float16", ((2, 32), 32, 16), (5, 3), (0, 2))):
+        for (images, h, w, c, f), dtype, tile, kernel, pad in (((2, 9, 11, 24, 40), "float16", ((1, 4, 16), 64, 32), (3, 3), (1, 1)),
+                                                               ((1, 5, 20, 16, 8), "bfloat16", ((2, 4, 8), 32, 16), (1, 1), (0, 0)),
+                                                               ((1, 7, 6, 8, 16), "float16", ((1, 2, 32), 32, 16), (5, 3), (0, 2)),
+                                                               ((3, 5, 7, 16, 16), "float16", ((2, 8, 4), 64, 64), (3, 3), (1, 1))):
             random.seed(h)
             (kh, kw), (ph, pw) = kernel, pad
             x, weights = Numbers(dtype, images, h, w, c).random(), Numbers(dtype, f, kh, kw, c).random()

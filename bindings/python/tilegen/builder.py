@@ -16,6 +16,7 @@ index takes one row of the dimension. buffer(i, j) is one element.
 """
 import contextlib
 import ctypes
+import math
 import numbers
 import os
 import sys
@@ -179,6 +180,29 @@ class Buffer(_Memory):
 
     def __call__(self, *indices):
         return self.builder.load(self, *indices)
+
+    def reshape(self, *shape):
+        """The elements of a tile in another shape, in row-major order and without a copy; one extent may be -1."""
+        shape = list(shape[0]) if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else list(shape)
+        if shape.count(-1) == 1:
+            known, count = -math.prod(shape), math.prod(self.shape)
+            shape[shape.index(-1)] = count // known if known > 0 and count % known == 0 else 1
+        raw = lib.tl_view_reshape(self.builder.handle, self.raw, len(shape), (ctypes.c_int64 * len(shape))(*shape))
+        return Buffer(self.builder, raw, shape, self.dtype)
+
+    def transpose(self, *order):
+        """The elements of a tile with its dimensions in another order, reversed unless one is given; no copy."""
+        order = [d % len(self.shape) if -len(self.shape) <= d < 0 else d for d in order] or list(range(len(self.shape)))[::-1]
+        raw = lib.tl_view_transpose(self.builder.handle, self.raw, len(order), (ctypes.c_int64 * len(order))(*order))
+        return Buffer(self.builder, raw, [self.shape[d] if 0 <= d < len(self.shape) else 1 for d in order], self.dtype)
+
+    T = property(transpose)
+
+    def view(self, *box):
+        """tile.view(slice(offset, extent), ...), or tile.view(region): a box of a tile as a buffer whose indices begin at
+        0."""
+        region = box[0] if len(box) == 1 and isinstance(box[0], Region) else self[tuple(box)]
+        return Buffer(self.builder, lib.tl_view_slice(self.builder.handle, region.raw), region.shape, self.dtype)
 
 
 class Builder:

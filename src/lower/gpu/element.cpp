@@ -186,7 +186,7 @@ void OpLowering::check_holders(const layout::Fragment& iteration) {
     const FragmentView h = fragment_view(k_, v);
     const auto needed = analysis::project(iteration, a, h.fragment->shape());
     const bool everywhere = h.fragment->replicas() == h.fragment->threads();
-    bool held = needed ? h.fragment->covers(iteration, analysis::index_map(a)) : everywhere;
+    bool held = needed ? analysis::covers(*h.fragment, iteration, a) : everywhere;
     if (!held && needed && a.write) {
       // More threads compute the element than hold it: the holders write.
       std::vector<int> same;

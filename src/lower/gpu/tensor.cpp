@@ -48,10 +48,9 @@ std::optional<TensorBoxes> tensor_boxes(LoweringContext& k, const analysis::Kern
   const auto dims = analysis::tensor_copy_dims(k.in.program, *copy, &reason);
   const bool load = k.in.program.buffer(copy->operands[0].buffer).scope == ir::MemScope::global;
   const ir::Region& tensor = copy->operands[load ? 0 : 1];
-  const auto shape =
-      dims ? layout::tensor_tile(l, dims->tile_inner,
-                                 ir::dtype_bytes(k.in.program.buffer(tensor.buffer).type), &reason)
-           : std::nullopt;
+  const auto shape = dims ? analysis::tensor_boxes(
+                                *dims, l, ir::dtype_bytes(k.in.program.buffer(tensor.buffer).type), &reason)
+                          : std::nullopt;
   if (!shape) {
     k.fail(DiagCode::schedule_illegal, op.path, "the copy engine cannot move the tile: " + reason,
            "leave the op's engine out of the schedule to have it planned");
@@ -99,7 +98,9 @@ std::vector<int64_t> box_of(const ir::Region& r, const analysis::TensorCopyDims&
   const size_t last = r.offsets.size() - 1;
   std::vector<int64_t> box(r.offsets.size(), 1);
   box[last - static_cast<size_t>(dims.tensor_inner)] = columns;
-  if (dims.tensor_outer >= 0) box[last - static_cast<size_t>(dims.tensor_outer)] = rows;
+  const auto of_rows = dims.box_of_rows(rows);  // one that planning has found to be a box
+  for (size_t i = 0; of_rows && i < of_rows->size(); ++i)
+    box[last - static_cast<size_t>(dims.tensor_outer[i].dim)] = (*of_rows)[i];
   return box;
 }
 
@@ -115,11 +116,16 @@ ExprId tensor_coordinate(arith::Context& ctx, ExprId at, ExprId extent) {
 std::vector<ExprId> box_coordinates(LoweringContext& k, const std::vector<ExprId>& origin,
                                     const analysis::TensorCopyDims& dims, ExprId row, ExprId column) {
   std::vector<ExprId> at = origin;
+  ir::ExprPool& e = k.out.exprs;
   const auto move = [&](int dim, ExprId by) {
-    if (dim >= 0) at[static_cast<size_t>(dim)] = k.out.exprs.add(at[static_cast<size_t>(dim)], by);
+    at[static_cast<size_t>(dim)] = e.add(at[static_cast<size_t>(dim)], by);
   };
   move(dims.tensor_inner, column);
-  move(dims.tensor_outer, row);
+  for (size_t i = dims.tensor_outer.size(); i-- > 0;) {
+    const auto [dim, extent] = dims.tensor_outer[i];
+    move(dim, i == 0 ? row : e.floormod(row, e.const_int(extent)));
+    if (i > 0) row = e.floordiv(row, e.const_int(extent));
+  }
   for (ExprId& x : at) x = k.simplified(x);
   return {at.rbegin(), at.rend()};
 }

@@ -133,7 +133,7 @@ class AssumptionPlanner {
       if (op.form != analysis::OpForm::element || plan.vector < 2 || !plan.iteration) continue;
       const int dim = analysis::vector_dim(*plan.iteration);
       for (const ops::ElementAccess& a : op.view.accesses) {
-        if (!tensor(a.buffer) || a.dim_of.empty() || a.dim_of.back() != dim || dim < 0) continue;
+        if (!tensor(a.buffer) || a.along_last() != dim || dim < 0) continue;
         widest[a.buffer] = std::max(widest[a.buffer], plan.vector);
       }
     }

@@ -166,8 +166,8 @@ class ClusterPlanner {
     const auto& op = *p_.as<ir::TileOp>(copy.stmt);
     const ir::Buffer& buffer = p_.buffer(op.operands[0].buffer);
     const auto dims = analysis::tensor_copy_dims(p_, op, nullptr);
-    if (!dims || dims->tensor_outer < 0) return false;
-    const auto outer = static_cast<size_t>(dims->tensor_outer);
+    if (!dims || dims->tensor_outer.empty()) return false;
+    const auto outer = static_cast<size_t>(dims->tensor_outer.back().dim);
     int64_t stride = 1;
     if (!buffer.strides.empty()) {
       if (!p_.exprs.is_const_int(buffer.strides[outer], &stride)) return false;

@@ -154,8 +154,10 @@ class Collector {
   void keep_vector(const KernelOp& op, const plan::OpPlan& plan) {
     const int along = analysis::vector_dim(*plan.iteration);
     for (size_t i = 0; i < op.view.accesses.size(); ++i) {
-      const std::vector<int>& dims = op.view.accesses[i].dim_of;
-      if (along >= 0 && op.accesses[i].value == value_ && !dims.empty() && dims[row_] == along)
+      const ops::ElementAccess& a = op.view.accesses[i];
+      if (along < 0 || op.accesses[i].value != value_ || a.dim_of.empty()) continue;
+      const auto walk = a.terms.empty() ? std::nullopt : a.walk(along);
+      if (a.dim_of[row_] == along || (walk && walk->dim == static_cast<int>(row_)))
         result_.widest = std::max(result_.widest, std::min(plan.vector, most_));
     }
   }
@@ -262,8 +264,7 @@ class Collector {
       const ops::ElementAccess& a = op.view.accesses[i];
       const auto element = [&](std::span<const int64_t> point, std::span<int64_t> index) {
         for (size_t d = 0; d < index.size(); ++d)
-          index[d] = (a.unknown[d].valid() ? 0 : a.offset[d]) +
-                     (a.dim_of[d] < 0 ? 0 : point[static_cast<size_t>(a.dim_of[d])]);
+          index[d] = (a.unknown[d].valid() ? 0 : a.offset[d]) + a.index_at(d, point);
         return true;
       };
       if (part < 0) {

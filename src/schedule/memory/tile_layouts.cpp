@@ -134,7 +134,7 @@ std::vector<Layout> boxed_candidates(const std::vector<int64_t>& shape, int elem
   std::erase_if(list, [&](const Layout& l) {
     return l.contiguous_run(static_cast<int>(row_dim(shape))) % widest != 0 ||
            std::any_of(copies.begin(), copies.end(), [&](const analysis::TensorCopyDims& c) {
-             return !layout::tensor_tile(l, c.tile_inner, element_bytes, nullptr);
+             return !analysis::tensor_boxes(c, l, element_bytes, nullptr);
            });
   });
   return list;

@@ -26,9 +26,9 @@ using plan::Engine;
 
 namespace {
 
-// Dimension of the tile that is dense in the tensor.
-int inner_dim(const ir::Program& p, const KernelOp& copy) {
-  return analysis::tensor_copy_dims(p, *p.as<ir::TileOp>(copy.stmt), nullptr)->tile_inner;
+// Of a copy that has been found to be one.
+analysis::TensorCopyDims dims_of(const ir::Program& p, const KernelOp& copy) {
+  return *analysis::tensor_copy_dims(p, *p.as<ir::TileOp>(copy.stmt), nullptr);
 }
 
 ValueId written_value(const KernelOp& op) {
@@ -100,7 +100,7 @@ Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorL
       const auto& type = p.buffer(p.as<ir::TileOp>(ops.ops[copy].stmt)->operands[1].buffer).type;
       std::string why;
       if (v.memory &&
-          !layout::tensor_tile(*v.memory, inner_dim(p, ops.ops[copy]), ir::dtype_bytes(type), &why))
+          !analysis::tensor_boxes(dims_of(p, ops.ops[copy]), *v.memory, ir::dtype_bytes(type), &why))
         unfit[product] = ops.ops[copy].path + " cannot be a tensor copy: " + why;
     }
   }
@@ -249,16 +249,16 @@ Expected<std::vector<plan::PipelinePlan>> plan_copy_pipelines(const ir::Program&
 
 namespace {
 
-std::string tile_store_refusal(const ir::Program& p, const KernelOp& op, const ir::TileOp& copy,
-                               const plan::ValuePlan& tile) {
+std::string tile_store_refusal(const ir::Program& p, const ir::TileOp& copy, const plan::ValuePlan& tile) {
   const ir::Buffer &from = p.buffer(copy.operands[0].buffer), &to = p.buffer(copy.operands[1].buffer);
   if (from.type != to.type)
     return std::string("the copy casts ") + ir::dtype_name(from.type) + " to " + ir::dtype_name(to.type);
   if (copy.operands[0].extents != p.tile_shape(copy.operands[0].buffer))
     return "it copies a part of its tile";
   std::string why;
-  if (!analysis::tensor_copy_dims(p, copy, &why)) return why;
-  return layout::tensor_tile(*tile.memory, inner_dim(p, op), ir::dtype_bytes(from.type), &why) ? "" : why;
+  const auto dims = analysis::tensor_copy_dims(p, copy, &why);
+  if (!dims) return why;
+  return analysis::tensor_boxes(*dims, *tile.memory, ir::dtype_bytes(from.type), &why) ? "" : why;
 }
 
 }  // namespace
@@ -272,7 +272,7 @@ std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const 
   if (!analysis::conversions_of(p, ops, store, values, conversions).empty())
     return "its source is converted for it";
   const plan::ValuePlan& source = values[store.accesses[0].value];
-  if (source.memory) return tile_store_refusal(p, store, copy, source);
+  if (source.memory) return tile_store_refusal(p, copy, source);
   std::string why;
   return analysis::epilogue_tile(p, store, *source.fragment, t, &why) ? "" : why;
 }

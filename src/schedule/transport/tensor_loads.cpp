@@ -331,7 +331,7 @@ void box_operands(const ir::Program& p, const KernelOps& ops, const TensorLoads&
       for (size_t side = 0; side < 2 && gemm != gemms.end(); ++side) {
         auto& memory = side == 0 ? gemm->second.a_memory : gemm->second.b_memory;
         if (ops.ops[reader].accesses[side].value != written_value(ops.ops[copy]) || !memory ||
-            layout::tensor_tile(*memory, dims->tile_inner, bytes, nullptr))
+            analysis::tensor_boxes(*dims, *memory, bytes, nullptr))
           continue;
         if (auto boxed =
                 layout::widest_boxed_tile(memory->shape(), dims->tile_inner, dims->tile_outer, bytes))
@@ -351,7 +351,7 @@ Refusals fit_thread_tiles(const ir::Program& p, const KernelOps& ops, const Tens
     const int bytes = ir::dtype_bytes(p.buffer(op.operands[1].buffer).type);
     std::string why;
     const auto fits = [&](const layout::Layout& l) {
-      return layout::tensor_tile(l, dims->tile_inner, bytes, &why).has_value();
+      return analysis::tensor_boxes(*dims, l, bytes, &why).has_value();
     };
     if (!tile.memory) {
       unfit.emplace(copy, "its tile is not in shared memory");

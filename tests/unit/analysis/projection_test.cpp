@@ -34,8 +34,16 @@ ops::ElementAccess access(std::vector<int> dim_of, std::vector<int64_t> offset =
 
 Point element_of(const ops::ElementAccess& a, const Point& iteration) {
   Point e;
-  for (int k : a.dim_of) e.push_back(k < 0 ? 0 : iteration[static_cast<size_t>(k)]);
+  for (size_t d = 0; d < a.dim_of.size(); ++d) e.push_back(a.index_at(d, iteration));
   return e;
+}
+
+// Of dimensions that are several of the other side's.
+ops::ElementAccess by_terms(std::vector<std::vector<ops::IndexTerm>> terms, std::vector<int> dim_of = {}) {
+  ops::ElementAccess a =
+      access(dim_of.empty() ? std::vector<int>(terms.size(), ops::kIrregularIndex) : dim_of);
+  a.terms = std::move(terms);
+  return a;
 }
 
 const target::MmaAtom& atom(const target::Target& t, const std::string& name) {
@@ -83,7 +91,7 @@ void expect_projection(const Fragment& iteration, const ops::ElementAccess& a,
   });
   for (const auto& [t, used] : registers) EXPECT_LE(static_cast<int64_t>(used.size()), f->registers());
   EXPECT_LE(f->registers(), iteration.registers());
-  EXPECT_TRUE(f->covers(iteration, index_map(a)));
+  EXPECT_TRUE(covers(*f, iteration, a));
 }
 
 TEST(Project, WholeTransposedAndReduced) {
@@ -120,12 +128,11 @@ void expect_pull_back(const Fragment& held, const ops::ElementAccess& a,
     EXPECT_EQ(it->holders(i), held.holders(element_of(a, i))) << held.to_text() << "\n" << it->to_text();
     for (int64_t t : it->holders(i)) EXPECT_TRUE(registers[t].insert(it->register_of(i)).second);
   });
-  EXPECT_TRUE(held.covers(*it, index_map(a)));
+  EXPECT_TRUE(covers(held, *it, a));
   // Each dimension that the buffer has not is walked by every thread in full.
   int64_t extra = 1;
   for (size_t k = 0; k < extents.size(); ++k)
-    if (std::find(a.dim_of.begin(), a.dim_of.end(), static_cast<int>(k)) == a.dim_of.end())
-      extra *= extents[k];
+    if (!a.depends_on(static_cast<int>(k))) extra *= extents[k];
   EXPECT_EQ(it->registers(), held.registers() * extra);
 }
 
@@ -165,6 +172,46 @@ TEST(PullBack, UndoesAProjectionOfTheWhole) {
       ASSERT_TRUE(back);
       for_each_point(it.shape(), [&](const Point& i) { EXPECT_EQ(back->holders(i), it.holders(i)); });
     }
+}
+
+// [i * 4 + j, q] of iterations (i, j, q), and [i // 4, i % 4, q] of (i, q).
+TEST(Project, DimensionsTogetherAndApart) {
+  const ops::ElementAccess apart =
+      by_terms({{{0, 4, 0, 1}}, {{0, 1, 4, 1}}, {}}, {ops::kIrregularIndex, ops::kIrregularIndex, 1});
+  const ops::ElementAccess together = by_terms({{{0, 1, 0, 4}, {1, 1, 0, 1}}, {}}, {ops::kIrregularIndex, 2});
+  for (const Fragment& it : iterations()) {
+    expect_projection(it, apart, {4, 4, 8});
+    auto there = project(it, apart, std::vector<int64_t>{4, 4, 8});
+    ASSERT_TRUE(there);
+    expect_projection(*there, together, {16, 8});
+    const auto back = project(*there, together, std::vector<int64_t>{16, 8});
+    ASSERT_TRUE(back);
+    for_each_point(it.shape(), [&](const Point& i) { EXPECT_EQ(back->holders(i), it.holders(i)); });
+  }
+}
+
+TEST(PullBack, DimensionsTogetherAndApart) {
+  const ops::ElementAccess together = by_terms({{{0, 1, 0, 4}, {1, 1, 0, 1}}, {}}, {ops::kIrregularIndex, 2});
+  const ops::ElementAccess halves = by_terms({{}, {{2, 1, 0, 1}, {1, 1, 0, 4}}}, {0, ops::kIrregularIndex});
+  const ops::ElementAccess all = by_terms({{{0, 8, 0, 1}}, {{0, 1, 8, 1}}});
+  for (const Fragment& held : iterations()) {
+    expect_pull_back(held, together, {4, 4, 8});
+    expect_pull_back(held, halves, {16, 2, 4});
+    expect_pull_back(held, all, {128});
+  }
+}
+
+TEST(PullBack, RefusesIndicesThatDoNotNameEachElementOnce) {
+  const Fragment held = Fragment::row_major_vectors(std::vector<int64_t>{16, 8}, 32, 2);
+  const auto refused = [&](std::vector<ops::IndexTerm> rows, std::vector<int64_t> extents) {
+    return !pull_back(held, by_terms({std::move(rows), {}}, {ops::kIrregularIndex, 2}), extents);
+  };
+  EXPECT_FALSE(refused({{0, 1, 0, 4}, {1, 1, 0, 1}}, {4, 4, 8}));
+  EXPECT_TRUE(refused({{0, 1, 0, 4}, {1, 1, 0, 1}}, {4, 5, 8}));  // rows overlap
+  EXPECT_TRUE(refused({{0, 1, 0, 5}, {1, 1, 0, 1}}, {3, 4, 8}));  // gaps
+  EXPECT_TRUE(refused({{0, 1, 0, 4}, {1, 1, 0, 1}}, {2, 4, 8}));  // a part
+  EXPECT_TRUE(refused({{0, 2, 0, 1}}, {32, 1, 8}));               // each twice
+  EXPECT_TRUE(refused({{0, 1, 16, 1}}, {32, 1, 8}));              // and again
 }
 
 }  // namespace

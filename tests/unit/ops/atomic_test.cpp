@@ -36,9 +36,8 @@ TEST(Atomic, Refuses) {
   EXPECT_EQ(diagnose("fill S, 0.0f32 atomic S -> C }"),
             "t.tl:6:17: error [shape_mismatch] k/atomic#0: src S[64] (f32, shared) and dst C[64, 64] (f32, "
             "global) have"
-            " different extents (give both regions the same extents; dimensions of extent 1 may be left out "
-            "when the"
-            " ranks differ)");
+            " different extents (give both regions the same extents; when the ranks differ, dimensions of "
+            "extent 1 may be left out, and neighbouring dimensions of one region may be one of the other)");
   EXPECT_EQ(diagnose("parallel i in 64 { atomic_or(C[0, i], 1.0f32) } }"),
             "t.tl:6:21: error [dtype_mismatch] k/i/store#0: C is f32, of which there is no atomic_or (use a "
             "tensor of integers of 16 bits or more)");

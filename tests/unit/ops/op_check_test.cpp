@@ -12,10 +12,24 @@ TEST(OpCheck, Accepts) {
 }
 
 TEST(OpCheck, CopyShape) {
-  EXPECT_EQ(diagnose("copy A[0 :+ 32, 0 :+ 64] -> As }"),
-            "t.tl:6:2: error [shape_mismatch] k/copy#0: src A[32, 64] (f16, global) and dst As[64, 64] (f16,"
-            " shared) have different extents (give both regions the same extents; dimensions of extent 1 may"
-            " be left out when the ranks differ)");
+  EXPECT_EQ(
+      diagnose("copy A[0 :+ 32, 0 :+ 64] -> As }"),
+      "t.tl:6:2: error [shape_mismatch] k/copy#0: src A[32, 64] (f16, global) and dst As[64, 64] (f16,"
+      " shared) have different extents (give both regions the same extents; when the ranks differ, "
+      "dimensions of extent 1 may be left out, and neighbouring dimensions of one region may be one of the "
+      "other)");
+}
+
+// One dimension of a region may be neighbouring ones of the other, in row-major order.
+TEST(OpCheck, CopyOfDimensionsTogether) {
+  for (const char* body :
+       {"copy C[0 :+ 4, 0 :+ 16] -> S }", "fill S, 0.0f32 copy S -> C[3 :+ 32, 8 :+ 2] }",
+        "fill S, 0.0f32 atomic S -> C[0 :+ 1, 0 :+ 64] }", "fill S, 0.0f32 atomic S -> C[0 :+ 16, 0 :+ 4] }"})
+    EXPECT_EQ(diagnose(body), "") << body;
+  for (const char* body : {"copy C[0 :+ 4, 0 :+ 15] -> S }", "copy C[0 :+ 8, 0 :+ 16] -> S }",
+                           "copy C[0 :+ 8, 0 :+ 16] -> Cf[0 :+ 16, 0 :+ 8] }",
+                           "copy C[0 :+ 1, 0 :+ 64] -> Cf[0 :+ 64, 0 :+ 1] }"})
+    EXPECT_NE(diagnose(body).find("[shape_mismatch] k/copy#0"), std::string::npos) << body;
 }
 
 TEST(OpCheck, CopyOverlap) {

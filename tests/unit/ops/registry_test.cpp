@@ -90,13 +90,40 @@ TEST(MatchedDims, LeavesOutExtentsOfOneFirstOnesFirst) {
   EXPECT_EQ(matched_dims(region({5}), 2), (Dims{0}));
 }
 
-TEST(MatchedPair, KeepsAllWhenRanksAgree) {
-  MatchedPair p = matched_pair(region({1, 5}), region({1, 5}));
-  EXPECT_EQ(p.a, (Dims{0, 1}));
-  EXPECT_EQ(p.b, (Dims{0, 1}));
-  p = matched_pair(region({1, 3, 1, 5}), region({3, 5, 1}));
-  EXPECT_EQ(p.a, (Dims{1, 3}));
-  EXPECT_EQ(p.b, (Dims{0, 1}));
+// "0|0 1|1": dimensions of one region, and those of the other.
+std::string groups(std::vector<int64_t> a, std::vector<int64_t> b) {
+  const auto list = matched_groups(region(std::move(a)), region(std::move(b)));
+  if (!list) return "none";
+  std::string text;
+  for (const DimGroup& g : *list) {
+    text += text.empty() ? "" : " ";
+    for (int d : g.a) text += std::to_string(d);
+    text += "|";
+    for (int d : g.b) text += std::to_string(d);
+  }
+  return text;
+}
+
+TEST(MatchedGroups, KeepsAllOfEqualExtents) {
+  EXPECT_EQ(groups({1, 5}, {1, 5}), "0|0 1|1");
+  EXPECT_EQ(groups({1, 3, 1, 5}, {3, 5, 1}), "1|0 3|1");
+  EXPECT_EQ(groups({1, 5}, {5, 1}), "none");
+  EXPECT_EQ(groups({3, 5}, {5, 3}), "none");
+  EXPECT_EQ(groups({1, 1}, {1}), "");
+}
+
+TEST(MatchedGroups, OneDimensionIsNeighbouringOnesOfTheOther) {
+  EXPECT_EQ(groups({1, 4, 16, 64}, {64, 64}), "12|0 3|1");
+  EXPECT_EQ(groups({64, 64}, {2, 2, 1, 16, 64}), "0|013 1|4");
+  EXPECT_EQ(groups({4, 6, 10}, {24, 5, 2, 1}), "none");  // as many on both sides
+  EXPECT_EQ(groups({4, 6, 10}, {24, 2, 5, 1}), "none");
+  EXPECT_EQ(groups({4, 6, 10}, {24, 10}), "01|0 2|1");
+  EXPECT_EQ(groups({1, 4, 16}, {1, 1, 64}), "12|2");
+  EXPECT_EQ(groups({4, 6}, {24}), "01|0");
+  EXPECT_EQ(groups({4, 6, 5}, {6, 4, 5, 1}), "none");  // neither is a product
+  EXPECT_EQ(groups({4, 6}, {25}), "none");
+  EXPECT_EQ(groups({4, 6}, {4, 6, 2}), "none");
+  EXPECT_EQ(groups({int64_t{1} << 40, int64_t{1} << 40}, {int64_t{1} << 62}), "none");
 }
 
 TEST(ReduceDstDims, MapsSourceDimensions) {

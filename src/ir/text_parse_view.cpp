@@ -1,0 +1,110 @@
+// Views of tiles in the text form (ir/tile_view.h):
+//
+//   view V = reshape(A, [8, 16, 64])
+//   view T = transpose(A)                 or transpose(A, [1, 0])
+//   view S = A[64 :+ 64, 0 :+ 64]
+#include <algorithm>
+
+#include "ir/text_parser.h"
+#include "ir/tile_view.h"
+#include "support/diag_codes.h"
+#include "support/spelling.h"
+
+namespace tilegen::ir::text {
+
+// "view" is a name like another where no name stands behind it.
+bool Parser::begins_view() const {
+  if (!token_.is("view")) return false;
+  Lexer ahead = lexer_;
+  return ahead.next().kind == TokenKind::name;
+}
+
+bool Parser::parse_view() {
+  const Token word = token_;
+  advance();
+  Token name;
+  if (!parse_name(name, "the view's name") || !expect("=", "and the tile that it shows")) return false;
+  if (in_parallel()) {
+    error(DiagCode::misplaced_statement, word,
+          "the view " + describe(name) + " stands inside a parallel loop", "move it in front of the loop");
+    return false;
+  }
+  if (static_cast<int64_t>(program_.buffers.size()) >= limits_.buffers)
+    return limit(DiagCode::limit_nodes, name,
+                 "a program has at most " + std::to_string(limits_.buffers) + " buffers and views",
+                 "reuse buffers, or split the program");
+  const Token form = token_;
+  Region box;
+  std::vector<int64_t> shape;
+  TileView view;
+  if (token_.kind != TokenKind::name)
+    return expected("the tile that the view shows",
+                    "write reshape(TILE, [..]), transpose(TILE) or a box of it");
+  Lexer ahead = lexer_;
+  if (!ahead.next().is("(")) {
+    if (!parse_region(box, "the tile that the view shows")) return false;
+    view.form = TileView::Form::slice;
+    view.offsets = std::move(box.offsets);
+    return parse_view_of(name, box.buffer, std::move(view), box.extents);
+  }
+  const bool reshapes = form.is("reshape");
+  if (!reshapes && !form.is("transpose")) {
+    NearestName nearest(form.text);
+    nearest.offer("reshape");
+    nearest.offer("transpose");
+    error(DiagCode::unknown_name, form, "expected a kind of view, found " + describe(form),
+          nearest.hint("the kinds are reshape(TILE, [..]), transpose(TILE) and boxes of a tile"));
+    return false;
+  }
+  advance();
+  advance();
+  Token tile;
+  if (!parse_name(tile, "the tile that the view shows")) return false;
+  const BufferId of = find_buffer(tile);
+  if (!of.valid()) return false;
+  const size_t rank = program_.buffer(of).shape.size();
+  if (reshapes) {
+    if (!expect(",", "and the view's extents") || !parse_integers(shape, "an extent of the view"))
+      return false;
+  } else if (accept(",")) {
+    view.form = TileView::Form::transpose;
+    if (!parse_integers(view.order, "a dimension of the tile")) return false;
+  } else {
+    view.form = TileView::Form::transpose;
+    for (size_t d = rank; d-- > 0;) view.order.push_back(static_cast<int64_t>(d));
+  }
+  return expect(")", "to close the view") && parse_view_of(name, of, std::move(view), shape);
+}
+
+bool Parser::parse_view_of(const Token& name, BufferId of, TileView view, std::span<const int64_t> shape) {
+  const bool known =
+      of.valid() &&
+      (view.form != TileView::Form::slice ||
+       (view.offsets.size() == program_.buffer(of).shape.size() &&
+        std::all_of(view.offsets.begin(), view.offsets.end(), [](ExprId e) { return e.valid(); })));
+  if (!known || stopped()) return false;  // reported
+  view.of = of;
+  if (const auto wrong = view_refusal(program_, view, shape)) {
+    error(wrong->code, name, wrong->message, wrong->hint);
+    return false;
+  }
+  std::vector<int64_t> extents(shape.begin(), shape.end());
+  if (view.form == TileView::Form::transpose) extents = transposed_shape(program_.tile_shape(of), view.order);
+  const BufferId made =
+      add_view(program_, draft_, std::move(view), extents, std::string(name.text), location(name));
+  declare(name, SymbolKind::buffer, made.value);
+  return true;
+}
+
+// [a, b, c]
+bool Parser::parse_integers(std::vector<int64_t>& out, std::string_view what) {
+  if (!expect("[", "and a list of integers")) return false;
+  do {
+    int64_t value = 0;
+    if (!room_for_rank(out.size(), token_) || !parse_constant(value, what)) return false;
+    out.push_back(value);
+  } while (accept(","));
+  return expect("]", "or ',' and " + std::string(what));
+}
+
+}  // namespace tilegen::ir::text

@@ -1,0 +1,354 @@
+#include "ir/tile_view.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/draft_exprs.h"
+#include "ir/op_kinds.h"
+#include "ir/store_parts.h"
+#include "ir/view_shape.h"
+#include "support/checked.h"
+#include "support/diag_codes.h"
+
+namespace tilegen::ir {
+namespace {
+
+std::string shape_text(std::span<const int64_t> shape) {
+  std::string text = "[";
+  for (size_t d = 0; d < shape.size(); ++d) text += (d ? ", " : "") + std::to_string(shape[d]);
+  return text + "]";
+}
+
+// Extents that count where shapes are compared.
+Shape several(std::span<const int64_t> extents) {
+  Shape list;
+  std::copy_if(extents.begin(), extents.end(), std::back_inserter(list), [](int64_t e) { return e != 1; });
+  return list;
+}
+
+// Boxes of these extents may be copied to each other (ops/op.h, matched_groups).
+bool correspond(const Region& a, const Region& b) {
+  const Shape of_a = several(a.extents), of_b = several(b.extents);
+  if (a.extents == b.extents || of_a == of_b)
+    return a.extents == b.extents || a.extents.size() != b.extents.size();
+  if (of_a.size() == of_b.size() || !checked_product(of_a) || checked_product(of_a) != checked_product(of_b))
+    return false;
+  const std::vector<DimRange> groups = common_ranges(of_a, of_b);
+  return std::all_of(groups.begin(), groups.end(),
+                     [](const DimRange& g) { return g.v_end - g.v == 1 || g.b_end - g.b == 1; });
+}
+
+class ViewResolver : public ExprRewriter {
+ public:
+  ViewResolver(Program& p, Draft& draft) : ExprRewriter(p.exprs, p.exprs), p_(p), draft_(draft) {}
+
+  std::vector<Diagnostic> run() {
+    for (const Kernel& k : p_.kernels) {
+      kernel_ = k.name;
+      std::vector<StmtId> all;
+      for_each_statement(p_, k.body, [&](StmtId s, int) { all.push_back(s); });
+      for (StmtId s : all) {
+        location_ = p_.stmts[s.value].location;
+        if (errors_.empty()) statement(s);
+      }
+    }
+    return std::move(errors_);
+  }
+
+ protected:
+  ExprId rewrite_load(const ExprNode& n, std::span<const ExprId> indices) override {
+    BufferId buffer = n.object;
+    std::vector<ExprId> at(indices.begin(), indices.end());
+    element(buffer, at);
+    return to_->load(buffer, n.type, at);
+  }
+
+ private:
+  bool is_view(BufferId b) const { return draft_.views.contains(b); }
+  void move(ExprId& e) {
+    if (e.valid()) e = rewrite(e);
+  }
+
+  void error(DiagCode code, std::string message, std::string hint) {
+    if (!errors_.empty()) return;
+    Diagnostic d;
+    d.code = code;
+    d.op = kernel_;
+    d.message = std::move(message);
+    d.hint = std::move(hint);
+    d.location = location_;
+    d.stage = "resolve";
+    errors_.push_back(std::move(d));
+  }
+  void outside(BufferId view, int64_t index, size_t d) {
+    error(DiagCode::index_out_of_bounds,
+          "index " + std::to_string(index) + " in dimension " + std::to_string(d) + " of the view '" +
+              p_.buffer(view).name + "' " + shape_text(p_.tile_shape(view)) + " is outside",
+          "an element of a view has indices from 0 to below its extents");
+  }
+
+  // Of the tile in the place of the view.
+  void element(BufferId& buffer, std::vector<ExprId>& indices) {
+    for (auto it = draft_.views.find(buffer); it != draft_.views.end(); it = draft_.views.find(buffer)) {
+      const TileView& view = it->second;
+      const Shape shape = p_.tile_shape(buffer);
+      for (size_t d = 0; d < indices.size(); ++d)
+        if (int64_t index = 0; p_.exprs.is_const_int(indices[d], &index) && (index < 0 || index >= shape[d]))
+          outside(buffer, index, d);
+      if (view.form == TileView::Form::reshape) {
+        indices = Reshape(p_.exprs, shape, p_.tile_shape(view.of)).element(indices);
+      } else if (view.form == TileView::Form::transpose) {
+        const std::vector<ExprId> seen = indices;
+        for (size_t d = 0; d < seen.size(); ++d) indices[static_cast<size_t>(view.order[d])] = seen[d];
+      } else {
+        for (size_t d = 0; d < indices.size(); ++d)
+          indices[d] = IndexMaker(p_.exprs).add(indices[d], view.offsets[d]);
+      }
+      buffer = view.of;
+    }
+  }
+
+  struct Box {
+    Region region;       // of the tile
+    bool is_box = true;  // else elements have to be named one by one
+    int transposed = 0;  // times that dimensions of several elements change places
+  };
+  Box box_of(Region r) {
+    Box b{std::move(r)};
+    for (auto it = draft_.views.find(b.region.buffer); it != draft_.views.end() && b.is_box;
+         it = draft_.views.find(b.region.buffer)) {
+      const TileView& view = it->second;
+      Region& at = b.region;
+      const Shape shape = p_.tile_shape(at.buffer);
+      for (size_t d = 0; d < shape.size(); ++d)
+        if (int64_t o = 0;
+            p_.exprs.is_const_int(at.offsets[d], &o) && (o < 0 || o + at.extents[d] > shape[d]))
+          outside(at.buffer, o < 0 ? o : o + at.extents[d] - 1, d);
+      if (view.form == TileView::Form::reshape) {
+        b.is_box = Reshape(p_.exprs, shape, p_.tile_shape(view.of)).box(at);
+      } else if (view.form == TileView::Form::transpose) {
+        const Region seen = at;
+        int64_t before = -1;
+        bool changes = false;
+        for (size_t d = 0; d < shape.size(); ++d) {
+          const auto to = static_cast<size_t>(view.order[d]);
+          at.offsets[to] = seen.offsets[d];
+          at.extents[to] = seen.extents[d];
+          if (seen.extents[d] == 1) continue;
+          changes |= view.order[d] < before;
+          before = view.order[d];
+        }
+        b.transposed += changes;
+      } else {
+        for (size_t d = 0; d < shape.size(); ++d)
+          at.offsets[d] = IndexMaker(p_.exprs).add(at.offsets[d], view.offsets[d]);
+      }
+      at.buffer = view.of;
+    }
+    return b;
+  }
+
+  void statement(StmtId s) {
+    if (const auto it = draft_.assignments.find(s); it != draft_.assignments.end()) move(it->second.value);
+    auto& node = p_.stmts[s.value].node;
+    if (auto* loop = std::get_if<Loop>(&node)) {
+      move(loop->begin), move(loop->condition);
+      for (ExprId& e : loop->extents) move(e);
+    } else if (auto* branch = std::get_if<Branch>(&node)) {
+      move(branch->condition);
+    } else if (auto* store = std::get_if<Store>(&node)) {
+      visit_exprs(*store, [&](ExprId& e) { move(e); });
+      element(store->buffer, store->indices);
+      if (store->old) element(store->old->buffer, store->old->indices);
+    } else {
+      tile_op(s, std::get<TileOp>(node));
+    }
+  }
+
+  void tile_op(StmtId s, TileOp op) {
+    move(op.value);
+    for (Region& r : op.operands)
+      for (ExprId& e : r.offsets) move(e);
+    if (std::any_of(op.operands.begin(), op.operands.end(),
+                    [&](const Region& r) { return is_view(r.buffer); }))
+      return of_views(s, std::move(op));
+    p_.stmts[s.value].node = std::move(op);
+  }
+
+  void of_views(StmtId s, TileOp op) {
+    const bool moves = op.kind == OpKind::copy || op.kind == OpKind::atomic || op.kind == OpKind::fill;
+    TileOp whole = op;
+    bool boxes = true;
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      const Box b = box_of(op.operands[i]);
+      whole.operands[i] = b.region;
+      const bool as_seen = moves && (b.transposed == 0 || op.kind == OpKind::fill);
+      boxes = boxes && b.is_box && (as_seen || fits(whole, i, op.operands[i], b));
+      if (!boxes && !moves) return refuse(op, i);
+    }
+    if (!errors_.empty()) return;
+    if (moves && op.kind != OpKind::fill) {
+      if (!correspond(op.operands[0], op.operands[1])) return mismatch(op, "");
+      boxes = boxes && correspond(whole.operands[0], whole.operands[1]);
+    }
+    if (boxes)
+      p_.stmts[s.value].node = std::move(whole);
+    else
+      element_by_element(s, op);
+  }
+
+  // The operation, of rows and columns, may have the tile's box in the place of the view's.
+  static bool fits(TileOp& op, size_t operand, const Region& seen, const Box& b) {
+    if (op.kind != OpKind::gemm) return b.transposed == 0 && b.region.extents == seen.extents;
+    Shape rows = several(seen.extents);
+    if (b.transposed == 0) return rows == several(b.region.extents);
+    std::reverse(rows.begin(), rows.end());
+    if (b.transposed > 1 || operand > 1 || rows.size() != 2 || rows != several(b.region.extents))
+      return false;
+    op.attrs[operand == 0 ? gemm_attr::transpose_a : gemm_attr::transpose_b] ^= 1;
+    return true;
+  }
+
+  void refuse(const TileOp& op, size_t operand) {
+    const OpRow& row = op_row(op.kind);
+    BufferId tile = op.operands[operand].buffer;
+    while (is_view(tile)) tile = draft_.views.at(tile).of;
+    error(DiagCode::shape_mismatch,
+          std::string(row.text) + "'s operand '" + std::string(row.operands[operand].name) + "', " +
+              shape_text(op.operands[operand].extents) + " of the view '" +
+              p_.buffer(op.operands[operand].buffer).name + "', is no box of these dimensions of the tile '" +
+              p_.buffer(tile).name + "' " + shape_text(p_.tile_shape(tile)),
+          "allocate the tile as " + std::string(row.text) +
+              " needs it and name views of it where it is copied and in parallel loops");
+  }
+
+  void mismatch(const TileOp& op, const std::string& more) {
+    const auto text = [&](size_t i) {
+      return p_.buffer(op.operands[i].buffer).name + shape_text(op.operands[i].extents);
+    };
+    error(DiagCode::shape_mismatch,
+          "src " + text(0) + " and dst " + text(1) + " have different extents" + more,
+          "give both the same extents; when the ranks differ, dimensions of extent 1 may be left out");
+  }
+
+  // A copy, a fill or an atomic operation as a parallel loop.
+  void element_by_element(StmtId s, const TileOp& op) {
+    const Region& to = op.operands.back();
+    Loop loop{LoopKind::parallel, {}, p_.exprs.const_int(0), {}};
+    const Shape extents = several(to.extents);
+    if (several(op.operands[0].extents) != extents) return mismatch(op, ", and a view is no box of its tile");
+    for (int64_t extent : extents) loop.extents.push_back(p_.exprs.const_int(extent));
+    if (extents.empty()) loop.extents.push_back(p_.exprs.const_int(1));
+    for (size_t i = 0; i < loop.extents.size(); ++i) {
+      Var v;
+      v.name = free_tile_name(p_, draft_, std::string(1, static_cast<char>('i' + i % 8)));
+      v.location = location_;
+      loop.vars.push_back(VarId(p_.vars.size()));
+      p_.vars.push_back(std::move(v));
+    }
+    const auto place = [&](const Region& r, BufferId& buffer) {
+      std::vector<ExprId> at = r.offsets;
+      size_t next = 0;
+      for (size_t d = 0; d < at.size(); ++d)
+        if (r.extents[d] != 1) at[d] = IndexMaker(p_.exprs).add(at[d], p_.exprs.var(loop.vars[next++]));
+      buffer = r.buffer;
+      element(buffer, at);
+      return at;
+    };
+    Store store;
+    store.indices = place(to, store.buffer);
+    store.value = op.value;
+    if (op.kind != OpKind::fill) {
+      BufferId from;
+      const std::vector<ExprId> at = place(op.operands[0], from);
+      store.value = p_.exprs.cast(p_.buffer(to.buffer).type, p_.exprs.load(from, p_.buffer(from).type, at));
+    }
+    if (op.kind == OpKind::atomic) store.atomic = static_cast<AtomicKind>(op.attrs[atomic_attr::kind]);
+    loop.body = {StmtId(p_.stmts.size())};
+    p_.stmts.push_back({std::move(store), location_});
+    p_.stmts[s.value].node = std::move(loop);
+  }
+
+  Program& p_;
+  Draft& draft_;
+  std::string kernel_;
+  SourceLocation location_;
+  std::vector<Diagnostic> errors_;
+};
+
+}  // namespace
+
+std::vector<int64_t> transposed_shape(std::span<const int64_t> shape, std::span<const int64_t> order) {
+  std::vector<int64_t> out;
+  for (int64_t d : order) out.push_back(shape[static_cast<size_t>(d)]);
+  return out;
+}
+
+std::optional<ViewRefusal> view_refusal(const Program& p, const TileView& view,
+                                        std::span<const int64_t> shape) {
+  const Buffer& of = p.buffer(view.of);
+  if (of.scope == MemScope::global)
+    return ViewRefusal{DiagCode::scope_not_allowed, "'" + of.name + "' is a tensor, and views are of tiles",
+                       "a tensor's strides say how its elements are seen; copy a box of it into a tile"};
+  const Shape tile = p.tile_shape(view.of);
+  const std::string what = "'" + of.name + "' " + shape_text(tile);
+  if (view.form == TileView::Form::reshape) {
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (shape[d] < 1)
+        return ViewRefusal{
+            DiagCode::bad_shape,
+            "extent " + std::to_string(d) + " of a view of " + what + " is " + std::to_string(shape[d]),
+            "give extents of at least 1"};
+    const auto has = checked_product(tile), wanted = checked_product(shape);
+    if (has != wanted)
+      return ViewRefusal{DiagCode::shape_mismatch,
+                         what + " has " + std::to_string(*has) + " elements, its view " + shape_text(shape) +
+                             (wanted ? " " + std::to_string(*wanted) : std::string(" more")),
+                         "the extents of a view multiply to the elements of the tile"};
+  } else if (view.form == TileView::Form::transpose) {
+    std::vector<int64_t> sorted = view.order;
+    std::sort(sorted.begin(), sorted.end());
+    bool each = sorted.size() == tile.size();
+    for (size_t d = 0; each && d < sorted.size(); ++d) each = sorted[d] == static_cast<int64_t>(d);
+    if (!each)
+      return ViewRefusal{
+          DiagCode::bad_attribute,
+          "the order " + shape_text(view.order) + " does not name each dimension of " + what + " once",
+          "write the dimensions of the tile in the order of the view's, from 0"};
+  } else {
+    for (ExprId e : view.offsets)
+      if (!DraftExprs(p).reads(e).empty())
+        return ViewRefusal{DiagCode::scope_not_allowed, "an offset of a view of " + what + " reads memory",
+                           "name its value first: let o = ..., and the box at o"};
+    for (size_t d = 0; d < tile.size(); ++d) {
+      int64_t offset = 0;
+      const bool constant = p.exprs.is_const_int(view.offsets[d], &offset);
+      if (shape[d] > tile[d] || (constant && (offset < 0 || offset > tile[d] - shape[d])))
+        return ViewRefusal{
+            DiagCode::index_out_of_bounds,
+            "the box " + shape_text(shape) + " leaves " + what + " in dimension " + std::to_string(d),
+            "a view is a part of its tile"};
+    }
+  }
+  return std::nullopt;
+}
+
+BufferId add_view(Program& p, Draft& draft, TileView view, std::span<const int64_t> shape, std::string name,
+                  SourceLocation location) {
+  Buffer b = p.buffer(view.of);
+  b.name = std::move(name);
+  b.location = std::move(location);
+  b.shape.clear();
+  for (int64_t extent : shape) b.shape.push_back(p.exprs.const_int(extent));
+  const BufferId id(p.buffers.size());
+  p.buffers.push_back(std::move(b));
+  draft.views.emplace(id, std::move(view));
+  return id;
+}
+
+std::vector<Diagnostic> resolve_views(Program& p, Draft& draft) {
+  if (draft.views.empty()) return {};
+  return ViewResolver(p, draft).run();
+}
+
+}  // namespace tilegen::ir

@@ -1,0 +1,42 @@
+// Views of tiles: other shapes of the same elements.
+//
+//   view V = reshape(A, [8, 16, 64])       A: [128, 64]
+//   copy X[0 :+ 1, y :+ 8, x :+ 16, 0 :+ 64] -> V           copy X[...] -> A
+//   view T = transpose(A)                            ->
+//   parallel i, j in 64, 128 { T[i, j] = 0 }                parallel i, j in 64, 128 { A[j, i] = 0 }
+//   view S = A[64 :+ 64, 0 :+ 64]
+//   gemm S, B -> C                                          gemm A[64 :+ 64, 0 :+ 64], B -> C
+//
+// While a program is made a view is a buffer of its own, which has a shape, and every rule about shapes and
+// names holds for it. In the end elements and boxes of it become elements and boxes of the tile.
+//
+// requires: views whose `of` was there before them. ensures: no statement and no expression names a view.
+// why here: before names get their values, which follow what statements write.
+// refuses: boxes that are none of the tile, constant indices outside of the view.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/draft.h"
+
+namespace tilegen::ir {
+
+// Why the tile, or view, `of` has no such view; nothing where it has. It becomes a buffer, named `name`.
+struct ViewRefusal {
+  DiagCode code;
+  std::string message, hint;
+};
+std::optional<ViewRefusal> view_refusal(const Program& p, const TileView& view,
+                                        std::span<const int64_t> shape);
+// Of views that there may be: the buffer of this shape.
+BufferId add_view(Program& p, Draft& draft, TileView view, std::span<const int64_t> shape, std::string name,
+                  SourceLocation location);
+// What the order makes of the shape, where it is one of its dimensions.
+std::vector<int64_t> transposed_shape(std::span<const int64_t> shape, std::span<const int64_t> order);
+
+std::vector<Diagnostic> resolve_views(Program& p, Draft& draft);
+
+}  // namespace tilegen::ir

@@ -1,0 +1,114 @@
+// Views of tiles: reshaped, transposed and cut, of every memory, in copies, loops and products.
+#include "matrix.h"
+
+namespace tilegen::differential {
+namespace {
+
+std::vector<Launch> sizes(std::initializer_list<std::pair<int64_t, int64_t>> list) {
+  std::vector<Launch> launches;
+  for (const auto& [m, n] : list) {
+    Launch l;
+    l.dims = {{"m", m}, {"n", n}};
+    l.seed = static_cast<uint64_t>(m * 100 + n);
+    launches.push_back(l);
+  }
+  return launches;
+}
+
+// What a product has summed up, and what loops make, seen as rows of a box and as parts of columns.
+TEST(Views, SumsOfProductsInOtherShapes) {
+  const char* text = R"(tl 1 program sums
+dim m
+dim n
+tensor A: f16[m, 32] readonly
+tensor B: f16[n, 32] readonly
+tensor P: f32[m] readonly
+tensor Y: f32[m, n]
+tensor Z: f32[ceildiv(m, 64) * 4, 16, n]
+
+kernel k grid (by: ceildiv(m, 64), bx: ceildiv(n, $N)) threads 128 {
+  alloc a: shared f16[64, 32]
+  alloc b: shared f16[$N, 32]
+  alloc c: fragment f32[64, $N]
+  alloc s: $s f32[64]
+  view rows = reshape(c, [4, 16, $N])
+  view columns = reshape(c, [64, $N // 8, 8])
+  view scale = reshape(s, [4, 16])
+  view kn = transpose(b)
+  copy A[by * 64 :+ 64, 0 :+ 32] -> a
+  copy B[bx * $N :+ $N, 0 :+ 32] -> b
+  copy P[by * 64 :+ 64] -> s
+  fill c, 0
+  gemm a, kn -> c
+  parallel i, j, q in 4, 16, $N {
+    rows[i, j, q] = rows[i, j, q] * scale[i, j] + cast(f32, i)
+  }
+  parallel i, q, e in 64, $N // 8, 8 {
+    columns[i, q, e] = columns[i, q, e] - cast(f32, q * 3 + e)
+  }
+  copy rows -> Z[by * 4 :+ 4, 0 :+ 16, bx * $N :+ $N]
+  parallel i, j in 64, $N { c[i, j] = c[i, j] + 1 }
+  copy c -> Y[by * 64 :+ 64, bx * $N :+ $N]
+}
+)";
+  for (const std::string scope : {"fragment", "shared"})
+    for (const std::string n : {"32", "64"}) {
+      expect_agree(replaced(text, {{"s", scope}, {"N", n}}), sizes({{64, 64}, {65, 33}, {1, 8}, {130, 100}}));
+      if (HasFailure()) return;
+    }
+}
+
+TEST(Views, OfEveryMemory) {
+  const char* text = R"(tl 1 program views
+dim m
+dim n
+tensor X: $t[m, n] readonly
+tensor Y: $t[n, m]
+tensor Z: $t[m, n]
+tensor U: $t[ceildiv(m, 12), ceildiv(n, 8), 4]
+
+kernel k grid (by: ceildiv(m, 12), bx: ceildiv(n, 8)) {
+  alloc t: $s $t[12, 8]
+  alloc u: $f $t[3, 4, 8]
+  alloc v: $f $t[96]
+  view t3 = reshape(t, [3, 4, 8])
+  view tt = transpose(t)
+  view u2 = reshape(u, [12, 8])
+  view flat = reshape(u2, [96])
+  view swapped = transpose(u, [1, 0, 2])
+  view pairs = reshape(v, [48, 2])
+  copy X[by * 12 :+ 12, bx * 8 :+ 8] -> t
+  copy t3 -> u
+  copy tt -> Y[bx * 8 :+ 8, by * 12 :+ 12]
+  parallel i, j, q in 4, 3, 8 {
+    if i % 2 == 0 { swapped[i, j, q] = t3[j, i, 7 - q] }
+  }
+  copy flat -> v
+  parallel p in 48 {
+    let first = pairs[p, 0]
+    pairs[p, 0] = pairs[p, 1]
+    pairs[p, 1] = first
+  }
+  serial r in 0 .. 3 {
+    view row = u[r :+ 1, 0 :+ 4, 0 :+ 8]
+    view part = t[r * 4 :+ 2, 2 :+ 4]
+    fill part, 1
+    if r == 1 { copy row -> v[32 :+ 32] }
+  }
+  copy v[0 :+ 4] -> U[by :+ 1, bx :+ 1, 0 :+ 4]
+  copy u2 -> Z[by * 12 :+ 12, bx * 8 :+ 8]
+  copy tt[2 :+ 4, 0 :+ 12] -> Y[bx * 8 + 2 :+ 4, by * 12 :+ 12]
+}
+)";
+  for (const std::string type : {"f32", "f16", "i8", "f64"})
+    for (const std::string scope : {"shared", "fragment"})
+      for (const std::string other : {"fragment", "shared"}) {
+        if (!long_run() && type != "f32" && scope == other) continue;
+        expect_agree(replaced(text, {{"t", type}, {"s", scope}, {"f", other}}),
+                     sizes({{12, 8}, {25, 17}, {1, 1}, {40, 64}}));
+        if (HasFailure()) return;
+      }
+}
+
+}  // namespace
+}  // namespace tilegen::differential

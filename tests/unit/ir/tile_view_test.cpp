@@ -1,0 +1,139 @@
+// Programs with views are programs of their tiles: what they become, and what is refused.
+#include "ir/tile_view.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+
+namespace tilegen::ir {
+namespace {
+
+std::string kernel(const std::string& body) {
+  return "tl 1 program p\ndim n\ntensor X: f16[n, 4, 8, 16]\ntensor Y: f16[n, 16, 32]\nkernel main grid(b: "
+         "n) "
+         "{\n"
+         "alloc a: shared f16[32, 16] alloc w: shared f16[16, 32] alloc c: fragment f32[32, 32]\n"
+         "alloc q: shared f16[2, 16, 16] alloc r: fragment f16[32]\n" +
+         body + "\n}\n";
+}
+
+// The statements, printed; else the first error.
+std::string made(const std::string& body) {
+  const auto p = parse_program(kernel(body), "t.tl", Limits());
+  if (!p) return p.error().diagnostics[0].to_text();
+  const std::string text = print_program(*p);
+  const std::string first = "alloc r: fragment f16[32]\n";
+  const size_t at = text.find(first);
+  return at == std::string::npos ? text : text.substr(at + first.size());
+}
+
+void expect_same(const std::string& with, const std::string& without) {
+  EXPECT_EQ(made(with), made(without)) << with;
+  EXPECT_EQ(made(with).find("error"), std::string::npos) << made(with);
+}
+void expect_error(const std::string& body, const std::string& words) {
+  EXPECT_NE(made(body).find(words), std::string::npos) << body << "\n" << made(body);
+}
+
+TEST(TileView, BoxesOfReshapedTiles) {
+  expect_same("view v = reshape(a, [4, 8, 16]) copy X[b :+ 1, 0 :+ 4, 0 :+ 8, 0 :+ 16] -> v",
+              "copy X[b :+ 1, 0 :+ 4, 0 :+ 8, 0 :+ 16] -> a");
+  expect_same(
+      "view v = reshape(a, [4, 8, 16]) copy X[b :+ 1, 2 :+ 2, 0 :+ 8, 3 :+ 5] -> v[1 :+ 2, 0 :+ 8, 0 :+ 5]",
+      "copy X[b :+ 1, 2 :+ 2, 0 :+ 8, 3 :+ 5] -> a[8 :+ 16, 0 :+ 5]");
+  expect_same("view v = reshape(a, [4, 8, 16]) serial i in 0 .. 4 { fill v[i :+ 1, 2 :+ 3, 0 :+ 16], 0 }",
+              "serial i in 0 .. 4 { fill a[i * 8 + 2 :+ 3, 0 :+ 16], 0 }");
+  // Of a tile of more dimensions.
+  expect_same("view v = reshape(q, [32, 16]) fill v, 0", "fill q, 0");
+  expect_same("view v = reshape(q, [32, 16]) serial i in 0 .. 4 { fill v[i * 8 :+ 8, 0 :+ 16], 0 }",
+              "serial i in 0 .. 4 { fill q[i * 8 // 16 :+ 1, i * 8 % 16 :+ 8, 0 :+ 16], 0 }");
+  expect_same("view v = reshape(q, [32, 16]) view u = reshape(v, [512]) fill u[256 :+ 256], 0",
+              "fill q[1 :+ 1, 0 :+ 16, 0 :+ 16], 0");
+}
+
+TEST(TileView, ElementsOfReshapedTiles) {
+  expect_same(
+      "fill a, 0 view v = reshape(a, [4, 8, 16]) parallel i, j, k in 4, 8, 16 { q[i // 2, i % 2 * 8 + j, k] "
+      "= v[3 - i, 7, k] + 1 }",
+      "fill a, 0 parallel i, j, k in 4, 8, 16 { q[i // 2, i % 2 * 8 + j, k] = a[(3 - i) * 8 + 7, k] + 1 }");
+  expect_same("view v = reshape(q, [32, 16]) parallel i, k in 32, 16 { v[i, k] = 0 }",
+              "parallel i, k in 32, 16 { q[i // 16, i % 16, k] = 0 }");
+  expect_same("view v = reshape(r, [1, 32, 1]) parallel i in 32 { v[0, i, 0] = 0 }",
+              "parallel i in 32 { r[i] = 0 }");
+}
+
+TEST(TileView, TransposedTiles) {
+  expect_same("view v = transpose(a) fill a, 0 fill c, 0 gemm a, v -> c",
+              "fill a, 0 fill c, 0 gemm a, a -> c {transpose_b}");
+  expect_same("view v = transpose(w) fill w, 0 fill c, 0 gemm v, w -> c {clear}",
+              "fill w, 0 fill c, 0 gemm w, w -> c {transpose_a, clear}");
+  expect_same("view v = transpose(a, [1, 0]) fill v[0 :+ 16, 8 :+ 4], 0", "fill a[8 :+ 4, 0 :+ 16], 0");
+  expect_same("view v = transpose(a) copy Y[b :+ 1, 0 :+ 16, 0 :+ 32] -> v",
+              "parallel i, j in 16, 32 { a[j, i] = Y[b, i, j] }");
+  expect_same("view v = transpose(q, [1, 2, 0]) parallel i, j, k in 16, 16, 2 { v[i, j, k] = 0 }",
+              "parallel i, j, k in 16, 16, 2 { q[k, i, j] = 0 }");
+}
+
+TEST(TileView, PartsOfTiles) {
+  expect_same("view v = a[8 :+ 16, 4 :+ 8] fill v[2 :+ 4, 0 :+ 8], 0 parallel i, j in 16, 8 { v[i, j] = 1 }",
+              "fill a[10 :+ 4, 4 :+ 8], 0 parallel i, j in 16, 8 { a[i + 8, j + 4] = 1 }");
+  expect_same("serial s in 0 .. 2 { view v = a[s * 16 :+ 16, 0 :+ 16] fill v, 0 }",
+              "serial s in 0 .. 2 { fill a[s * 16 :+ 16, 0 :+ 16], 0 }");
+  expect_same(
+      "view v = q[1 :+ 1, 0 :+ 16, 0 :+ 16] view u = reshape(v, [16, 16]) fill q, 0 fill c, 0 "
+      "gemm u, q[0 :+ 1, 0 :+ 16, 0 :+ 16] -> c[0 :+ 16, 0 :+ 16]",
+      "fill q, 0 fill c, 0 gemm q[1 :+ 1, 0 :+ 16, 0 :+ 16], q[0 :+ 1, 0 :+ 16, 0 :+ 16] -> "
+      "c[0 :+ 16, 0 :+ 16]");
+}
+
+// What is no box of the tile is moved element by element.
+TEST(TileView, NoBoxOfTheTile) {
+  expect_same("view v = reshape(a, [4, 8, 16]) fill v[0 :+ 4, 0 :+ 4, 0 :+ 16], 0",
+              "parallel i, j, k in 4, 4, 16 { a[i * 8 + j, k] = 0 }");
+  expect_same("view v = reshape(a, [16, 32]) fill w, 0 copy w -> v",
+              "fill w, 0 parallel i, j in 16, 32 { a[(i * 32 + j) // 16, (i * 32 + j) % 16] = w[i, j] }");
+  expect_same("serial i in 0 .. 3 { view v = reshape(q, [32, 16]) fill v[i * 5 :+ 4, 0 :+ 16], 0 }",
+              "serial i in 0 .. 3 { parallel i_1, j in 4, 16 { q[(i * 5 + i_1) // 16, (i * 5 + i_1) % 16, j] "
+              "= 0 } }");
+}
+
+TEST(TileView, Refused) {
+  expect_error("view v = reshape(a, [4, 8, 15])",
+               "[shape_mismatch] main: 'a' [32, 16] has 512 elements, its view [4, 8, 15] 480");
+  expect_error("view v = reshape(a, [0, 8])", "[bad_shape]");
+  expect_error("view v = reshape(X, [8])",
+               "[scope_not_allowed] main: 'X' is a tensor, and views are of tiles");
+  expect_error("view v = transpose(a, [0, 0])",
+               "[bad_attribute] main: the order [0, 0] does not name each dimension");
+  expect_error("view v = transpose(a, [1])", "[bad_attribute]");
+  expect_error("view v = a[24 :+ 16, 0 :+ 16]",
+               "[index_out_of_bounds] main: the box [16, 16] leaves 'a' [32, 16]");
+  expect_error("view v = reshap(a, [512])", "[unknown_name] main: expected a kind of view, found 'reshap'");
+  expect_error("view v = reshape(b, [512])", "[syntax_error]");
+  expect_error("parallel i in 4 { view v = reshape(a, [512]) }", "[misplaced_statement]");
+  expect_error("view v = reshape(a, [4, 8, 16]) parallel i in 4 { v[i, 8, 0] = 0 }",
+               "[index_out_of_bounds] main: index 8 in dimension 1 of the view 'v' [4, 8, 16] is outside");
+  expect_error("view v = reshape(a, [4, 8, 16]) fill v[0 :+ 1, 4 :+ 8, 0 :+ 16], 0",
+               "[index_out_of_bounds] main: index 11 in dimension 1 of the view 'v'");
+  expect_error(
+      "view v = reshape(q, [32, 16]) fill q, 0 fill w, 0 fill c, 0 gemm v, w -> c",
+      "[shape_mismatch] main: gemm's operand 'a', [32, 16] of the view 'v', is no box of these dimensions of "
+      "the tile 'q' [2, 16, 16]");
+  expect_error("view v = reshape(a, [4, 8, 16]) copy Y[b :+ 1, 0 :+ 16, 0 :+ 32] -> v",
+               "[shape_mismatch] main: src Y[1, 16, 32] and dst v[4, 8, 16] have different extents");
+  expect_error("view v = reshape(a, [16, 32]) copy X[b :+ 1, 0 :+ 4, 0 :+ 8, 0 :+ 16] -> v",
+               "[shape_mismatch]");
+  expect_error("view a = reshape(w, [512])", "[duplicate_name]");
+}
+
+// "view" names what it likes.
+TEST(TileView, NoWordOfTheLanguage) {
+  EXPECT_EQ(made("fill a, 0\n").find("error"), std::string::npos);
+  const auto p = parse_program(
+      "tl 1 program p\ntensor view: f32[8]\nkernel k grid(b: 1) {\nparallel i in 8 { view[i] = 1 }\n}\n",
+      "t.tl", Limits());
+  EXPECT_TRUE(bool(p));
+}
+
+}  // namespace
+}  // namespace tilegen::ir
