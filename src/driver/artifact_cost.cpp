@@ -1,6 +1,6 @@
 #include "driver/artifact_cost.h"
 
-#include "expand/split_form.h"
+#include "expand/overlap_form.h"
 #include "schedule/form/canonical_form.h"
 
 namespace tilegen::driver {
@@ -12,8 +12,8 @@ auto ask(const Artifact& a, const Ask& question) -> decltype(question(*a.program
   if (!a.target.has_block_threads()) return {};
   const std::optional<ir::Program> canonical = schedule::canonical_form(*a.program, a.target);
   const ir::Program& form = canonical ? *canonical : *a.program;
-  const std::optional<ir::Program> split = expand::split_form(form, a.schedule);
-  return question(split ? *split : form);
+  const std::optional<ir::Program> scheduled = expand::scheduled_form(form, a.schedule);
+  return question(scheduled ? *scheduled : form);
 }
 
 }  // namespace

@@ -20,11 +20,18 @@ const plan::KernelSchedule* CandidateStages::given_of(const Candidate& c) const 
   return given_ && !c.given_left_out ? given_->find(program_.kernels[c.kernel].name) : nullptr;
 }
 
-bool CandidateStages::split_as_given(Candidate& c) const {
+bool CandidateStages::form_as_given(Candidate& c, const plan::KernelSchedule* given) const {
+  c.overlap = {};
   c.split.reset();
-  const plan::KernelSchedule* given = given_of(c);
+  const int kernel = static_cast<int>(c.kernel);
+  const plan::KernelSchedule* decided = is_planned(c) ? &planned_->kernels[c.kernel] : given;
+  const bool copy_engine = !is_planned(c) && tensor_copies_at(level_) != schedule::TensorCopies::none;
+  auto overlap = choose_overlap(program_, kernel, target_,
+                                decided && decided->overlap ? &*decided->overlap : nullptr, copy_engine);
+  if (!overlap) return c.rejected = overlap.error(), false;
+  c.overlap = std::move(*overlap);
   if (!given || !given->split || (fallback_ && level_ >= AssumptionLevel::aligned)) return true;
-  auto form = given_split(program_, static_cast<int>(c.kernel), target_, *given->split);
+  auto form = given_split(unsplit_program_of(c), kernel, target_, *given->split);
   form ? void(c.split = std::move(*form)) : void(c.rejected = form.error());
   return !c.rejected;
 }
@@ -37,7 +44,7 @@ void CandidateStages::plan(Candidate& c, const plan::KernelSchedule* given) cons
   c.plan.reset();
   c.scheduled.reset();
   c.code.reset();
-  if (planned_ && c.form == options_.form && !c.first_rejected) {
+  if (is_planned(c)) {
     c.plan = schedule::without_assumptions(planned_->kernels[c.kernel]);
     return;
   }
@@ -45,6 +52,7 @@ void CandidateStages::plan(Candidate& c, const plan::KernelSchedule* given) cons
   schedule::PlanOptions how{nullptr, options_.conversions};
   how.form = c.form;
   how.most_stages = c.most_stages;
+  how.overlap = c.overlap.plan ? &*c.overlap.plan : nullptr;
   const auto blocks = known_blocks(program_of(c), kernel, options_.sizes);
   how.single_wave = blocks && *blocks <= target_.multiprocessors;
   how.read = &read_;
@@ -54,6 +62,7 @@ void CandidateStages::plan(Candidate& c, const plan::KernelSchedule* given) cons
                                  : schedule::plan_kernel(program_of(c), kernel, target_, given, how);
   if (!plan) return void(c.rejected = plan.error());
   c.plan = std::move(*plan);
+  if (!c.overlap.note.empty()) c.plan->notes.push_back({program_.kernels[c.kernel].name, c.overlap.note});
   if (c.first_rejected) {
     const Diagnostic& why = c.first_rejected->diagnostics[0];
     std::string done = std::string("the kernel is planned ") + plan_form_text(c.form) +
@@ -120,8 +129,7 @@ std::string CandidateStages::field_at_fault(const Candidate& c) const {
     remove(less);
     Candidate other;
     other.kernel = c.kernel;
-    other.split = less.split ? c.split : nullptr;
-    plan(other, &less);
+    if (form_as_given(other, &less)) plan(other, &less);
     if (!other.rejected) expand(other);
     if (!other.rejected) decide_accesses(other, &less);
     if (!other.rejected) lower(other);
@@ -137,6 +145,7 @@ std::string CandidateStages::field_at_fault(const Candidate& c) const {
   of_kernel("cluster", &plan::KernelSchedule::cluster);
   of_kernel("raster", &plan::KernelSchedule::raster);
   of_kernel("split", &plan::KernelSchedule::split);
+  of_kernel("overlap", &plan::KernelSchedule::overlap);
   of_kernel("launch", &plan::KernelSchedule::launch);
   const auto of_list = [&](auto member, auto name) {
     for (size_t i = 0; i < (given.*member).size(); ++i)

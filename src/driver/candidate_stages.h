@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "driver/overlap_plan.h"
 #include "driver/split_plan.h"
 #include "driver/stages.h"
 #include "expand/scheduled_kernel.h"
@@ -15,6 +16,7 @@ namespace tilegen::driver {
 struct Candidate {
   size_t kernel = 0;
   schedule::PlanForm form = schedule::PlanForm::full;
+  OverlapChoice overlap;
   ir::StmtId shared;        // a loop that blocks may share
   SplitProgram split;       // the program, where they do
   bool alone = false;       // they do not: such a plan was rejected
@@ -39,8 +41,8 @@ class CandidateStages {
         planned_(planned),
         given_(options.schedule ? &*options.schedule : nullptr) {}
 
-  // False: the kernel cannot have the form that is given.
-  bool split_as_given(Candidate& c) const;
+  // The program's form before it is planned. False: the kernel cannot have the one that is given.
+  bool form_as_given(Candidate& c, const plan::KernelSchedule* given) const;
   void plan(Candidate& c, const plan::KernelSchedule* given) const;
   void expand(Candidate& c) const;
   void decide_accesses(Candidate& c, const plan::KernelSchedule* given) const;
@@ -48,7 +50,12 @@ class CandidateStages {
   void verify(Candidate& c) const;
 
   const plan::KernelSchedule* given_of(const Candidate& c) const;
-  const ir::Program& program_of(const Candidate& c) const { return c.split ? *c.split : program_; }
+  const ir::Program& unsplit_program_of(const Candidate& c) const {
+    return c.overlap.form ? *c.overlap.form : program_;
+  }
+  const ir::Program& program_of(const Candidate& c) const {
+    return c.split ? *c.split : unsplit_program_of(c);
+  }
   double microseconds(const Candidate& c) const;
   // The first given decision without which the code holds; empty: none alone.
   std::string field_at_fault(const Candidate& c) const;
@@ -63,6 +70,10 @@ class CandidateStages {
   const plan::Schedule* given_;    // by the caller; may be null
 
  private:
+  // The plan of another level is taken as it is.
+  bool is_planned(const Candidate& c) const {
+    return planned_ && c.form == options_.form && !c.first_rejected;
+  }
   void verify_scheduled(Candidate& c) const;
   Error broken_kernel(const Candidate& c, const std::string& what) const;
 

@@ -55,6 +55,7 @@ class Comparison {
     part("persistence", given_.persistence, plan_.persistence);
     part("cluster", given_.cluster, plan_.cluster);
     part("split", given_.split, plan_.split);
+    part("overlap", given_.overlap, plan_.overlap);
     part("launch", given_.launch, plan_.launch);
     entries(given_.ops, plan_.ops, &plan::OpPlan::op);
     entries(given_.values, plan_.values, &plan::ValuePlan::value);
@@ -155,6 +156,7 @@ class Fallback {
            (given_.persistence && without(&KernelSchedule::persistence)) ||
            (given_.cluster && without(&KernelSchedule::cluster)) ||
            (given_.split && without(&KernelSchedule::split)) ||
+           (given_.overlap && without(&KernelSchedule::overlap)) ||
            (given_.raster && without(&KernelSchedule::raster)) ||
            (given_.launch && without(&KernelSchedule::launch)) ||
            (given_.threads && without(&KernelSchedule::threads)) ||

@@ -102,7 +102,7 @@ class Settler : private CandidateStages {
     };
     for (Candidate* c : open) c->rejected.reset();
     const auto make_plan = [&](Candidate& c) {
-      if (split_as_given(c)) plan(c, given_of(c));
+      if (form_as_given(c, given_of(c))) plan(c, given_of(c));
     };
     const auto planned = [](const Candidate& c) { return words_of(*c.plan); };
     if (Checked ok = stage("plan", make_plan, planned); !ok) return ok;
@@ -175,6 +175,7 @@ class Settler : private CandidateStages {
       Candidate other;
       other.kernel = c.kernel;
       other.form = c.form;
+      other.overlap = c.overlap;
       other.most_stages = stages;
       plan(other, nullptr);
       if (!other.rejected) expand(other);
@@ -200,7 +201,7 @@ class Settler : private CandidateStages {
 
   void find_shared_loop(Candidate& c) const {
     std::string why;
-    c.shared = loop_to_share(program_, static_cast<int>(c.kernel), target_, options_.sizes, why);
+    c.shared = loop_to_share(unsplit_program_of(c), static_cast<int>(c.kernel), target_, options_.sizes, why);
     if (!why.empty()) c.plan->notes.push_back({program_.kernels[c.kernel].name, why});
   }
 
@@ -216,7 +217,9 @@ class Settler : private CandidateStages {
     for (int64_t parts = 2; parts <= target_.max_cluster; parts *= 2) {
       Candidate other;
       other.kernel = c.kernel;
-      other.split = std::make_shared<const ir::Program>(expand::split_form(program_, kernel, loop, parts));
+      other.overlap = c.overlap;
+      other.split =
+          std::make_shared<const ir::Program>(expand::split_form(unsplit_program_of(c), kernel, loop, parts));
       plan(other, nullptr);
       if (!other.rejected) expand(other);
       if (!other.rejected) decide_accesses(other, nullptr);

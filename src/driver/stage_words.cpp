@@ -29,6 +29,7 @@ std::string words_of(const plan::KernelSchedule& plan) {
     text += ", clusters of " + std::to_string(plan.cluster->blocks);
   if (plan.split && plan.split->parts > 1)
     text += ", " + plan.split->loop + " in " + std::to_string(plan.split->parts) + " parts";
+  if (plan.overlap && !plan.overlap->along.empty()) text += ", last tiles overlapping";
   if (!plan.conversions.empty()) text += ", " + counted(plan.conversions.size(), "conversion");
   if (!plan.notes.empty()) text += ", " + counted(plan.notes.size(), "note");
   return text;

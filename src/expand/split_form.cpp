@@ -69,17 +69,4 @@ ir::StmtId loop_of_path(const ir::Program& p, int kernel, const std::string& pat
   return found;
 }
 
-std::optional<ir::Program> split_form(const ir::Program& p, const plan::Schedule& s) {
-  std::optional<ir::Program> form;
-  for (size_t k = 0; k < p.kernels.size() && k < s.kernels.size(); ++k) {
-    const auto& split = s.kernels[k].split;
-    if (!split || split->parts < 2) continue;
-    const auto kernel = static_cast<int>(k);
-    const ir::Program& so_far = form ? *form : p;
-    if (const ir::StmtId loop = loop_of_path(so_far, kernel, split->loop); loop.valid())
-      form = split_form(so_far, kernel, loop, split->parts);
-  }
-  return form;
-}
-
 }  // namespace tilegen::expand

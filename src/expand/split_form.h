@@ -34,7 +34,4 @@ ir::Program split_form(const ir::Program& p, int kernel, ir::StmtId loop, int64_
 // The loop of that path; invalid: the kernel has none.
 ir::StmtId loop_of_path(const ir::Program& p, int kernel, const std::string& path);
 
-// The program as the schedule has it planned: each kernel with its split. Nothing where none is split.
-std::optional<ir::Program> split_form(const ir::Program& p, const plan::Schedule& s);
-
 }  // namespace tilegen::expand

@@ -15,6 +15,7 @@ void declare_parameters(LoweringContext& k) {
   k.out.machine = k.in.target;
   k.out.threads = *k.in.schedule.threads;
   k.out.dependent = k.in.schedule.launch && k.in.schedule.launch->dependent.value_or(false);
+  k.out.overlapping_blocks = k.in.schedule.overlap && !k.in.schedule.overlap->along.empty();
   if (k.block_threads() && k.in.schedule.launch)
     k.out.min_blocks = std::max<int64_t>(k.in.schedule.launch->min_blocks, 1);
   const std::vector<int64_t> greatest = ir::greatest_values(k.in.program);

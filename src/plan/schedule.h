@@ -209,6 +209,15 @@ struct SplitPlan {
   bool operator==(const SplitPlan&) const = default;
 };
 
+// Tiles that would reach beyond a tensor lie within it, over a part of the one before: the copy engine fills
+// nothing with zeros. `along`: names of the kernel's block indices whose last tiles do.
+struct OverlapPlan {
+  bool last_tiles = true;
+  std::vector<std::string> along;
+  std::string reason;
+  bool operator==(const OverlapPlan&) const = default;
+};
+
 // How the kernel follows the one before it on its stream. `dependent`: its blocks begin, and make
 // themselves ready, while that one ends; they wait for its end before they touch memory, and let the kernel
 // after do the same.
@@ -267,6 +276,7 @@ struct KernelSchedule {
   std::optional<PersistencePlan> persistence;
   std::optional<ClusterPlan> cluster;
   std::optional<SplitPlan> split;
+  std::optional<OverlapPlan> overlap;
   std::optional<LaunchPlan> launch;
   std::vector<OpPlan> ops;
   std::vector<ValuePlan> values;

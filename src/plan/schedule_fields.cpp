@@ -42,6 +42,7 @@ std::string schedule_field_tables() {
   add_table<PersistencePlan>(out, "`persistence`");
   add_table<ClusterPlan>(out, "`cluster`");
   add_table<SplitPlan>(out, "`split`");
+  add_table<OverlapPlan>(out, "`overlap`");
   add_table<LaunchPlan>(out, "`launch`");
   add_table<OpPlan>(out, "An entry of `ops`");
   add_table<ValuePlan>(out, "An entry of `values`");

@@ -222,6 +222,18 @@ struct EntryFields<SplitPlan> {
 };
 
 template <>
+struct EntryFields<OverlapPlan> {
+  using E = OverlapPlan;
+  static constexpr auto rows() {
+    return std::tuple{
+        SetFlag<E>{"last_tiles", &E::last_tiles, true,
+                   "tiles that would reach beyond a tensor lie within it, over a part of the one before"},
+        NamesField<E>{"along", &E::along, false, "block indices, as named in the program, for which they do"},
+        ReasonField<E>{"reason", &E::reason}};
+  }
+};
+
+template <>
 struct EntryFields<LaunchPlan> {
   using E = LaunchPlan;
   static constexpr auto rows() {

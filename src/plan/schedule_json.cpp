@@ -134,6 +134,7 @@ void write_kernel(JsonWriter& w, const KernelSchedule& k) {
   write_entry(w, "persistence", k.persistence);
   write_entry(w, "cluster", k.cluster);
   write_entry(w, "split", k.split);
+  write_entry(w, "overlap", k.overlap);
   write_entry(w, "launch", k.launch);
   write_entries(w, "ops", k.ops);
   write_entries(w, "values", k.values);
@@ -311,8 +312,9 @@ std::optional<E> read_entry(const JsonCursor& c) {
 KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
   KernelSchedule k;
   if (has_earlier_keys(c)) return k;
-  c = c.object({"kernel", "threads", "raster", "roles", "persistence", "cluster", "split", "launch", "ops",
-                "values", "loops", "pipelines", "conversions", "assumptions", "memory", "notes"});
+  c = c.object({"kernel", "threads", "raster", "roles", "persistence", "cluster", "split", "overlap",
+                "launch", "ops", "values", "loops", "pipelines", "conversions", "assumptions", "memory",
+                "notes"});
   if (!c) return k;
   k.kernel = names.read(c.required("kernel"));
   if (const JsonCursor t = c.optional("threads")) k.threads = t.integer(1, kMaxNumber, 1);
@@ -323,6 +325,7 @@ KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
   k.persistence = read_entry<PersistencePlan>(c.optional("persistence"));
   k.cluster = read_entry<ClusterPlan>(c.optional("cluster"));
   k.split = read_entry<SplitPlan>(c.optional("split"));
+  k.overlap = read_entry<OverlapPlan>(c.optional("overlap"));
   k.launch = read_entry<LaunchPlan>(c.optional("launch"));
   k.ops = read_entries<OpPlan>(c.optional("ops"));
   k.values = read_entries<ValuePlan>(c.optional("values"));

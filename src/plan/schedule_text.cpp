@@ -220,6 +220,11 @@ Table block_table(const KernelSchedule& k) {
            {}});
   if (k.split && k.split->parts > 1)
     t.add({{"split", plural(k.split->parts, "part"), "of " + k.split->loop}, k.split->reason, {}});
+  if (k.overlap) {
+    std::string names;
+    for (const std::string& name : k.overlap->along) names += (names.empty() ? "along " : ", ") + name;
+    t.add({{"overlap", k.overlap->last_tiles ? "last tiles" : "no", names}, k.overlap->reason, {}});
+  }
   if (k.launch) {
     std::string how, registers;
     if (k.launch->dependent) how = *k.launch->dependent ? "dependent" : "after the kernel before";

@@ -83,7 +83,9 @@ void global_access(ClusterRun& run, const SharedHistory::Actor& who, uint64_t ad
   };
   by.block = run.block + thread_of_party(by.thread) / run.block_threads();
   GlobalHistory& history = *run.launch.global;
-  const bool atomic = write && run.code.accesses[who.access].atomic.has_value();
+  // Of blocks that write the same value no one races with another.
+  const bool atomic = write && (run.code.program->overlapping_blocks ||
+                                run.code.accesses[who.access].atomic.has_value());
   const GlobalHistory::Found f = atomic  ? history.update(by, address, bytes)
                                  : write ? history.write(by, address, bytes)
                                          : history.read(by, address, bytes);

@@ -54,6 +54,7 @@ class Printer {
     if (p_.dynamic_tiles) out_ += ", dynamic tiles";
     if (p_.cluster > 1) out_ += " clusters of " + std::to_string(p_.cluster);
     if (p_.dependent) out_ += " dependent";
+    if (p_.overlapping_blocks) out_ += " overlapping";
     if (p_.min_blocks > 1) out_ += "\nmin_blocks " + std::to_string(p_.min_blocks);
     out_ += "\nparams\n";
     for (const Param& param : p_.params) print_param(param);

@@ -74,6 +74,8 @@ struct ThreadProgram {
   // begins they wait for that one's end and see what it wrote; the kernel after may begin its blocks when
   // all of these run (griddepcontrol). A launch that does not is right, too.
   bool dependent = false;
+  // Several blocks may write an element of a tensor, all of them the same value.
+  bool overlapping_blocks = false;
   int64_t min_blocks = 1;  // blocks of a multiprocessor that registers should allow for (GPU)
   std::vector<TransactionBarriers> barriers;
   std::vector<NamedBarrier> named_barriers;  // the first is number 1

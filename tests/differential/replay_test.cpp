@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "expand/expand_kernel.h"
+#include "expand/overlap_form.h"
 #include "expand/split_form.h"
 #include "ir/text.h"
 #include "lower/host/forward_stores.h"
@@ -32,6 +33,8 @@ std::string code_of(const ReplayRecord& r) {
   auto schedule = plan::schedule_from_json(r.schedule, Limits{});
   auto target = target::find_target(r.target);
   if (!program || !schedule || !target) return "not read";
+  if (const auto& overlap = schedule->kernels.at(0).overlap; overlap && !overlap->along.empty())
+    *program = expand::overlap_form(*program, std::stoi(r.kernel), overlap->along);
   if (const auto& split = schedule->kernels.at(0).split; split && split->parts > 1)
     *program =
         expand::split_form(*program, std::stoi(r.kernel),

@@ -34,6 +34,7 @@ class ResultCheck {
     check_part("persistence", given_.persistence, result_.persistence);
     check_part("cluster", given_.cluster, result_.cluster);
     check_part("split", given_.split, result_.split);
+    check_part("overlap", given_.overlap, result_.overlap);
     check_part("launch", given_.launch, result_.launch);
     check_entries(given_.ops, result_.ops, &plan::OpPlan::op);
     check_entries(given_.values, result_.values, &plan::ValuePlan::value);
