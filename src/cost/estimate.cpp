@@ -15,9 +15,11 @@ constexpr int64_t kUnknownExtent = 16;
 // Points of each dimension of the grid that stand for all.
 constexpr int64_t kSamples = 4;
 
-// Fitted as those of kernel_walk.cpp: how much pipes and memories hide of each other, and both of what a
-// block waits for;
-constexpr double kBesideMemory = 1.515, kBesideWaits = 3.15;
+// Fitted as those of kernel_walk.cpp: how much pipes and memories hide of each other;
+constexpr double kBesideMemory = 1.515;
+// how much both hide of what a block waits for, where others run beside it and where it has a multiprocessor
+// for itself: it waits for its own products then (rows that no tile divides, bench/gpu/dynamic_rows.py);
+constexpr double kBesideWaits = 3.15, kAlone = 8;
 // how much reading and filling with zeros hide of each other (bench/gpu/outside.py);
 constexpr double kBesideFilling = 2;
 // how much longer threads take for each part of the registers there are that they need beyond them.
@@ -70,11 +72,13 @@ class Sample {
   std::vector<int64_t> grid_;
 };
 
-// Cycles of one wave.
+// Cycles of one wave, of so many blocks of a multiprocessor.
 struct Wave {
-  double pipes = 0, l2 = 0, memory = 0, filled = 0, waits = 0;
+  double blocks = 0, pipes = 0, l2 = 0, memory = 0, filled = 0, waits = 0;
   double device() const { return together(std::max(l2, memory), filled, kBesideFilling); }
-  double all() const { return together(together(pipes, device(), kBesideMemory), waits, kBesideWaits); }
+  double all() const {
+    return together(together(pipes, device(), kBesideMemory), waits, blocks > 1 ? kBesideWaits : kAlone);
+  }
 };
 
 Bound bound_of(const Wave& w, double cycles, const target::Target& t) {
@@ -143,9 +147,12 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
 
   // So many blocks at once on a multiprocessor.
   const auto wave = [&](double blocks) {
-    return Wave{blocks * e.block.busy(), blocks * e.block.work.l2_bytes / t.l2_bytes_per_cycle,
+    return Wave{blocks,
+                blocks * e.block.busy(),
+                blocks * e.block.work.l2_bytes / t.l2_bytes_per_cycle,
                 blocks * cold * e.block.work.l2_bytes * memory_cycles,
-                blocks * e.block.work.filled_bytes * filled_cycles, e.block.serial};
+                blocks * e.block.work.filled_bytes * filled_cycles,
+                e.block.serial};
   };
   // Clusters do not straddle groups of multiprocessors.
   const int64_t cluster = k.schedule.cluster ? std::max<int64_t>(1, k.schedule.cluster->blocks) : 1;
@@ -155,7 +162,12 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
                room = units * static_cast<double>(e.occupancy.blocks);
   e.waves = e.blocks / room;
   const double full = std::floor(e.waves), rest = e.blocks - full * room;
-  const Wave whole = wave(static_cast<double>(e.occupancy.blocks)), last = wave(std::ceil(rest / units));
+  const Wave whole = wave(static_cast<double>(e.occupancy.blocks));
+  Wave last = wave(std::ceil(rest / units));
+  if (full > 0 && rest > 0) {  // multiprocessors that have less of it leave the memory to the others
+    const double share = rest / (units * last.blocks);
+    last.memory *= share, last.filled *= share;
+  }
   e.cycles = full * whole.all() + (rest > 0 ? last.all() : 0);
   if (e.waves <= 1) e.cycles = std::max(e.cycles, longest);
   e.bound = bound_of(full > 0 ? whole : last, e.cycles, t);

@@ -17,8 +17,8 @@ constexpr int64_t kUnknownTrips = 16;
 constexpr double kTurns = 1.46;
 // and products the loads of shared memory that serve them (narrow tiles of GEMM);
 constexpr double kServed = 10;
-// cycles until a product's sums can be read;
-constexpr double kProductLatency = 130;
+// cycles until a product's sums can be read, and of them those that products issued meanwhile do not hide;
+constexpr double kProductLatency = 130, kOverlappedLatency = 52;
 // of a product's time, for how much its slot is not asked for again though the next ones are there (GEMM of 2
 // and 3 slots);
 constexpr double kHeld = 0.53;
@@ -59,6 +59,7 @@ double Span::busy() const { return together(units, threads, kTurns); }
 struct KernelWalk::Parts {
   Span threads;              // without what the engine and the units do
   double products = 0;       // serial, of units
+  double latencies = 0;      // of these, how many are in it
   double hidden_bytes = 0;   // that are read beside
   double exposed_bytes = 0;  // that threads wait for
   double waits = 0;          // for loads, those after one another at once
@@ -164,6 +165,7 @@ void KernelWalk::op(analysis::OpId id, double weight, Parts& parts) {
       parts.threads.serial += own_serial(w.work, 1);
       break;
     case OpPlace::units:
+      parts.latencies += 1;
       parts.products += std::max(w.work[Pipe::tensor], w.work[Pipe::shared]) / warpgroups_ + kProductLatency;
       parts.threads.units += together(w.work[Pipe::tensor], w.work[Pipe::shared], kServed);
       parts.threads.threads += w.work[Pipe::plain];
@@ -189,8 +191,10 @@ Span KernelWalk::combine(const Parts& parts, ir::StmtId loop) {
            });
   };
   if (parts.products > 0)
-    span.serial = plan && overlaps(*plan) ? together(parts.products, parts.threads.serial, kTurns)
-                                          : parts.products + parts.threads.serial;
+    span.serial = plan && overlaps(*plan)
+                      ? together(parts.products - parts.latencies * (kProductLatency - kOverlappedLatency),
+                                 parts.threads.serial, kTurns)
+                      : parts.products + parts.threads.serial;
   const bool ahead = loop.valid() && loop == ahead_.loop;
   const bool of_threads = ahead && ahead_.threads;
   const double hidden_bytes = parts.hidden_bytes + (of_threads ? parts.exposed_bytes : 0);
