@@ -17,6 +17,8 @@ import subprocess
 import sys
 import time
 
+import few_blocks
+
 GEMM = """tl 1 program gemm
 dim m
 dim n
@@ -119,6 +121,11 @@ kernel gemv grid (b: (n + {rows1}) // {rows}) threads {threads} {{
 }}
 """
 
+# One to eight tiles of rows that do not divide them; the rest is known (dynamic_rows.py).
+ROWS = """tl 1 program gemm
+{params}dim m
+{body}"""
+
 
 def product(**domains):
     return [dict(zip(domains, values)) for values in itertools.product(*domains.values())]
@@ -146,6 +153,15 @@ def row_configurations(cols):
 
 GEMV_CONFIGURATIONS = [c for c in product(rows=(1, 2, 4, 8, 16), tk=(256, 512, 1024, 2048, 4096), threads=(64, 128, 256, 512))
                        if 8 * c["threads"] <= c["rows"] * c["tk"] <= 64 * c["threads"]]
+
+
+def rows_text(values, n, k):
+    params = "".join(f"param {name} in {{{value}}}\n" for name, value in values.items())
+    return ROWS.format(params=params, body=few_blocks.BODY.format(m="m", n=n, k=k))
+
+
+ROWS_CONFIGURATIONS = product(BM=(64, 80, 96, 112, 128, 256), BN=(48, 64, 80, 96, 112, 128, 160, 192, 208, 224, 256), BK=(64, 128),
+                              THREADS=(128, 256, 384))
 
 
 def one_less(values):
@@ -181,6 +197,10 @@ for cols in (512, 2048, 8192, 16384):
     FAMILIES[f"softmax_{cols}"] = (lambda c, cols=cols: SOFTMAX.format(**one_less(c), cols=cols), row_configurations(cols),
                                    [dict(m=m) for m in (1024, 32768 if cols < 8192 else 16384)])
 
+for n, k in ((6144, 4096), (28672, 8192), (2560, 2560)):
+    FAMILIES[f"rows_{n}x{k}"] = (lambda c, n=n, k=k: rows_text(c, n, k), ROWS_CONFIGURATIONS,
+                                 [dict(m=m) for m in (100, 144, 200, 333, 500, 777, 1300)])
+
 
 # Shapes that constants of the cost model were not fitted to.
 HELD_OUT = {
@@ -205,6 +225,9 @@ def tensors(family, sizes):
     import torch
     def half(*shape):
         return torch.randn(*shape, device="cuda", dtype=torch.float16)
+    if family.startswith("rows"):
+        n, k = map(int, family.split("_")[1].split("x"))
+        return [half(sizes["m"], k), half(n, k), half(sizes["m"], n)]
     if family.startswith("gemm"):
         a, b = half(sizes["m"], sizes["k"]), half(sizes["n"], sizes["k"])
         if family == "gemm_fp8":
@@ -221,7 +244,7 @@ def tensors(family, sizes):
 
 def expected(family, args):
     import torch
-    if family.startswith("gemm"):
+    if family.startswith(("gemm", "rows")):
         return args[0].float() @ args[1].float().t()
     if family == "gemv":
         return args[0].float() @ args[1].float()
