@@ -26,16 +26,15 @@ def workloads(results):
     head = ["case", "ours", "tile, threads, stages", "best peer", "its rate", "ours to it"]
     for workload, title in TITLES.items():
         lines = []
-        for row in results["workloads"]["rows"]:
-            if row["workload"] != workload:
-                continue
+        rows = [row for row in results["workloads"]["rows"] if row["workload"] == workload]
+        units = {row["unit"] for row in rows}
+        for row in rows:
             (who, ms), (peer, peer_ms) = best(row, True), best(row, False)
             rate = lambda name: row["rates"][name] if name else None
             ratio = peer_ms / ms if peer_ms and ms else None
             cells = [*figures(rate(who)), " ".join(who.split()[1:]) if who else "", peer or "", *figures(rate(peer)), *figures(ratio, digits=2)]
-            lines.append([row["name"], *cells])
-            unit = row["unit"]
+            lines.append([row["name"] + (f", {row['unit']}" if len(units) > 1 else ""), *cells])
         if not lines:
             continue
-        tables.append(Table([f"{title}, {unit}", *head[1:]], lines))
+        tables.append(Table([f"{title}, {units.pop()}" if len(units) == 1 else title, *head[1:]], lines))
     return Family("workloads", None, tables)
