@@ -4,26 +4,26 @@
 # cores.
 set(TILEGEN_TEST_SECONDS
   differential.matrix 140
-  tool.memory 58
   python.ptxas 57
   differential.amd_programs 51
   differential.simulated 48
-  differential.mutants 40
   unit.codegen 40
+  differential.mutants 39
   differential.tile_layouts 38
   unit.lower 38
-  differential.scheduled 36
-  differential.amd_tables 30
-  differential.specialised_mutants 28
-  unit.sim 27
-  differential.replay_record 25
+  tool.memory 36
+  differential.scheduled 33
+  unit.sim 28
   differential.regressions 24
   samples.attention_forms 24
   differential.attention_mutants 23
   differential.shared_loops 23
   differential.feature_mutants 22
   differential.random_programs 22
+  differential.specialised_mutants 22
+  differential.amd_tables 21
   differential.mutated_programs 21
+  differential.replay_record 21
   gpu.engines 21
   samples.attention 19
   tool.tune 19
@@ -47,8 +47,8 @@ set(TILEGEN_TEST_SECONDS
   differential.planning 7
   differential.schedule_mutants 7
   hip.programs 7
-  python.specialisations 4
-  python.split_programs 7)
+  python.split_programs 7
+  python.specialisations 4)
 
 # For the tests of the folder that calls it, at its end: cmake_language(DEFER CALL label_tests).
 function(label_tests)

@@ -1,6 +1,7 @@
 #include "sim/global_history.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace tilegen::sim {
 
@@ -35,6 +36,7 @@ GlobalHistory::GlobalHistory(std::vector<Range> ranges) : locks_(new std::atomic
     if (!all.written || all.end <= all.begin) continue;
     Region r;
     r.begin = all.begin, r.end = all.end, r.granule = all.element;
+    r.granule_bits = std::countr_zero(static_cast<unsigned>(all.element));
     const uint64_t cells = (r.end - r.begin + r.granule - 1) / r.granule;
     r.pages.resize((cells + kPageCells - 1) / kPageCells);
     regions_.push_back(std::move(r));
@@ -53,8 +55,8 @@ GlobalHistory::Found GlobalHistory::touch(const Actor& by, uint64_t address, int
   const int index = region_of(address);
   if (index < 0) return found;
   Region& region = regions_[static_cast<size_t>(index)];
-  const uint64_t first = (address - region.begin) / region.granule;
-  const uint64_t last = (address + bytes - 1 - region.begin) / region.granule;
+  const uint64_t first = (address - region.begin) >> region.granule_bits;
+  const uint64_t last = (address + static_cast<uint64_t>(bytes) - 1 - region.begin) >> region.granule_bits;
   for (uint64_t cell = first; cell <= last;) {
     const uint64_t page = cell / kPageCells, stop = std::min(last + 1, (page + 1) * kPageCells);
     const SpinLock lock(locks_[(page + static_cast<uint64_t>(index) * 37) % kLocks]);

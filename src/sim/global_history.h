@@ -60,7 +60,7 @@ class GlobalHistory {
   };
   struct Region {
     uint64_t begin = 0, end = 0;
-    int granule = 1;
+    int granule = 1, granule_bits = 0;  // a power of two, as elements are
     std::vector<std::unique_ptr<Cell[]>> pages;
   };
 

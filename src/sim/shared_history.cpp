@@ -1,11 +1,15 @@
 #include "sim/shared_history.h"
 
+#include <bit>
+
 #include "sim/bytecode.h"
 
 namespace tilegen::sim {
 
 SharedHistory::SharedHistory(int64_t bytes, int granule)
-    : granule_(granule), cells_(static_cast<size_t>((bytes + granule - 1) / granule)) {}
+    : granule_(granule),
+      granule_bits_(std::countr_zero(static_cast<unsigned>(granule))),
+      cells_(static_cast<size_t>((bytes + granule - 1) / granule)) {}
 
 Trouble SharedHistory::check_writer(const Cell& c, const Actor& by) const {
   if (!alive(c.epoch)) return {};
@@ -99,7 +103,7 @@ void SharedHistory::clear_readers(Cell& c) {
 Trouble SharedHistory::read(const Actor& by, int64_t offset, int64_t bytes, int64_t* at) {
   Trouble first;
   for (int64_t o = offset; o < offset + bytes; o += granule_) {
-    Cell& c = cells_[static_cast<size_t>(o / granule_)];
+    Cell& c = cells_[this->at(o)];
     Trouble t;
     if (c.copy == 0 && alive(c.epoch) && c.memory == by.memory && after_write(c, by)) {
       add_reader(c, by);
@@ -120,7 +124,7 @@ Trouble SharedHistory::read(const Actor& by, int64_t offset, int64_t bytes, int6
 Trouble SharedHistory::write(const Actor& by, int64_t offset, int64_t bytes, int64_t* at) {
   Trouble first;
   for (int64_t o = offset; o < offset + bytes; o += granule_) {
-    Cell& c = cells_[static_cast<size_t>(o / granule_)];
+    Cell& c = cells_[this->at(o)];
     Trouble t;
     if (c.copy != 0) {
       t.conflict = Conflict::in_flight;
@@ -138,14 +142,13 @@ Trouble SharedHistory::write(const Actor& by, int64_t offset, int64_t bytes, int
 
 Trouble SharedHistory::launch(const Actor& by, int64_t offset, int64_t bytes, uint32_t copy, int64_t* at) {
   const Trouble t = write(by, offset, bytes, at);
-  for (int64_t o = offset; o < offset + bytes; o += granule_)
-    cells_[static_cast<size_t>(o / granule_)].copy = copy;
+  for (int64_t o = offset; o < offset + bytes; o += granule_) cells_[this->at(o)].copy = copy;
   return t;
 }
 
 void SharedHistory::land(const Actor& by, int64_t offset, int64_t bytes, uint32_t copy) {
   for (int64_t o = offset; o < offset + bytes; o += granule_) {
-    Cell& c = cells_[static_cast<size_t>(o / granule_)];
+    Cell& c = cells_[this->at(o)];
     if (c.copy != copy) continue;  // another copy was started on top, which was reported
     c.copy = 0;
     c.epoch = by.epoch, c.access = by.access, c.memory = by.memory, c.thread = writer(by);
@@ -154,8 +157,7 @@ void SharedHistory::land(const Actor& by, int64_t offset, int64_t bytes, uint32_
 }
 
 void SharedHistory::forget(int64_t offset, int64_t bytes) {
-  for (int64_t o = offset; o < offset + bytes; o += granule_)
-    cells_[static_cast<size_t>(o / granule_)].copy = 0;
+  for (int64_t o = offset; o < offset + bytes; o += granule_) cells_[this->at(o)].copy = 0;
 }
 
 }  // namespace tilegen::sim

@@ -62,7 +62,7 @@ class SharedHistory {
   void land(const Actor& by, int64_t offset, int64_t bytes, uint32_t copy);
   // The copies named here never land: the block is over.
   void forget(int64_t offset, int64_t bytes);
-  uint32_t copy_at(int64_t offset) const { return cells_[offset / granule_].copy; }
+  uint32_t copy_at(int64_t offset) const { return cells_[at(offset)].copy; }
 
  private:
   static constexpr uint8_t kSeveral = 255;         // lanes
@@ -82,6 +82,7 @@ class SharedHistory {
     uint32_t copy = 0;  // in flight to here
   };
 
+  size_t at(int64_t offset) const { return static_cast<size_t>(offset >> granule_bits_); }
   bool alive(uint32_t epoch) const { return epoch >= first_epoch_; }
   static uint16_t writer(const Actor& by) {
     return static_cast<uint16_t>(by.thread | (by.whole_warp ? kWholeWarp : 0));
@@ -101,7 +102,7 @@ class SharedHistory {
   bool place_reader(Reader& r, const Actor& by) const;
   void clear_readers(Cell& c);
 
-  int granule_;
+  int granule_, granule_bits_;  // a power of two, as elements are
   uint32_t first_epoch_ = 1;
   std::vector<Cell> cells_;
   std::vector<std::vector<Reader>> more_;
