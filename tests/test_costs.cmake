@@ -37,6 +37,7 @@ set(TILEGEN_TEST_SECONDS
   differential.plan_forms 12
   differential.spelling 12
   python.model_order.configurations_held_out 12
+  python.model_order.configurations_rows 4
   memory.calls 10
   python.amd_loops 10
   cuda.fallback 9

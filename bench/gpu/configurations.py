@@ -160,8 +160,15 @@ def rows_text(values, n, k):
     return ROWS.format(params=params, body=few_blocks.BODY.format(m="m", n=n, k=k))
 
 
-ROWS_CONFIGURATIONS = product(BM=(64, 80, 96, 112, 128, 256), BN=(48, 64, 80, 96, 112, 128, 160, 192, 208, 224, 256), BK=(64, 128),
-                              THREADS=(128, 256, 384))
+def of_warpgroups(c):
+    """Instructions of warpgroups divide the tile, along its rows or along its columns, and its sums fit into registers."""
+    groups = c["THREADS"] // 128
+    return (any(c[side] % (64 * part) == 0 and c[other] % (8 * groups // part) == 0 for side, other in (("BM", "BN"), ("BN", "BM"))
+                for part in range(1, groups + 1) if groups % part == 0) and c["BM"] * c["BN"] <= 200 * c["THREADS"])
+
+
+ROWS_CONFIGURATIONS = [c for c in product(BM=(64, 80, 96, 112, 128, 256), BN=(48, 64, 80, 96, 112, 128, 160, 192, 208, 224, 256), BK=(64, 128),
+                                          THREADS=(128, 256, 384)) if of_warpgroups(c)]
 
 
 def one_less(values):

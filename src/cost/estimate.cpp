@@ -22,6 +22,8 @@ constexpr double kBesideMemory = 1.515;
 constexpr double kBesideWaits = 3.15, kAlone = 8;
 // how much reading and filling with zeros hide of each other (bench/gpu/outside.py);
 constexpr double kBesideFilling = 2;
+// of blocks that share a loop, their meeting, beside which nothing runs (bench/results/few_blocks.json);
+constexpr double kMeeting = 1500;
 // how much longer threads take for each part of the registers there are that they need beyond them.
 constexpr double kSpilled = 1.4;
 
@@ -172,7 +174,7 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   if (e.waves <= 1) e.cycles = std::max(e.cycles, longest);
   e.bound = bound_of(full > 0 ? whole : last, e.cycles, t);
   e.pipe = e.block.units > e.block.threads ? e.block.work.busiest() : e.block.work.busiest(/*threads=*/true);
-  e.cycles += t.launch_cycles;
+  e.cycles += t.launch_cycles + (kernel.split ? kMeeting : 0);
   e.microseconds = e.cycles / t.clock_mhz;
   return e;
 }

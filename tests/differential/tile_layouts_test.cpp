@@ -35,6 +35,7 @@ constexpr const char kConditional[] =
     "vectors of threads are taken element by element, under a condition of each";
 constexpr const char kUnaligned[] =
     "the tensor's rows, or its region, begin anywhere: units are copied in parts";
+constexpr const char kBothWays[] = "one operation takes rows of 4-byte elements, another columns";
 constexpr const char kAcross[] = "one operation reads pairs of a row and elements across the rows";
 constexpr const char kData[] = "data tells the index";
 
@@ -67,6 +68,7 @@ constexpr Conflict kConflicts[] = {
     {"value_of_an_earlier_iteration_behind_a_branch", "loop:t", kBackwards},
     {"values_read_where_a_condition_holds", "k:s", kConditional},
     {"values_read_where_a_condition_holds", "k:y", kBackwards},
+    {"views", "pixels:o", kBothWays},
 };
 
 const Conflict* conflict_of(const std::string& program, const std::string& value) {
