@@ -150,7 +150,7 @@ class Finder {
         pending.push_back(indices[d]);
       }
     }
-    if (dim && !found) refuse(s, "it reads one row of '" + name(b) + "'");
+    if (dim && !found) refuse(s, "it reads other rows of '" + name(b) + "' than its own");
     if (is_tensor(b)) tensors_.read(s, b, indices);
   }
 

@@ -1,5 +1,7 @@
 #include "driver/overlap_plan.h"
 
+#include <set>
+
 #include "analysis/shared_rows.h"
 #include "support/diag_codes.h"
 
@@ -38,8 +40,14 @@ Expected<OverlapChoice> choose_overlap(const ir::Program& p, int kernel, const t
     return choice;
   }
   if (given && !given->along.empty()) {
-    for (const std::string& along : given->along)
+    std::set<std::string> seen;
+    for (const std::string& along : given->along) {
       if (Checked ok = check_along(p, kernel, along); !ok) return ok.error();
+      if (seen.insert(along).second) continue;
+      const ir::Kernel& k = p.kernels[static_cast<size_t>(kernel)];
+      return Error(DiagCode::schedule_mismatch, k.name,
+                   "the given `overlap` names block index '" + along + "' twice", "name it once", k.location);
+    }
     choice.plan = *given;
     choice.form = form_of(p, kernel, *given);
     return choice;

@@ -107,17 +107,20 @@ Overlap find_overlap(const ir::Program& p, int kernel, const target::Target& t) 
   Overlap found;
   if (!t.tensor_copy) return found;
   const ir::Kernel& k = p.kernels[static_cast<size_t>(kernel)];
+  std::optional<ir::Program> form;  // with those found
   for (ir::VarId index : k.block_vars) {
     if (!may_reach_beyond(p, k, index)) continue;
-    const IndependentRows rows = analysis::independent_rows(p, kernel, index);
-    if (rows.refusal.empty())
+    const IndependentRows rows = analysis::independent_rows(form ? *form : p, kernel, index);
+    if (rows.refusal.empty()) {
       found.along.push_back(p.var(index).name);
-    else if (found.refusal.empty())
+      form = overlap_form(form ? *form : p, kernel, {p.var(index).name});
+    } else if (found.refusal.empty()) {
       found.refusal =
           "the last tile along '" + p.var(index).name +
           "' may reach beyond a tensor, where the copy engine fills it with zeros slowly, and cannot "
           "overlap the one before: " +
           rows.refusal;
+    }
   }
   return found;
 }
@@ -137,7 +140,7 @@ ir::Program overlap_form(const ir::Program& p, int kernel, const std::vector<std
     ir::Kernel& k = form.kernels[static_cast<size_t>(kernel)];
     const auto index = analysis::block_index(form, k, name);
     const IndependentRows rows = analysis::independent_rows(form, kernel, *index);
-    move_last_tile(form, k, *index, rows);
+    if (rows.refusal.empty()) move_last_tile(form, k, *index, rows);
   }
   return form;
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "arith/prove.h"
+#include "check/index_form.h"
 
 namespace tilegen::schedule {
 
@@ -17,22 +18,37 @@ const ir::Store* first_store(const ir::Program& p, const ir::Block& body) {
   return first;
 }
 
+// The last dimension whose index has the variable; and there, larger steps first.
+struct Walked {
+  int dim = -1;
+  int64_t minus_step = 0;
+  auto operator<=>(const Walked&) const = default;
+};
+
+int64_t step_of(const ir::Program& p, const arith::Sum& index, ir::VarId v) {
+  for (const arith::Term& t : index.terms)
+    if (const ir::ExprNode& n = p.exprs[t.atom]; n.op == ir::ExprOp::var && n.var() == v) return t.coeff;
+  return 0;
+}
+
 }  // namespace
 
 bool order_variables(ir::Program& p) {
   bool any = false;
+  check::IndexForms forms(p);
   for (ir::Stmt& s : p.stmts) {
     auto* loop = std::get_if<ir::Loop>(&s.node);
     if (!loop || loop->kind != ir::LoopKind::parallel || loop->vars.size() < 2) continue;
     const ir::Store* store = first_store(p, loop->body);
     if (!store) continue;
-    std::vector<int> dim(loop->vars.size(), -1);
+    std::vector<Walked> walked(loop->vars.size());
     for (size_t v = 0; v < loop->vars.size(); ++v)
       for (size_t d = 0; d < store->indices.size(); ++d)
-        if (arith::depends_on(p.exprs, store->indices[d], loop->vars[v])) dim[v] = static_cast<int>(d);
+        if (arith::depends_on(p.exprs, store->indices[d], loop->vars[v]))
+          walked[v] = {static_cast<int>(d), -step_of(p, forms.linear(store->indices[d]), loop->vars[v])};
     std::vector<size_t> order(loop->vars.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return dim[a] < dim[b]; });
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return walked[a] < walked[b]; });
     if (std::is_sorted(order.begin(), order.end())) continue;
     const std::vector<ir::VarId> vars = loop->vars;
     const std::vector<ir::ExprId> extents = loop->extents;

@@ -106,7 +106,7 @@ TEST(IndependentRows, NumbersOfRowsButNotOfPlacesInATile) {
   EXPECT_EQ(product("  copy R[0 :+ 64] -> r\n  parallel i, j in 64, 32 { c[i, j] = c[i, j] + r[i] }\n"),
             "k/i.j: 'i' tells rows of a tile apart");
   EXPECT_EQ(product("  copy c -> d\n  parallel i, j in 64, 32 { c[i, j] = c[i, j] + d[i // 2, j] }\n"),
-            "k/i.j: 'i' tells rows of a tile apart");
+            "k/i.j: it reads other rows of 'd' than its own");
   EXPECT_EQ(product("  parallel j in 32 { c[3, j] = 0.0f32 }\n"), "k/j: it makes one row of 'c' of several");
   EXPECT_EQ(product("  parallel i, j in 32, 32 { c[i, j] = 0.0f32 }\n"), "k/i.j: it writes some rows of 'c'");
   EXPECT_EQ(product("  fill c[0 :+ 32, 0 :+ 32], 0.0f32\n"), "k/fill#1: it writes some rows of 'c'");

@@ -43,7 +43,7 @@ TEST(Cliffs, NoOverlap) {
 }
 
 TEST(Cliffs, StagesLost) {
-  expect_cliff(planned(Gemm{128, 256, 128, 256, 4}.text()), DiagCode::stages_lost, "gemm/ko");
+  expect_cliff(planned(Gemm{64, 256, 128, 128, 4}.text()), DiagCode::stages_lost, "gemm/ko");
   EXPECT_FALSE(find(planned(Gemm{128, 256, 64, 256, 6}.text()).cliffs(), DiagCode::stages_lost))
       << "four are enough";
 }

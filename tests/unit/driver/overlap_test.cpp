@@ -76,6 +76,11 @@ TEST(Overlap, RefusesWhatIsGivenAndNotPossible) {
   EXPECT_EQ(unknown.error().diagnostics[0].code, DiagCode::schedule_mismatch);
   EXPECT_NE(unknown.error().to_text().find("block indices: by, bx"), std::string::npos)
       << unknown.error().to_text();
+  const auto twice = compiled(product_text("200"), "sm_90a", plan::OverlapPlan{.along = {"by", "by"}});
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().diagnostics[0].code, DiagCode::schedule_mismatch);
+  EXPECT_NE(twice.error().to_text().find("names block index 'by' twice"), std::string::npos)
+      << twice.error().to_text();
   const auto rows = compiled(product_text("200", "", "  if by > 1 { fill c, 0.0f32 }\n"), "sm_90a",
                              plan::OverlapPlan{.along = {"by"}});
   ASSERT_FALSE(rows);
