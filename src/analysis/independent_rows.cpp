@@ -7,9 +7,9 @@
 
 #include "analysis/iteration_dims.h"
 #include "analysis/tensor_uses.h"
+#include "check/expr_walk.h"
 #include "check/index_form.h"
 #include "ir/statement_paths.h"
-#include "ir/store_parts.h"
 #include "ops/element_view.h"
 #include "ops/op.h"
 
@@ -36,6 +36,7 @@ class Finder {
         index_(index),
         paths_(p, kernel),
         forms_(p),
+        expressions_(p),
         tensors_(p, kernel_) {}
 
   IndependentRows find() {
@@ -62,12 +63,6 @@ class Finder {
   std::optional<int> rows_of(BufferId b) const {
     const auto it = row_dim_.find(b);
     return it == row_dim_.end() ? std::nullopt : std::optional(it->second);
-  }
-
-  int64_t coefficient(const Sum& s, VarId v) const {
-    for (const arith::Term& t : s.terms)
-      if (const ExprNode& n = p_.exprs[t.atom]; n.op == ExprOp::var && n.var() == v) return t.coeff;
-    return 0;
   }
 
   void walk(const ir::Block& block) {
@@ -119,16 +114,22 @@ class Finder {
 
   // index * tile + row + what is neither's.
   bool is_row(ExprId e, VarId row) {
-    const Sum& sum = forms_.linear(e);
-    return row.valid() && coefficient(sum, row) == 1 && takes_tile(coefficient(sum, index_));
+    return row.valid() && forms_.coefficient(e, row) == 1 && takes_tile(forms_.coefficient(e, index_));
   }
   bool takes_tile(int64_t coefficient) {
     if (coefficient <= 0) return false;
     if (out_.tile == 0) out_.tile = coefficient;
     return coefficient == out_.tile;
   }
+  // row and what is neither's: of a tile.
+  bool is_own_row(ExprId e, VarId row) {
+    return row.valid() && forms_.coefficient(e, row) == 1 && forms_.coefficient(e, index_) == 0;
+  }
   void add_row(ExprId e, std::vector<ExprId>& pending) {
     rows_.insert(e);
+    push_atoms(e, pending);
+  }
+  void push_atoms(ExprId e, std::vector<ExprId>& pending) {
     for (const arith::Term& t : forms_.linear(e).terms)
       if (p_.exprs[t.atom].op != ExprOp::var) pending.push_back(t.atom);
   }
@@ -137,15 +138,13 @@ class Finder {
     const std::optional<int> dim = rows_of(b);
     bool found = false;
     for (size_t d = 0; d < indices.size(); ++d) {
-      const Sum& sum = forms_.linear(indices[d]);
       const bool of_tile = dim && d == static_cast<size_t>(*dim);
       if (is_tensor(b) && is_row(indices[d], row)) {
         add_row(indices[d], pending);
         aligned(s, b, d);
-      } else if (of_tile && row.valid() && coefficient(sum, row) == 1 && coefficient(sum, index_) == 0) {
+      } else if (of_tile && is_own_row(indices[d], row)) {
         found = true;
-        for (const arith::Term& t : sum.terms)
-          if (p_.exprs[t.atom].op != ExprOp::var) pending.push_back(t.atom);
+        push_atoms(indices[d], pending);
       } else {
         pending.push_back(indices[d]);
       }
@@ -198,28 +197,18 @@ class Finder {
     bool found = false;
     const auto indices_of = [&](BufferId b, std::span<const ExprId> indices) {
       const std::optional<int> dim = rows_of(b);
-      for (size_t d = 0; d < indices.size(); ++d) {
-        const Sum& sum = forms_.linear(indices[d]);
-        if (coefficient(sum, v) == 0) continue;
-        found = found || (dim && d == static_cast<size_t>(*dim)) || coefficient(sum, index_) != 0;
-      }
+      for (size_t d = 0; d < indices.size(); ++d)
+        if (forms_.coefficient(indices[d], v) != 0)
+          found =
+              found || (dim && d == static_cast<size_t>(*dim)) || forms_.coefficient(indices[d], index_) != 0;
     };
     const auto expression = [&](ExprId root) {
-      std::set<ExprId> seen;
-      std::vector<ExprId> pending{root};
-      while (!pending.empty()) {
-        const ExprId id = pending.back();
-        pending.pop_back();
-        if (!id.valid() || !seen.insert(id).second) continue;
-        const ExprNode& n = p_.exprs[id];
-        pending.insert(pending.end(), {n.a, n.b, n.c});
-        if (n.type == ir::DType::i64 && coefficient(forms_.linear(id), v) != 0)
-          found = found || coefficient(forms_.linear(id), index_) != 0;
-        if (n.op != ExprOp::load) continue;
-        const auto indices = p_.exprs.indices(id);
-        indices_of(n.object, indices);
-        pending.insert(pending.end(), indices.begin(), indices.end());
-      }
+      expressions_.start();
+      expressions_.visit(root, [&](ExprId id, const ExprNode& n) {
+        if (n.op == ExprOp::load) indices_of(n.object, p_.exprs.indices(id));
+        if (n.type == ir::DType::i64 && forms_.coefficient(id, v) != 0)
+          found = found || forms_.coefficient(id, index_) != 0;
+      });
     };
     ir::for_each_statement(p_, body, [&](StmtId s, int) {
       if (const auto* store = p_.as<ir::Store>(s)) {
@@ -256,8 +245,7 @@ class Finder {
       const ExprId index = store.indices[d];
       const Sum& sum = forms_.linear(index);
       const bool tensor_row = is_tensor(store.buffer) && is_row(index, row);
-      const bool tile_row =
-          !is_tensor(store.buffer) && row.valid() && coefficient(sum, row) == 1 && !coefficient(sum, index_);
+      const bool tile_row = !is_tensor(store.buffer) && is_own_row(index, row);
       if (!tensor_row && !tile_row) {
         scan(at, index, row);
         continue;
@@ -289,7 +277,7 @@ class Finder {
       const ir::Region& r = op.operands[o];
       row_dims[o] = rows_of(r.buffer);
       for (size_t d = 0; d < r.offsets.size(); ++d) {
-        const int64_t coeff = coefficient(forms_.linear(r.offsets[d]), index_);
+        const int64_t coeff = forms_.coefficient(r.offsets[d], index_);
         if (!is_tensor(r.buffer) || coeff == 0) {
           free_of_rows(s, r.offsets[d]);
           continue;
@@ -372,6 +360,7 @@ class Finder {
   const VarId index_;
   const ir::KernelPaths paths_;
   check::IndexForms forms_;
+  check::ExprWalk expressions_;
   IndependentRows out_;
   bool changed_ = false, all_known_ = false;  // of row_dim_
   std::map<BufferId, int> row_dim_;

@@ -44,6 +44,12 @@ const Sum& IndexForms::linear(ExprId e) {
   return sums_.emplace(e, std::move(s)).first->second;
 }
 
+int64_t IndexForms::coefficient(ExprId e, ir::VarId v) {
+  for (const arith::Term& t : linear(e).terms)
+    if (const ExprNode& n = pool_[t.atom]; n.op == ExprOp::var && n.var() == v) return t.coeff;
+  return 0;
+}
+
 // Recursion is bounded by Limits::expr_depth; every node is worked out once.
 Sum IndexForms::linear_node(ExprId e) {
   const ExprNode& n = pool_[e];

@@ -25,8 +25,9 @@ class IndexForms {
   // A variable is bound once, before anything that uses it is asked for.
   void bind(ir::VarId var, Bounds bounds) { vars_[var] = bounds; }
 
-  const arith::Sum& linear(ir::ExprId e);  // e is i64
-  Bounds bounds(ir::ExprId e);             // of any integer or bool
+  const arith::Sum& linear(ir::ExprId e);          // e is i64
+  int64_t coefficient(ir::ExprId e, ir::VarId v);  // of the variable in linear(e); 0: it is no term
+  Bounds bounds(ir::ExprId e);                     // of any integer or bool
 
  private:
   arith::Sum linear_node(ir::ExprId e);

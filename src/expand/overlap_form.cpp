@@ -76,9 +76,8 @@ bool may_reach_beyond(const ir::Program& p, const ir::Kernel& kernel, ir::VarId 
       return;
     const ir::Region& r = copy->operands[0];
     for (size_t d = 0; d < r.offsets.size(); ++d)
-      for (const arith::Term& t : forms.linear(r.offsets[d]).terms)
-        if (const ir::ExprNode& n = p.exprs[t.atom]; n.op == ir::ExprOp::var && n.var() == index)
-          found = found || has_last_tile(p, p.buffer(r.buffer).shape[d], t.coeff);
+      found = found ||
+              has_last_tile(p, p.buffer(r.buffer).shape[d], std::abs(forms.coefficient(r.offsets[d], index)));
   });
   return found;
 }

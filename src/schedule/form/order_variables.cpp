@@ -25,12 +25,6 @@ struct Walked {
   auto operator<=>(const Walked&) const = default;
 };
 
-int64_t step_of(const ir::Program& p, const arith::Sum& index, ir::VarId v) {
-  for (const arith::Term& t : index.terms)
-    if (const ir::ExprNode& n = p.exprs[t.atom]; n.op == ir::ExprOp::var && n.var() == v) return t.coeff;
-  return 0;
-}
-
 }  // namespace
 
 bool order_variables(ir::Program& p) {
@@ -45,7 +39,7 @@ bool order_variables(ir::Program& p) {
     for (size_t v = 0; v < loop->vars.size(); ++v)
       for (size_t d = 0; d < store->indices.size(); ++d)
         if (arith::depends_on(p.exprs, store->indices[d], loop->vars[v]))
-          walked[v] = {static_cast<int>(d), -step_of(p, forms.linear(store->indices[d]), loop->vars[v])};
+          walked[v] = {static_cast<int>(d), -forms.coefficient(store->indices[d], loop->vars[v])};
     std::vector<size_t> order(loop->vars.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return walked[a] < walked[b]; });
