@@ -1,6 +1,7 @@
 // Element-wise loops: every operator and function over special values, and every form of index.
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "matrix.h"
 
@@ -135,6 +136,47 @@ TEST(Expressions, IntegerOperators) {
                  seeds({1, 2, 3}));
     if (HasFailure()) return;
   }
+}
+
+// Integers of few bits, cut out of words, become 16-bit floats by way of their digits.
+TEST(Expressions, FieldsOfWords) {
+  struct Field {
+    int bits, first;
+    const char* plus;
+  };
+  const Field fields[] = {{4, 0, "- 8"},    {4, 0, ""},        {2, 0, "- 2"},    {1, 0, ""},
+                          {3, 1, "+ 5"},    {7, 0, "- 64"},    {8, 0, ""},       {8, 0, "- 128"},
+                          {10, 0, "- 512"}, {10, 3, "- 1024"}, {5, 2, "+ 1000"}, {6, 0, "- 1"},
+                          {12, 0, ""}};
+  for (const std::string type : {"u8", "i8", "u16", "i16", "u32", "i32"})
+    for (const std::string to : {"f16", "bf16"}) {
+      const int64_t word = std::stoi(type.substr(1));
+      std::string declarations, stores;
+      int count = 0;
+      for (const Field& f : fields) {
+        const int64_t step = std::bit_ceil(static_cast<uint64_t>(f.bits)), of_word = word / step;
+        if (f.first + f.bits > step || of_word < 1) continue;
+        const std::string y = "Y" + std::to_string(count++);
+        declarations += "tensor " + y + ": " + to + "[" + std::to_string(256 * of_word) + "]\n";
+        stores += replaced(
+            "  parallel i in $n {\n    $y[b * $n + i] = cast($to, ((cast(i32, A[b * 64 + i // $of]) >> "
+            "cast(i32, i % $of * $step + $first)) & $mask) $plus)\n  }\n",
+            {{"n", std::to_string(64 * of_word)},
+             {"y", y},
+             {"to", to},
+             {"of", std::to_string(of_word)},
+             {"step", std::to_string(step)},
+             {"first", std::to_string(f.first)},
+             {"mask", std::to_string((1 << f.bits) - 1)},
+             {"plus", f.plus}});
+      }
+      declarations += "tensor Z: " + to + "[256]\n";
+      stores += "  parallel i in 64 {\n    Z[b * 64 + i] = cast(" + to + ", A[b * 64 + i])\n  }\n";
+      expect_agree("tl 1 program fields\ntensor A: " + type + "[256] readonly\n" + declarations +
+                       "kernel k grid (b: 4) threads 64 {\n" + stores + "}\n",
+                   seeds({1, 2}, Data::bit_patterns));
+      if (HasFailure()) return;
+    }
 }
 
 // Bit for bit: words of lanes that share a block and of lanes that do not, of seeds and offsets of any type.

@@ -151,6 +151,39 @@ bool IndexFacts::depends_on(ExprId e, ir::VarId v) {
   return yes;
 }
 
+int64_t IndexFacts::divisor(const arith::Affine& sum) {
+  int64_t divisor = sum.constant;
+  for (const auto& [atom, coefficient] : sum.terms) {
+    int64_t part = 0;
+    if (__builtin_mul_overflow(coefficient, arith::divisor_of(context_, atom), &part)) part = 1;
+    divisor = std::gcd(divisor, part);
+  }
+  return divisor;
+}
+
+std::optional<int64_t> IndexFacts::value_where(ExprId e, const KnownVar& known) const {
+  const std::function<std::optional<ir::ScalarValue>(ExprId)> value =
+      [&](ExprId x) -> std::optional<ir::ScalarValue> {
+    const ir::ExprNode& n = pool_[x];
+    if (n.op == ExprOp::const_int) return ir::ScalarValue{n.type, n.imm, 0};
+    if (n.op == ExprOp::var) {
+      const auto v = known(n.var());
+      return v ? std::optional(ir::ScalarValue{n.type, *v, 0}) : std::nullopt;
+    }
+    const int arity = ir::expr_arity(n.op);
+    if (arity == 0 || ir::is_float(n.type)) return std::nullopt;
+    ir::ScalarValue operands[3];
+    for (int i = 0; i < arity; ++i) {
+      const auto operand = value(i == 0 ? n.a : i == 1 ? n.b : n.c);
+      if (!operand) return std::nullopt;
+      operands[i] = *operand;
+    }
+    return ir::eval_operation(n.op, n.type, operands[0], operands[1], operands[2]);
+  };
+  const auto v = value(e);
+  return v ? std::optional(v->i) : std::nullopt;
+}
+
 bool IndexFacts::is_dim(ExprId e) const {
   const ir::ExprNode& n = pool_[e];
   return n.op == ExprOp::var && program_.vars[n.var().value].kind == ir::VarKind::dim;

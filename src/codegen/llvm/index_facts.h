@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -37,6 +39,11 @@ class IndexFacts {
   ir::ExprId simplified(ir::ExprId e);
   bool depends_on(ir::ExprId e, ir::VarId v);
   bool is_dim(ir::ExprId e) const;  // a variable that is a dim
+  // Largest constant known to divide the sum; 0: it is 0.
+  int64_t divisor(const arith::Affine& sum);
+  // An integer expression's value, where `known` tells those of its variables.
+  using KnownVar = std::function<std::optional<int64_t>(ir::VarId)>;
+  std::optional<int64_t> value_where(ir::ExprId e, const KnownVar& known) const;
 
  private:
   void bind_loops(const thread::Block& body);

@@ -56,7 +56,7 @@ class ProgramEmitter {
   void emit_stmt(const thread::Stmt& s);
   virtual void emit_statement(const thread::Stmt& s) = 0;  // all but loops and branches
   void emit_loop(const thread::Loop& loop);
-  void emit_unrolled_loop(const thread::Loop& loop);
+  virtual void emit_unrolled_loop(const thread::Loop& loop);
   virtual void emit_serial_loop(const thread::Loop& loop) = 0;
   virtual void emit_vector_loop(const thread::Loop& loop) = 0;
   virtual void emit_branch(const thread::Branch& branch) = 0;

@@ -23,11 +23,12 @@ int64_t part_bytes(int64_t bytes) { return std::min<int64_t>(bytes & -bytes, 16)
 
 // `count` elements from `at` on, held.
 GpuEmitter::Values GpuEmitter::load_wide(MemoryId memory, const Place& at, int64_t count,
-                                         const Condition& condition, LoadKind kind) {
+                                         const Condition& condition, LoadKind kind, int64_t most_bytes) {
   const Memory& m = program_.memory(memory);
   if (condition.never)
     return Values(static_cast<size_t>(count), llvm::Constant::getNullValue(held_type(context_, m.type)));
-  const int64_t size = ir::dtype_bytes(m.type), bytes = count * size, part = part_bytes(bytes);
+  const int64_t size = ir::dtype_bytes(m.type), bytes = count * size,
+                part = std::min(part_bytes(bytes), most_bytes);
   Values held;
   for (int64_t done = 0; done < bytes; done += part) {
     Values words = load_words({at.pointer, at.offset + done}, m, part, condition.value, kind);
@@ -54,7 +55,8 @@ void GpuEmitter::store_wide(const thread::Store& s, const Place& at, const Value
     Values words = packing_.words(m.type, {held.data() + i, static_cast<size_t>(per_part)});
     const Place here{at.pointer, at.offset + i * size};
     if (!streams) {
-      store_words(here, m, part, words, condition.value, s.streaming && m.space == Space::global);
+      put_words(
+          {here, s.memory, part, std::move(words), condition.value, s.streaming && m.space == Space::global});
       continue;
     }
     Value* plain = b_.CreateNot(streams);
@@ -68,6 +70,7 @@ Value* GpuEmitter::load_element(MemoryId memory, ExprId index, const Condition& 
   const Memory& m = program_.memory(memory);
   if (condition.never) return llvm::Constant::getNullValue(held_type(context_, m.type));
   if (!registers_.owns(memory)) {
+    if (Value* known = condition.value ? nullptr : element_of_word(memory, index)) return known;
     const bool stands = m.read_only && !facts_.depends_on(index, program_.thread_var);
     return load_wide(memory, place(memory, index), 1, condition,
                      stands ? LoadKind::standing : LoadKind::plain)[0];
@@ -121,6 +124,13 @@ GpuEmitter::Emitted GpuEmitter::emit_load(ExprId e) {
     if (known != wide_loads_.end()) return {known->second[position], lane.level};
     if (auto at = contiguous(n.object, index)) {
       Values all = load_wide(n.object, *at, width_, condition(predicate));
+      return {wide_loads_.emplace(e, std::move(all)).first->second[position], lane.level};
+    }
+    if (const auto near = near_elements(n.object, index)) {
+      const Values some = load_wide(n.object, near->at, near->count, condition(predicate), LoadKind::plain,
+                                    near->access_bytes);
+      Values all;
+      for (size_t element : near->of_lane) all.push_back(some[element]);
       return {wide_loads_.emplace(e, std::move(all)).first->second[position], lane.level};
     }
   }

@@ -2,6 +2,7 @@
 // only its own part and constants become the offset of the instruction.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "codegen/llvm/gpu/address_sums.h"
 #include "codegen/llvm/gpu/gpu_emitter.h"
@@ -149,6 +150,44 @@ std::optional<Place> GpuEmitter::contiguous(MemoryId memory, ExprId index) {
   }
   if (!found) return std::nullopt;
   return place(memory, form);
+}
+
+std::optional<GpuEmitter::NearElements> GpuEmitter::near_elements(MemoryId memory, ExprId index) {
+  const thread::Memory& m = program_.memory(memory);
+  Affine form = facts_.affine(index);
+  std::vector<int64_t> offsets(static_cast<size_t>(width_), 0);
+  for (auto it = form.terms.begin(); it != form.terms.end();) {
+    const auto [atom, coefficient] = *it;
+    if (!facts_.depends_on(atom, lane_var_)) {
+      ++it;
+      continue;
+    }
+    for (int64_t lane = 0; lane < width_; ++lane) {
+      const auto value = facts_.value_where(
+          atom, [&](ir::VarId v) { return v == lane_var_ ? std::optional(lane) : std::nullopt; });
+      if (!value) return std::nullopt;
+      offsets[static_cast<size_t>(lane)] += times(*value, coefficient);
+    }
+    it = form.terms.erase(it);
+  }
+  const auto [least, most] = std::minmax_element(offsets.begin(), offsets.end());
+  const int64_t first = *least, size = ir::dtype_bytes(m.type);
+  if (*most >= plus(first, 2 * width_)) return std::nullopt;
+  NearElements near;
+  near.count = *most - first + 1;
+  form.constant = plus(form.constant, first);
+  const int64_t divisor = facts_.divisor(form), bytes = near.count * size;
+  near.access_bytes = std::min<int64_t>(bytes & -bytes, 16);
+  while (near.access_bytes > size &&
+         (m.alignment % near.access_bytes != 0 || divisor * size % near.access_bytes != 0))
+    near.access_bytes /= 2;
+  // Several accesses of one element are one in any case.
+  const std::set<int64_t> distinct(offsets.begin(), offsets.end());
+  const int64_t accesses = bytes / near.access_bytes, others = static_cast<int64_t>(distinct.size());
+  if (accesses > others || (accesses == others && others == width_)) return std::nullopt;
+  near.at = place(memory, form);
+  for (int64_t offset : offsets) near.of_lane.push_back(static_cast<size_t>(offset - first));
+  return near;
 }
 
 }  // namespace tilegen::codegen

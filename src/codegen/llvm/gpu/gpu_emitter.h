@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -122,10 +123,30 @@ class GpuEmitter : protected ProgramEmitter {
   // What memory says of where a loop's tiles lie, before the loop waits for a slot.
   void emit_early_loads(const thread::Loop& loop, const RegisterFile::Memories& changed);
 
+  // Stores of unrolled loops that nothing there reads wait until some have gathered (emit_late.cpp): an
+  // assembler moves no load of shared memory before a store to it.
+  struct LateStore {
+    Place at;
+    thread::MemoryId memory;
+    int64_t bytes = 0;
+    Values words;
+    llvm::Value* condition = nullptr;
+    bool streaming = false;
+  };
+  // What unrolled loops of stores read and write, registers left out. Nothing where they hold anything else.
+  struct Touched {
+    std::set<uint32_t> read, written;
+  };
+  std::optional<Touched> touched_by_stores(const thread::Block& body);
+  bool stores_may_wait(const Touched& touched) const;
+  void put_words(LateStore store);
+  void emit_late_stores();
+
   // statements (emit_control.cpp, emit_access.cpp)
   void no_code(const char* what) { refuse(target_.name + " has no code for " + what); }
   void emit_statement(const thread::Stmt& s) override;
   void emit_serial_loop(const thread::Loop& loop) override;
+  void emit_unrolled_loop(const thread::Loop& loop) override;
   bool stepped(const thread::Loop& loop);
   CountedLoop begin_serial_loop(const thread::Loop& loop, llvm::Value* condition);
   const thread::WarpgroupWait* wait_for_filled();
@@ -161,7 +182,7 @@ class GpuEmitter : protected ProgramEmitter {
   // memory (emit_access.cpp, emit_address.cpp)
   Emitted emit_load(ir::ExprId e);
   Values load_wide(thread::MemoryId memory, const Place& at, int64_t count, const Condition& condition,
-                   LoadKind kind = LoadKind::plain);
+                   LoadKind kind = LoadKind::plain, int64_t most_bytes = 16);
   void store_wide(const thread::Store& store, const Place& at, const Values& held,
                   const Condition& condition);
   llvm::Value* load_element(thread::MemoryId memory, ir::ExprId index, const Condition& condition);
@@ -171,6 +192,13 @@ class GpuEmitter : protected ProgramEmitter {
   bool uniform(ir::ExprId e);                 // the same for all lanes, as nothing is
   // The address of the element at lane 0 when `index` is lane + (the same for all lanes).
   std::optional<Place> contiguous(thread::MemoryId memory, ir::ExprId index);
+  // Elements near each other that lanes read, several of them one, or with gaps: all from `at` on.
+  struct NearElements {
+    Place at;
+    int64_t count = 0, access_bytes = 0;
+    std::vector<size_t> of_lane;
+  };
+  std::optional<NearElements> near_elements(thread::MemoryId memory, ir::ExprId index);
   Place place(thread::MemoryId memory, ir::ExprId index);
   Place place(thread::MemoryId memory, const arith::Affine& index);
   Place shared_place(const arith::Affine& index, int64_t scale, int64_t first);  // in the arena, bytes
@@ -213,6 +241,24 @@ class GpuEmitter : protected ProgramEmitter {
     const thread::Shuffle* shuffle = nullptr;
     llvm::Value *held = nullptr, *lane = nullptr;
   };
+  // Narrow elements out of words (emit_words.cpp): lanes beside each other read bytes of one.
+  struct WordPlace {
+    std::vector<int64_t> key;  // of the terms
+    std::vector<Summand> terms;
+    int64_t constant = 0, divisor = 0;  // the latter of the sum of terms
+    llvm::Value* byte = nullptr;        // of the word
+    ir::ExprId byte_of;                 // what tells it
+  };
+  bool add_terms(const arith::Affine& form, WordPlace& place);
+  bool add_mixed(ir::ExprId mixed, WordPlace& place);
+  bool stands_unrolled(ir::ExprId e);
+  std::optional<int64_t> known_value(ir::ExprId e);
+  llvm::Value* element_of_word(thread::MemoryId memory, ir::ExprId index);
+  bool words_stand_ = false;
+  std::map<std::vector<int64_t>, Values> words_;  // that the loops being written out have read
+  std::vector<ir::VarId> unrolled_;
+  bool stores_wait_ = false;
+  std::vector<LateStore> late_stores_;
   std::vector<Given> given_;  // of shuffles in a row that wait to share a word
   std::string refused_origin_;
 };

@@ -4,6 +4,7 @@
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "codegen/llvm/fp8.h"
+#include "codegen/llvm/gpu/bit_fields.h"
 
 namespace tilegen::codegen {
 
@@ -235,6 +236,7 @@ Value* Packing::half_pair(Value* low, Value* high, int levels) {
   Value* lf = rounded_float(l);
   Value* hf = rounded_float(h);
   if (lf && hf) {
+    if (Value* done = features_.nvptx ? converted_fields(b_, DType::f16, lf, hf) : nullptr) return done;
     if (Value* done = operation_on_pairs(lf, hf, levels)) return done;
     if (features_.nvptx) return b_.CreateIntrinsic(llvm::Intrinsic::nvvm_ff2f16x2_rn, {}, {hf, lf});
   }
@@ -248,9 +250,11 @@ Value* Packing::pack_halves(DType t, Value* low, Value* high) {
   Value* h = narrowed(t, high);
   Value* lf = rounded_float(l);
   Value* hf = rounded_float(h);
-  if (features_.nvptx && lf && hf)
-    return b_.CreateBitCast(b_.CreateIntrinsic(llvm::Intrinsic::nvvm_ff2bf16x2_rn, {}, {hf, lf}),
-                            b_.getInt32Ty());
+  if (features_.nvptx && lf && hf) {
+    Value* both = converted_fields(b_, t, lf, hf);
+    if (!both) both = b_.CreateIntrinsic(llvm::Intrinsic::nvvm_ff2bf16x2_rn, {}, {hf, lf});
+    return b_.CreateBitCast(both, b_.getInt32Ty());
+  }
   Value* pair = llvm::PoisonValue::get(llvm::FixedVectorType::get(l->getType(), 2));
   pair = b_.CreateInsertElement(b_.CreateInsertElement(pair, l, uint64_t{0}), h, uint64_t{1});
   return b_.CreateBitCast(pair, b_.getInt32Ty());
