@@ -63,13 +63,15 @@ int64_t memory_run(const ir::Program& p, const ops::ElementAccess& a, ValueId va
 }
 
 // Of what one access moves. On a GPU registers are no memory: only where nothing else is touched do they
-// count.
+// count; nor do elements that are found by other than the vector's place, as many lanes may read one.
 int64_t widest_bytes(const ir::Program& p, const KernelOp& op, const KnownLayouts& known,
                      const target::Target& t) {
   int64_t any = 1, memory = 0;
-  for (const OpAccess& a : op.accesses) {
+  for (size_t i = 0; i < op.accesses.size(); ++i) {
+    const OpAccess& a = op.accesses[i];
     const ir::Buffer& b = p.buffer(a.buffer);
     any = std::max<int64_t>(any, ir::dtype_bytes(b.type));
+    if (!t.addressable_registers() && irregular(op.view.accesses[i])) continue;
     if (!in_registers(b, a.value, known)) memory = std::max<int64_t>(memory, ir::dtype_bytes(b.type));
   }
   return t.addressable_registers() || memory == 0 ? any : memory;
