@@ -23,6 +23,9 @@ GemmShape gemm_shape(const ir::Program& p, const TileOp& op) {
   auto at = [&](int operand, int dim) {
     return op.operands[static_cast<size_t>(operand)].extents[static_cast<size_t>(dim)];
   };
+  auto held = [&](size_t operand) {
+    return p.buffer(op.operands[operand].buffer).scope == ir::MemScope::fragment;
+  };
   return {at(2, c.row),
           at(2, c.col),
           at(0, a.col),
@@ -30,7 +33,8 @@ GemmShape gemm_shape(const ir::Program& p, const TileOp& op) {
           p.buffer(op.operands[1].buffer).type,
           p.buffer(op.operands[2].buffer).type,
           op.flag(ir::gemm_attr::tf32),
-          op.flag(ir::gemm_attr::promote)};
+          op.flag(ir::gemm_attr::promote),
+          held(1) && !held(0)};
 }
 
 }  // namespace tilegen::analysis

@@ -13,6 +13,7 @@ struct GemmShape {
   ir::DType a = ir::DType::none, b = ir::DType::none, c = ir::DType::none;
   bool tf32 = false;     // the operands may be reduced to tf32
   bool promote = false;  // sums of instructions are added to C by plain additions
+  bool b_held = false;   // B alone is in registers
 };
 GemmShape gemm_shape(const ir::Program& p, const ir::TileOp& op);
 
@@ -37,9 +38,9 @@ inline bool k_is_contiguous(const MatrixDims& m, int side) {
 }
 
 // A tile of fewer rows than the instructions have is multiplied as C^T = B^T A^T: B in the place of A,
-// columns as rows.
+// columns as rows. So is one whose B is in registers, which is where the instructions take A from alone.
 inline bool swaps_operands(const GemmShape& s, const target::Target& t) {
-  return s.m % t.warpgroup_rows() != 0;
+  return s.b_held || s.m % t.warpgroup_rows() != 0;
 }
 
 }  // namespace tilegen::analysis

@@ -177,11 +177,15 @@ class WarpgroupGemm {
       mma.a_steps = left.form.steps;
       mma.a_form = left.form.form;
     } else {
-      mma.a_index = register_at(left.held, 0, m * atom_->m, 0);
+      const auto held_at = [&](int64_t at) {
+        return swapped_ ? register_at(left.held, 1, at, m * atom_->m)
+                        : register_at(left.held, 0, m * atom_->m, at);
+      };
+      mma.a_index = held_at(0);
       int64_t first = 0, step = 0;
       e_.is_const_int(mma.a_index, &first);
       for (int64_t at = 0; at < shape_.k; at += k_step_) {
-        e_.is_const_int(register_at(left.held, 0, m * atom_->m, at), &step);
+        e_.is_const_int(held_at(at), &step);
         mma.a_steps.push_back(step - first);
       }
     }
@@ -195,7 +199,8 @@ class WarpgroupGemm {
   }
 
   ExprId register_at(const FragmentView& h, int operand, int64_t row, int64_t col) {
-    const bool transposed = operand == 0 && tile_op_.flag(ir::gemm_attr::transpose_a);
+    const bool transposed =
+        operand < 2 && tile_op_.flag(operand == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
     const analysis::MatrixDims dims =
         analysis::matrix_dims(k_.in.program, tile_op_.operands[static_cast<size_t>(operand)], transposed);
     return e_.const_int(first_register(h, dims.row, dims.col, row, col));

@@ -148,9 +148,10 @@ std::string refusal(const ir::Program& p, const TileOp& op, const View& v, const
            ir::dtype_name(s.c);
   for (const ir::Region& r : op.operands)
     if (!is_whole(p, r)) return "'" + p.buffer(r.buffer).name + "' is used in parts";
-  if (!in_shared(p, op, v.swapped ? 0 : 1) || (v.swapped && !v.a_shared)) {
-    const std::string name = in_shared(p, op, 1) ? "A" : "B";
-    return name + " is in registers, it takes " + name + " from shared memory";
+  if (!in_shared(p, op, v.operand(1))) {
+    const std::string name = v.name(1);
+    const std::string narrow = s.b_held ? " and has no multiple of " + number(atom->m) + " columns" : "";
+    return name + " is in registers" + narrow + ", it takes " + name + " from shared memory";
   }
   if (threads % t.warpgroup != 0)
     return number(threads) + " threads are no multiple of a warpgroup's " + number(t.warpgroup);
@@ -206,6 +207,11 @@ Choice cheapest(const std::vector<Split>& splits, const View& v, int64_t limit, 
   return best;
 }
 
+// Whether rows of the instructions' A are the last dimension of the operand in its place.
+bool flips(const TileOp& op, const View& v) {
+  return v.swapped ? !op.flag(ir::gemm_attr::transpose_b) : op.flag(ir::gemm_attr::transpose_a);
+}
+
 GemmPlan make_plan(const ir::Program& p, const TileOp& op, const View& v, const Split& x, const Target& t) {
   const GemmShape& s = v.s;
   const int64_t reps = s.m / (x.atom->m * x.m), columns = s.n / x.n;
@@ -223,8 +229,10 @@ GemmPlan make_plan(const ir::Program& p, const TileOp& op, const View& v, const 
   if (v.a_shared)
     left = boxed_operand(v.sides[0], x.atom->m, bytes[0]);
   else
-    plan.a_fragment = partitioned(x.atom->a_operand(), {{reps, s.k / x.atom->k}, {x.m, 1}}, grid,
-                                  v.sides[0].dims, {s.m, s.k}, t.warpgroup);
+    (v.swapped ? plan.b_fragment : plan.a_fragment) =
+        partitioned(x.atom->a_operand(), {{reps, s.k / x.atom->k}, {x.m, 1}}, grid,
+                    matrix_dims(p, op.operands[static_cast<size_t>(v.operand(0))], flips(op, v)), {s.m, s.k},
+                    t.warpgroup);
   right = boxed_operand(v.sides[1], x.width, bytes[1]);
   for (int side = 0; side < 2; ++side) {
     if (!v.copied[side]) continue;
@@ -245,8 +253,10 @@ std::string reason_of(const View& v, const Split& x, const std::string& warpgrou
                        number(v.swapped ? columns : rows) + "x" + number(v.swapped ? rows : columns) +
                        " a warpgroup";
   if (v.swapped)
-    reason += ", B in the place of A: " + number(v.s.n) + " rows are no multiple of the instruction's " +
-              number(x.atom->m);
+    reason +=
+        ", B in the place of A: " +
+        (v.s.b_held ? "it is in registers"
+                    : number(v.s.n) + " rows are no multiple of the instruction's " + number(x.atom->m));
   for (int side = 0; side < 2; ++side)
     if (v.copied[side])
       reason += std::string(", ") + v.name(side) + " turned on the way: the instructions read " +

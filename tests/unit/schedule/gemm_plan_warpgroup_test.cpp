@@ -229,7 +229,9 @@ TEST(WarpgroupGemm, WhatItCannotDoGoesToWarpsWithANote) {
   EXPECT_EQ(note(gemm(128, 256, 128, ", transpose_b, promote", "shared e4m3", "shared e4m3"), 128),
             no + "a thread would need 292 registers of 255; use more threads or a smaller tile");
   EXPECT_EQ(note(gemm(128, 128, 32), 64), no + "64 threads are no multiple of a warpgroup's 128");
-  EXPECT_EQ(note(gemm(128, 128, 32, "", "shared f16", "fragment f16"), 256),
+  EXPECT_EQ(note(gemm(128, 96, 32, "", "shared f16", "fragment f16"), 256),
+            no + "B is in registers and has no multiple of 64 columns, it takes B from shared memory");
+  EXPECT_EQ(note(gemm(128, 128, 32, "", "fragment f16", "fragment f16"), 256),
             no + "B is in registers, it takes B from shared memory");
   EXPECT_EQ(note(gemm(128, 256, 32), 128),
             no + "a thread would need 288 registers of 255; use more threads or a smaller tile");
@@ -258,6 +260,30 @@ TEST(WarpgroupGemm, FewRowsAreMultipliedAsColumns) {
         ASSERT_EQ(planned->c.register_of(at), i / 8 * 4 + j % 16 / 8 * 2 + i % 2);
       }
   }
+}
+
+// B in registers is the instructions' A, which alone they take from there, however many rows there are.
+TEST(WarpgroupGemm, BInRegistersIsInThePlaceOfA) {
+  for (const int64_t m : {16, 64, 256})
+    for (const bool transposed : {false, true}) {
+      const Gemm g = gemm(m, 128, 64, transposed ? ", transpose_b" : "", "shared f16", "fragment f16");
+      const auto planned = plan(g, 256);
+      ASSERT_TRUE(planned) << planned.error().to_text();
+      ASSERT_EQ(planned->engine, plan::Engine::warpgroup_mma) << planned->note;
+      EXPECT_EQ(planned->warps_m, 1);
+      EXPECT_EQ(planned->warps_n, 8);
+      EXPECT_NE(planned->reason.find("B in the place of A: it is in registers"), std::string::npos)
+          << planned->reason;
+      EXPECT_TRUE(planned->a_memory && !planned->a_fragment && !planned->b_memory);
+      ASSERT_TRUE(planned->b_fragment);
+      for (int64_t k = 0; k < 64; ++k)
+        for (int64_t n = 0; n < 128; ++n) {
+          const std::vector<int64_t> at = transposed ? std::vector{n, k} : std::vector{k, n};
+          const int64_t thread = n / 16 * 32 + n % 8 * 4 + k % 8 / 2;
+          ASSERT_EQ(planned->b_fragment->holders(at), std::vector<int64_t>{thread});
+          ASSERT_EQ(planned->b_fragment->register_of(at), k / 8 * 4 + n % 16 / 8 * 2 + k % 2);
+        }
+    }
 }
 
 // What lies along m or n is brought as it lies and copied with rows along k.
