@@ -108,6 +108,29 @@ TEST_F(LaunchTest, DependentKernelsMayBeginEarly) {
   EXPECT_EQ(fake().fake_calls("cuLaunchKernel"), 1);
 }
 
+// So much shared memory that a multiprocessor has room for as many blocks as there are for each, and no more.
+TEST_F(LaunchTest, FewDependentBlocksSpreadOverTheDevice) {
+  const auto bytes_of = [&](int64_t arena, bool dependent, int64_t blocks) {
+    ArtifactBuilder b;
+    thread::ThreadProgram& k = b.kernel("scale");
+    k.dependent = dependent;
+    k.arena_bytes = arena;
+    EXPECT_TRUE(executable(b.done())->launch(arguments(4 * blocks), {}));
+    return int64_t{launch_at(fake().fake_launches() - 1).shared_bytes};
+  };
+  constexpr int64_t kOwn = 20 << 10, kAll = 228 << 10, kReserved = 1 << 10, kMachine = 132;
+  for (int64_t each = 1; each <= 4; ++each)
+    for (int64_t blocks : {kMachine * (each - 1) + 1, kMachine * each}) {
+      const int64_t bytes = bytes_of(kOwn, true, blocks) + kReserved;
+      EXPECT_LE(each * bytes, kAll) << blocks;
+      EXPECT_GT((each + 1) * bytes, kAll) << blocks;
+    }
+  EXPECT_EQ(bytes_of(kOwn, true, 4 * kMachine + 1), kOwn);
+  EXPECT_EQ(bytes_of(120 << 10, true, 1), 120 << 10) << "there is room for one in any case";
+  EXPECT_EQ(bytes_of(kOwn, false, 1), kOwn);
+  EXPECT_EQ(bytes_of(4 << 10, true, 1), 4 << 10) << "no tiles to wait for";
+}
+
 TEST_F(LaunchTest, ASequenceThatDoesNotFitLaunchesNothing) {
   ArtifactBuilder b("first second");
   b.kernel("first");

@@ -21,9 +21,18 @@ inline Result call(const Driver& driver, Stream stream, const KernelLaunch& laun
   uint32_t count = 0;
   if (dependent) attributes[count++] = {kLaunchDependent, 0, {1}};
   if (traits.cluster > 1) attributes[count++] = {kLaunchCluster, 0, {traits.cluster, 1, 1}};
+  uint32_t shared = f.dynamic_shared;
+  if (dependent && !f.few_blocks.empty()) {
+    const int64_t blocks = int64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+    for (const SharedOfFewBlocks& few : f.few_blocks)
+      if (blocks <= few.blocks) {
+        shared = few.bytes;
+        break;
+      }
+  }
   const LaunchConfig config = {{launch.grid[0], launch.grid[1], launch.grid[2]},
                                {traits.threads, 1, 1},
-                               f.dynamic_shared,
+                               shared,
                                stream,
                                attributes,
                                count};

@@ -13,6 +13,9 @@ namespace {
 
 constexpr size_t kLogBytes = size_t{1} << 16;
 constexpr int64_t kSharedWithoutAsking = 48 << 10;
+constexpr int64_t kSharedGranule = 1 << 10;
+constexpr int64_t kMaxSpread = 4;          // blocks of a multiprocessor that are told apart
+constexpr int64_t kSpreadFrom = 16 << 10;  // bytes of a block with tiles; others are over soon
 
 std::string text_of(const std::vector<char>& log) {
   std::string text(log.data(), strnlen(log.data(), log.size()));
@@ -90,6 +93,7 @@ Checked LoadedModule::find(const thread::ThreadProgram& kernel) {
   if (kernel.launched_var.valid() || kernel.cluster > 1)
     if (Checked ok = kernel.cluster > 1 ? count_clusters(kernel, f) : count_resident(kernel, f); !ok)
       return ok;
+  spread(kernel, f);
   if (kernel.dynamic_tiles && !counters_) {
     counters_ = TileCounters::make(driver_, result);
     if (!counters_)
@@ -131,16 +135,8 @@ Checked LoadedModule::count_clusters(const thread::ThreadProgram& kernel, Loaded
     if (const Result result = api.function_set(f.function, kFunctionLargeClusters, 1); result != kSuccess)
       return call_failed(driver_, &state_, result,
                          "asking for clusters of " + std::to_string(kernel.cluster) + " blocks", kernel.name);
-  LaunchAttribute cluster;
-  cluster.value[0] = static_cast<uint32_t>(kernel.cluster);
-  LaunchConfig config;
-  config.grid[0] = static_cast<uint32_t>(kernel.cluster);
-  config.block[0] = static_cast<uint32_t>(kernel.threads);
-  config.shared_bytes = f.dynamic_shared;
-  config.attributes = &cluster;
-  config.attribute_count = 1;
   int clusters = 0;
-  const Result result = api.clusters(&clusters, f.function, &config);
+  const Result result = clusters_at_once(kernel, f, f.dynamic_shared, clusters);
   if (result != kSuccess)
     return call_failed(driver_, &state_, result,
                        "asking how many clusters of '" + kernel.name + "' are resident", kernel.name);
@@ -150,6 +146,45 @@ Checked LoadedModule::count_clusters(const thread::ThreadProgram& kernel, Loaded
   const int64_t most = thread::kMaxResidentBlocks / kernel.cluster;
   f.resident_blocks = std::min<int64_t>(clusters, most) * kernel.cluster;
   return Unit{};
+}
+
+Result LoadedModule::clusters_at_once(const thread::ThreadProgram& kernel, const LoadedFunction& f,
+                                      uint32_t shared, int& clusters) const {
+  LaunchAttribute cluster;
+  cluster.value[0] = static_cast<uint32_t>(kernel.cluster);
+  LaunchConfig config;
+  config.grid[0] = static_cast<uint32_t>(kernel.cluster);
+  config.block[0] = static_cast<uint32_t>(kernel.threads);
+  config.shared_bytes = shared;
+  config.attributes = &cluster;
+  config.attribute_count = 1;
+  return driver_.api().clusters(&clusters, f.function, &config);
+}
+
+// Blocks of a dependent launch begin while those of the kernel before still run, where there is room: several
+// on one multiprocessor, none on another, and the launch takes as long as the fullest. Where the grid has no
+// more than n blocks for each, blocks ask for more than the (n + 1)-th part of its shared memory.
+void LoadedModule::spread(const thread::ThreadProgram& kernel, LoadedFunction& f) const {
+  const Device& device = *state_.device;
+  if (!kernel.dependent || !driver_.api().launch_with || f.dynamic_shared < kSpreadFrom) return;
+  for (int64_t n = 1; n <= kMaxSpread; ++n) {
+    const int64_t share =
+                      device.shared_per_multiprocessor / (n + 1) - device.reserved_shared - f.static_shared,
+                  bytes = (share / kSharedGranule + 1) * kSharedGranule;
+    if (bytes <= f.dynamic_shared) return;
+    if (f.static_shared + bytes > device.shared_bytes) continue;
+    const auto asked = static_cast<uint32_t>(bytes);
+    if (f.few_blocks.empty() && driver_.api().function_set(f.function, kFunctionMaxDynamicShared,
+                                                           static_cast<int>(asked)) != kSuccess)
+      return;
+    int64_t blocks = n * device.multiprocessors;
+    if (kernel.cluster > 1) {
+      int clusters = 0;
+      if (clusters_at_once(kernel, f, asked, clusters) != kSuccess) return;
+      blocks = clusters * kernel.cluster;
+    }
+    f.few_blocks.push_back({blocks, asked});
+  }
 }
 
 // The driver would refuse these launches too, without saying which number is too large.

@@ -14,6 +14,12 @@
 
 namespace tilegen::runtime::gpu {
 
+// Launches of up to `blocks` blocks ask for `bytes` of shared memory beside those that the code states.
+struct SharedOfFewBlocks {
+  int64_t blocks = 0;
+  uint32_t bytes = 0;
+};
+
 struct LoadedFunction {
   Function function = nullptr;
   const char* name = nullptr;        // lives for ever
@@ -21,6 +27,7 @@ struct LoadedFunction {
   TileCounters* counters = nullptr;  // of kernels whose blocks fetch tiles
   std::array<int64_t, 3> most_blocks{};  // along x, y and z
   uint32_t dynamic_shared = 0;           // bytes that a launch asks for beside those that the code states
+  std::vector<SharedOfFewBlocks> few_blocks;  // of a dependent kernel, the fewest first
   int registers = 0, local_bytes = 0, static_shared = 0, max_threads = 0;
 };
 
@@ -48,6 +55,9 @@ class LoadedModule {
   Checked allow(const thread::ThreadProgram& kernel, const LoadedFunction& f) const;
   Checked count_resident(const thread::ThreadProgram& kernel, LoadedFunction& f) const;
   Checked count_clusters(const thread::ThreadProgram& kernel, LoadedFunction& f) const;
+  Result clusters_at_once(const thread::ThreadProgram& kernel, const LoadedFunction& f, uint32_t shared,
+                          int& clusters) const;
+  void spread(const thread::ThreadProgram& kernel, LoadedFunction& f) const;
 
   const Driver& driver_;
   ContextState& state_;
