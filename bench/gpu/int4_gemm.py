@@ -11,9 +11,10 @@ import tilegen as tg
 
 GROUP = 128
 # (tile m, n, k), threads, stages; by the rows of the left operand
-TILES = {16: [((16, 128, 128), 128, 3), ((16, 64, 128), 128, 4), ((16, 128, 128), 256, 4), ((64, 64, 128), 128, 4)],
-         64: [((64, 128, 128), 256, 3), ((64, 64, 128), 128, 4), ((64, 128, 128), 128, 3)],
-         4096: [((128, 128, 64), 256, 4), ((128, 256, 64), 256, 3), ((256, 128, 64), 256, 3)]}
+TILES = {16: [((16, 64, 256), 128, 4), ((16, 128, 256), 256, 4), ((16, 64, 128), 128, 4), ((16, 128, 128), 256, 4)],
+         64: [((64, 64, 128), 128, 4), ((64, 128, 128), 256, 4), ((64, 64, 256), 128, 3)],
+         256: [((256, 128, 64), 256, 3), ((128, 128, 128), 256, 3), ((256, 64, 64), 128, 3)],
+         4096: [((256, 128, 64), 256, 3), ((256, 128, 128), 256, 2), ((128, 128, 64), 256, 4)]}
 
 
 class Int4(contest.Case):
@@ -43,7 +44,7 @@ class Int4(contest.Case):
         return {"out": t["x"].float() @ self._decoded(t).float().t()}
 
     def ours(self):
-        tiles = TILES[16 if self.m <= 16 else 64 if self.m <= 256 else 4096]
+        tiles = TILES[min(m for m in TILES if self.m <= m)]
         return {f"ours {'x'.join(map(str, tile))} {threads} {stages} {word.name}":
                 (product_programs.int4_gemm(tile, threads, stages, word, GROUP), lambda t, key=key: (t["x"], t[key], t["s"], t["out"]))
                 for tile, threads, stages in tiles for key, word in (("bytes", tg.u8), ("words", tg.i32))}

@@ -106,7 +106,7 @@ def int4_gemm(tile, threads, stages, word=u8, group=128, dtype=f16, shape=None):
     groups = max(tk // group, 1)
     with b.kernel("int4_gemm", [ceil_div(m, tm), ceil_div(n, tn)], threads=threads, names=["by", "bx"]) as (by, bx):
         Xs, packed = b.shared("Xs", dtype, [tm, tk]), b.shared("packed", word, [tn, tk // codes])
-        Ws, scales = b.shared("Ws", dtype, [tn, tk]), b.shared("scales", dtype, [groups, tn])
+        Ws, scales = b.fragment("Ws", dtype, [tn, tk]), b.shared("scales", dtype, [groups, tn])
         acc = b.fragment("acc", f32, [tm, tn])
         b.fill(acc, 0.0)
         with b.pipelined(0, ceil_div(k, tk), stages=stages, name="ko") as ko:
