@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <utility>
 
 #include "analysis/tensor_copy.h"
 #include "analysis/warp_partition.h"
@@ -16,9 +17,10 @@ bool converts(ir::DType from, ir::DType to) {
   return ir::dtype_bytes(from) <= 4 && ir::dtype_bytes(to) <= 4;
 }
 
-// How accumulators of warpgroup instructions lie over warpgroups, when the fragment is such; rows and columns
-// of a warpgroup. All atoms of a target leave them in one way.
-std::optional<EpilogueTile> accumulator_split(const layout::Fragment& f, const MatrixDims& m,
+// How accumulators of warpgroup instructions lie over warpgroups, when the fragment is such, with rows of the
+// tensor as rows of the instructions or as their columns; rows and columns of a warpgroup. All atoms of a
+// target leave them in one way.
+std::optional<EpilogueTile> accumulator_split(const layout::Fragment& f, const MatrixDims& m, bool transposed,
                                               const target::Target& t) {
   if (t.warpgroup_mma.empty() || f.threads() % t.warpgroup != 0) return std::nullopt;
   const target::WarpgroupAtom& atom = t.warpgroup_mma.front();
@@ -27,6 +29,7 @@ std::optional<EpilogueTile> accumulator_split(const layout::Fragment& f, const M
   for (int64_t wm = warpgroups; wm >= 1; --wm) {
     const int64_t wn = warpgroups / wm;
     if (wm * wn != warpgroups || rows % (wm * atom.m) != 0 || columns % (wn * least_columns) != 0) continue;
+    if (transposed && wm > 1 && wn > 1) continue;  // warpgroups count along the instructions' columns first
     const auto want =
         partitioned(atom.accumulator(static_cast<int>(columns / wn)), {{rows / (wm * atom.m), 1}, {wm, wn}},
                     {wm, wn, 1}, m, {rows, columns}, t.warpgroup);
@@ -36,6 +39,8 @@ std::optional<EpilogueTile> accumulator_split(const layout::Fragment& f, const M
     s.columns = columns / wn;
     s.warpgroups_m = wm;
     s.warpgroups_n = wn;
+    s.transposed = transposed;
+    if (transposed) std::swap(s.rows, s.columns), std::swap(s.warpgroups_m, s.warpgroups_n);
     return s;
   }
   return std::nullopt;
@@ -63,7 +68,8 @@ std::optional<EpilogueTile> epilogue_tile(const ir::Program& p, const KernelOp& 
   const auto dims = tensor_copy_dims(p, *copy, reason);
   if (!dims) return std::nullopt;
   if (dims->tile_outer < 0) return refuse("the fragment has one row");
-  auto s = accumulator_split(source, {source.shape(), dims->tile_outer, dims->tile_inner}, t);
+  auto s = accumulator_split(source, {source.shape(), dims->tile_outer, dims->tile_inner}, false, t);
+  if (!s) s = accumulator_split(source, {source.shape(), dims->tile_inner, dims->tile_outer}, true, t);
   if (!s) return refuse("its source is not held as warpgroup instructions leave it");
   if (s->rows > layout::kMaxBoxExtent)
     return refuse("a warpgroup holds more than " + std::to_string(layout::kMaxBoxExtent) + " rows");
@@ -74,6 +80,7 @@ std::optional<EpilogueTile> epilogue_tile(const ir::Program& p, const KernelOp& 
     if (s->columns * bytes % width != 0) continue;
     s->inner = width / bytes;
     s->swizzle = width;
+    s->least_columns = s->transposed ? std::max<int64_t>(s->inner, t.warpgroup_mma.front().m) : s->inner;
     s->epilogue_columns = s->columns;
     s->part_bytes = s->rows * s->columns * bytes;
     return s;

@@ -18,13 +18,15 @@
 namespace tilegen::analysis {
 
 struct EpilogueTile {
-  int64_t rows = 0;     // of a warpgroup's part: a multiple of an instruction's, at most a box's
-  int64_t columns = 0;  // of a warpgroup's part of the fragment
+  int64_t rows = 0;         // of a warpgroup's part, at most a box's: whole rows or columns of instructions
+  int64_t columns = 0;      // of a warpgroup's part of the fragment
+  bool transposed = false;  // rows of the tensor are columns of the instructions
   // warpgroup w holds rows (w / warpgroups_n) * rows .., columns (w % warpgroups_n) * columns ..
   int64_t warpgroups_m = 1, warpgroups_n = 1;
   int64_t inner = 0;  // elements of a box along the tensor's last dimension
   int swizzle = 128;
-  int64_t epilogue_columns = 0;  // columns staged at once: a multiple of inner that divides columns
+  int64_t epilogue_columns = 0;  // columns staged at once: a multiple of least_columns that divides columns
+  int64_t least_columns = 0;     // of a box, and of an instruction whose rows they are
   int64_t part_bytes = 0;        // of a warpgroup
 };
 

@@ -61,13 +61,14 @@ void KernelPlanner::find_stores() {
     if (why.empty()) {
       s.op = i;
       s.stage = *analysis::epilogue_tile(p_, ops_.ops[i], *source.fragment, target_, nullptr);
-      s.pass = s.stage.inner;
+      s.pass = s.stage.least_columns;
       if (g && g->epilogue_columns > 0) {
         s.given = true;
         s.pass = g->epilogue_columns;
-        if (s.pass % s.stage.inner != 0 || s.stage.columns % s.pass != 0)
+        if (s.pass % s.stage.least_columns != 0 || s.stage.columns % s.pass != 0)
           why = "epilogue tiles of " + std::to_string(s.pass) + " columns do not divide " +
-                std::to_string(s.stage.columns) + " into multiples of " + std::to_string(s.stage.inner);
+                std::to_string(s.stage.columns) + " into multiples of " +
+                std::to_string(s.stage.least_columns);
       }
     }
     if (why.empty()) {
@@ -118,7 +119,7 @@ void KernelPlanner::fit_stores() {
 void KernelPlanner::widen_epilogue_tiles() {
   for (StagedStore& s : stores_) {
     const int64_t least = s.pass;
-    for (int64_t pass = s.stage.columns; !s.given && pass > least; pass -= s.stage.inner) {
+    for (int64_t pass = s.stage.columns; !s.given && pass > least; pass -= s.stage.least_columns) {
       if (s.stage.columns % pass != 0) continue;
       s.pass = pass;
       if (arena(pipelines_.slots) <= target_.shared_bytes) break;

@@ -22,6 +22,7 @@ namespace tilegen::lower {
 namespace {
 
 constexpr int64_t kUnit = layout::kSwizzleUnit;
+constexpr int64_t kAtomRows = 64;  // of an instruction of a warpgroup
 
 class StagedStore {
  public:
@@ -92,8 +93,11 @@ class StagedStore {
     thread::Block wait = {k_.out.add(thread::BulkWait{0, true}, op_.path)};
     out_.push_back(only_first_of_warpgroup(k_, std::move(wait), op_.path));
     warpgroup_barrier(k_, out_, op_.path);
-    for (int64_t row = 0; row < stage_.rows; row += 64)
-      bytes_ == 2 ? write_matrices(row, column) : write_elements(row, column);
+    if (stage_.transposed)
+      write_transposed(column);
+    else
+      for (int64_t row = 0; row < stage_.rows; row += kAtomRows)
+        bytes_ == 2 ? write_matrices(row, column) : write_elements(row, column);
     emit(thread::ProxyFence{});
     if (column == 0 && stage_.warpgroups_m * stage_.warpgroups_n > 1 && tensor_is_read())
       role_barrier(k_, out_, op_.path);
@@ -129,7 +133,8 @@ class StagedStore {
   }
 
   // First element of 16-byte unit `unit` (an expression below `units`) in row `row` of the stage's box `box`.
-  ExprId place(int64_t box, ExprId row, ExprId unit) {
+  ExprId place(int64_t box, ExprId row, ExprId unit) { return place(number(box), row, unit); }
+  ExprId place(ExprId box, ExprId row, ExprId unit) {
     const int64_t units = stage_.inner / unit_;  // of a row
     const ExprId linear = k_.simplified(e_.add(e_.mul(row, units), unit));
     const int64_t mask = stage_.swizzle / kUnit - 1;
@@ -140,7 +145,7 @@ class StagedStore {
           e_.binary(ir::ExprOp::bit_and, e_.binary(ir::ExprOp::shr, linear, number(3)), number(mask));
       at = e_.binary(ir::ExprOp::bit_xor, linear, with);
     }
-    const ExprId base = e_.add(e_.mul(group_, part_elements_), number(box * stage_.rows * stage_.inner));
+    const ExprId base = e_.add(e_.mul(group_, part_elements_), e_.mul(box, stage_.rows * stage_.inner));
     return e_.add(k_.simplified(base), e_.mul(at, unit_));
   }
 
@@ -160,6 +165,46 @@ class StagedStore {
       if (matrices == 4) unit = e_.add(unit, e_.floordiv(lane_, number(16)));
       emit(thread::StoreMatrix{memory_, place(box, k_.simplified(own_row), k_.simplified(unit)), packed,
                                number(0), matrices, false});
+    }
+  }
+
+  // A block of the instructions' rows, which are columns here, after the other.
+  void write_transposed(int64_t column) {
+    for (int64_t c = 0; c < pass_columns_; c += kAtomRows)
+      for (int64_t row = 0; row < stage_.rows; row += bytes_ == 2 ? 16 : 8)
+        bytes_ == 2 ? write_matrices_transposed(row, column, c) : write_elements_transposed(row, column, c);
+  }
+
+  // The element in row `row` and the warp's column `at` of the block that begins at column c of the pass.
+  ExprId place_in_block(int64_t c, ExprId row, ExprId at) {
+    const ExprId column = e_.add(e_.add(e_.mul(warp_, 16), at), number(c));
+    const ExprId box = k_.simplified(e_.floordiv(column, number(stage_.inner))),
+                 within = e_.floormod(column, number(stage_.inner)),
+                 unit = k_.simplified(e_.floordiv(within, number(unit_)));
+    return e_.add(place(box, k_.simplified(row), unit), k_.simplified(e_.floormod(column, number(unit_))));
+  }
+
+  // 16 rows of the warp's 16 columns: four 8x8 matrices, turned as they are stored.
+  void write_matrices_transposed(int64_t row, int64_t column, int64_t c) {
+    const int matrices = stage_.rows - row >= 16 ? 4 : 2;
+    const MemoryId packed = add_registers(k_, "packed", type_, int64_t{2} * matrices);
+    for (int64_t i = 0; i < 2 * matrices; ++i)
+      emit(thread::Store{packed, number(i), held_value(row + i / 4 * 8, column + c, i % 4), ExprId(), false,
+                         ExprId()});
+    ExprId own_row = e_.add(e_.floormod(lane_, number(8)), number(row));
+    if (matrices == 4) own_row = e_.add(own_row, e_.mul(e_.floordiv(lane_, number(16)), 8));
+    const ExprId half = e_.floormod(e_.floordiv(lane_, number(8)), number(2));
+    emit(thread::StoreMatrix{memory_, place_in_block(c, own_row, e_.mul(half, 8)), packed, number(0),
+                             matrices, true});
+  }
+
+  // A lane holds two rows of a column, and of the column 8 further on.
+  void write_elements_transposed(int64_t row, int64_t column, int64_t c) {
+    for (int64_t i = 0; i < 4; ++i) {
+      const ExprId at = e_.add(e_.floordiv(lane_, number(4)), number(i / 2 * 8));
+      const ExprId own_row = e_.add(e_.mul(e_.floormod(lane_, number(4)), 2), number(row + i % 2));
+      emit(thread::Store{memory_, place_in_block(c, own_row, at), held_value(row, column + c, i), ExprId(),
+                         false, ExprId()});
     }
   }
 

@@ -42,9 +42,11 @@ TEST(TensorStores, GiveWayToStagesFirstByPassesThenAltogether) {
 TEST(TensorStores, StagesFollowTheAccumulators) {
   struct Row {
     int64_t m, n, threads, rows, columns, wm, wn, inner, part;
+    bool transposed = false;
   };
   for (const Row& r :
-       {Row{128, 256, 256, 64, 256, 2, 1, 64, 32768}, Row{64, 256, 256, 64, 128, 1, 2, 64, 16384},
+       {Row{32, 128, 256, 32, 64, 1, 2, 64, 4096, true}, Row{8, 192, 128, 8, 192, 1, 1, 64, 3072, true},
+        Row{128, 256, 256, 64, 256, 2, 1, 64, 32768}, Row{64, 256, 256, 64, 128, 1, 2, 64, 16384},
         Row{256, 128, 256, 128, 128, 2, 1, 64, 32768}, Row{64, 96, 128, 64, 96, 1, 1, 32, 12288},
         Row{64, 48, 128, 64, 48, 1, 1, 16, 6144}}) {
     auto p = program_from(gemm_text(r.m, r.n, 32, 2, r.threads));
@@ -62,6 +64,8 @@ TEST(TensorStores, StagesFollowTheAccumulators) {
     EXPECT_EQ(stage->inner, r.inner);
     EXPECT_EQ(stage->swizzle, r.inner * 2);
     EXPECT_EQ(stage->part_bytes, r.part);
+    EXPECT_EQ(stage->transposed, r.transposed) << "rows are columns of the instructions";
+    EXPECT_EQ(stage->least_columns, r.inner);
   }
   auto p = program_from(gemm_text(64, 24, 32, 2, 128));
   ASSERT_TRUE(p);
