@@ -951,6 +951,11 @@ TL_API void tl_program_release(tl_program* program);
 /** The canonical text; parsing it gives an equal program. */
 TL_API tl_status tl_program_print(const tl_program* program, tl_blob** out_text, tl_error** out_error);
 
+/** The text laid out, as people keep it: blocks indented, spaces between tokens; comments and line breaks
+ *  stay, and so does the program. Errors: those of tl_program_parse. */
+TL_API tl_status tl_text_format(const tl_context* context, const char* text, size_t size,
+                                const char* file_name, tl_blob** out_text, tl_error** out_error);
+
 /** 32 hex digits that identify the canonical text, on every machine; "" for NULL. */
 TL_API const char* tl_program_hash(const tl_program* program);
 

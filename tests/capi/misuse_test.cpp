@@ -73,6 +73,7 @@ TEST(Misuse, NullArgumentsAreReported) {
   expect_null(tl_builder_finish(nullptr, &program, nullptr));
   expect_null(tl_program_parse(context.get(), nullptr, 0, nullptr, &program, nullptr));
   expect_null(tl_program_print(nullptr, &blob, nullptr));
+  expect_null(tl_text_format(nullptr, "tl", 2, nullptr, &blob, nullptr));
   expect_null(tl_interpret(nullptr, nullptr, 0, nullptr));
   expect_null(tl_interpret_launch(nullptr, nullptr, nullptr, 0, nullptr));
   expect_null(tl_compile(context.get(), nullptr, nullptr, nullptr, &artifact, nullptr));

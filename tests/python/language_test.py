@@ -261,6 +261,18 @@ class Views(unittest.TestCase):
             b.finish()
 
 
+class Layout(unittest.TestCase):
+    def test_text_is_laid_out_and_stays_the_same_program(self):
+        loose = "tl 1 program p ; name\ndim n\ntensor X:f32[n]\nkernel k grid(b:n){ parallel i in 1 {X[b]=-1.5}\n }\n"
+        text = tg.format_text(loose)
+        self.assertEqual(text, "tl 1 program p  ; name\ndim n\ntensor X: f32[n]\n"
+                               "kernel k grid (b: n) { parallel i in 1 { X[b] = -1.5 }\n}\n")
+        self.assertEqual(tg.format_text(text), text)
+        self.assertEqual(tg.Program.parse(text).hash, tg.Program.parse(loose).hash)
+        with self.assertRaisesRegex(tg.Error, "syntax_error"):
+            tg.format_text("tl 1 program")
+
+
 class Reports(unittest.TestCase):
     def test_assertions_and_prints(self):
         b = tg.Builder("reports")
