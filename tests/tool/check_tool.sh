@@ -62,7 +62,8 @@ says 0 "--param NAME=VALUE" "$tilegen" help
 printf 'tl 1 program  p ;a name\ndim n\ntensor X:f32[n]\nkernel k grid(b:n){parallel i in 1{X[b]=-1 } ; all\n}\n' >loose.tl
 says 0 "^tensor X: f32\[n\]" "$tilegen" format loose.tl
 says 1 "loose.tl: not as" "$tilegen" format --check loose.tl
-says 0 "" "$tilegen" format --write loose.tl
+"$tilegen" format --write loose.tl
+"$tilegen" format --check loose.tl
 says 0 "^kernel k grid (b: n) { parallel i in 1 { X\[b\] = -1 }  ; all" "$tilegen" format loose.tl
 says 1 "scaled_rows.tl: not as" "$tilegen" format --check loose.tl "$program"
 says 1 "syntax_error" "$tilegen" format - <<<"tl 1 program"
