@@ -725,6 +725,9 @@ TL_API tl_expr tl_select(tl_builder* builder, tl_expr condition, tl_expr a, tl_e
  *  integers wrap; to bool: x != 0. */
 TL_API tl_expr tl_cast(tl_builder* builder, tl_dtype dtype, tl_expr a);
 
+/** The bits of `a` as a value of another type of as many bits, no bool: a TL_U16 of a TL_F16. */
+TL_API tl_expr tl_bitcast(tl_builder* builder, tl_dtype dtype, tl_expr a);
+
 /** One element of a buffer; `rank` i64 indices. Outside a tensor it reads 0. */
 TL_API tl_expr tl_load(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices);
 
@@ -811,6 +814,10 @@ TL_API tl_buffer tl_view_transpose(tl_builder* builder, tl_buffer tile, uint32_t
 /** The box of a tile, or of another view, as a buffer of its own, whose indices begin at 0. Its offsets read
  *  no memory. */
 TL_API tl_buffer tl_view_slice(tl_builder* builder, tl_region box);
+
+/** The elements of a tile, or of another view, read and written as values of another type of as many bits, as
+ *  tl_bitcast has it. It stands in elements, copies and fills. */
+TL_API tl_buffer tl_view_reinterpret(tl_builder* builder, tl_buffer tile, tl_dtype dtype);
 
 /** dst = src, converted where types differ. Of shapes of different rank, dimensions of extent 1 may be left
  *  out, and neighbouring dimensions of one may be one of the other, whose extent is their product: elements
@@ -943,6 +950,11 @@ TL_API void tl_program_release(tl_program* program);
 
 /** The canonical text; parsing it gives an equal program. */
 TL_API tl_status tl_program_print(const tl_program* program, tl_blob** out_text, tl_error** out_error);
+
+/** The text laid out, as people keep it: blocks indented, spaces between tokens; comments and line breaks
+ *  stay, and so does the program. Errors: those of tl_program_parse. */
+TL_API tl_status tl_text_format(const tl_context* context, const char* text, size_t size,
+                                const char* file_name, tl_blob** out_text, tl_error** out_error);
 
 /** 32 hex digits that identify the canonical text, on every machine; "" for NULL. */
 TL_API const char* tl_program_hash(const tl_program* program);

@@ -235,7 +235,8 @@ ExprId IterationValues::rewrite(const ir::ExprPool& from, ExprId id, const Leaf&
       break;
     }
     case ExprOp::cast:
-      made = e_.cast(n.type, part(n.a));
+    case ExprOp::bitcast:
+      made = e_.operation(n, part(n.a), {}, {});
       break;
     case ExprOp::select:
       made = choice(part(n.a), part(n.b), part(n.c));
@@ -293,7 +294,7 @@ ExprId IterationValues::unchanged(ExprId id) {
     if (const auto known = memo.find(e); known != memo.end()) return known->second;
     const ExprNode n = e_[e];
     ExprId made = is_choice(n.op) ? kept_by(e, e, 0) : ExprId();
-    if (!made && n.op == ExprOp::cast) made = e_.cast(n.type, self(self, n.a));
+    if (!made && ir::expr_class(n.op) == ir::ExprClass::cast) made = e_.operation(n, self(self, n.a), {}, {});
     if (!made && n.op == ExprOp::select) made = choice(n.a, self(self, n.b), self(self, n.c));
     if (!made && n.op != ExprOp::load && ir::expr_arity(n.op) == 1) made = e_.unary(n.op, self(self, n.a));
     if (!made && ir::expr_arity(n.op) == 2) made = binary(n.op, self(self, n.a), self(self, n.b));

@@ -35,6 +35,39 @@ bool is_tile_load(const ir::Program& p, const KernelOp& op) {
          p.buffer(copy->operands[1].buffer).scope == ir::MemScope::shared;
 }
 
+const ir::Store* moving_store(const ir::Program& p, const KernelOp& op) {
+  const auto* loop = p.as<ir::Loop>(op.stmt);
+  const auto* store = loop && loop->body.size() == 1 ? p.as<ir::Store>(loop->body.front()) : nullptr;
+  if (!store || store->atomic || p.buffer(store->buffer).scope != ir::MemScope::shared) return nullptr;
+  const ir::ExprNode& from = p.exprs[store->value];
+  if (from.op != ir::ExprOp::load || p.buffer(from.object).scope != ir::MemScope::global ||
+      from.type != p.buffer(store->buffer).type)
+    return nullptr;
+  const bool reads_own = std::any_of(op.accesses.begin(), op.accesses.end(), [&](const OpAccess& a) {
+    return !a.write && a.buffer == store->buffer;
+  });
+  return reads_own ? nullptr : store;
+}
+
+namespace {
+
+// Each element once: dimensions of the tile are those of the loop, in any order.
+bool stores_whole_tile(const ir::Program& p, const KernelOp& op, const ir::Store& store) {
+  const ops::ElementAccess& to = op.view.accesses.back();
+  const std::vector<int64_t> shape = p.tile_shape(store.buffer);
+  std::set<int> walked;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (to.offset[d] != 0) return false;
+    if (shape[d] == 1 && to.dim_of[d] == ops::kUniformIndex) continue;
+    if (to.dim_of[d] < 0 || !walked.insert(to.dim_of[d]).second ||
+        op.view.extents[static_cast<size_t>(to.dim_of[d])] != shape[d])
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 bool fills_whole_tile(const ir::Program& p, const ir::TileOp& copy) {
   const ir::Region& to = copy.operands[1];
   return to.extents == p.tile_shape(to.buffer) &&
@@ -46,7 +79,9 @@ bool fills_whole_tile(const ir::Program& p, const ir::TileOp& copy) {
 
 std::string held_back(const ir::Program& p, const KernelOps& ops, LoopDependences& dependences,
                       ir::StmtId loop, const KernelOp& op) {
-  const auto& copy = *p.as<ir::TileOp>(op.stmt);
+  const auto* copy = p.as<ir::TileOp>(op.stmt);
+  const ir::Store* store = copy ? nullptr : moving_store(p, op);
+  const ir::BufferId from = copy ? copy->operands[0].buffer : p.exprs[store->value].object;
   const ir::Block& body = p.as<ir::Loop>(loop)->body;
   if (std::find(body.begin(), body.end(), op.stmt) == body.end())
     return "it stands in a branch or loop inside";
@@ -55,10 +90,11 @@ std::string held_back(const ir::Program& p, const KernelOps& ops, LoopDependence
   const std::vector<Dependence> before = graph.to(self), after = graph.from(self);
   bool source = false, place = false;
   for (const Dependence& d : before)
-    if (d.kind == DependenceKind::flow) (d.place.tensor == copy.operands[0].buffer ? source : place) = true;
+    if (d.kind == DependenceKind::flow) (d.place.tensor == from ? source : place) = true;
   if (source) return "the loop writes its source";
   if (place) return "its place depends on what the loop computes";
-  if (!fills_whole_tile(p, copy)) return "it fills only a part of its tile";
+  if (copy ? !fills_whole_tile(p, *copy) : !stores_whole_tile(p, op, *store))
+    return "it fills only a part of its tile";
   const auto by_another = [&](const Dependence& d) {
     return d.kind == DependenceKind::output && d.from != d.to;
   };

@@ -1,4 +1,7 @@
-// Which copies of a pipelined loop may run iterations ahead of the rest of its body.
+// Which copies of a pipelined loop may run iterations ahead of the rest of its body. A parallel loop is one
+// that moves elements of a tensor to a tile, at places that an index may name:
+//
+//   parallel i, j in 128, 64 { As[i, j] = A[cast(i64, ids[i]), ko * 64 + j] }
 #pragma once
 
 #include <string>
@@ -13,6 +16,10 @@ std::vector<const KernelOp*> ops_inside(const ir::Program& p, const KernelOps& o
 
 // From global to shared memory.
 bool is_tile_load(const ir::Program& p, const KernelOp& op);
+
+// The store of a parallel loop that does nothing but move elements of a tensor, as they are, to a tile in
+// shared memory that it does not read; null for other ops.
+const ir::Store* moving_store(const ir::Program& p, const KernelOp& op);
 
 // The copy writes every element of its destination.
 bool fills_whole_tile(const ir::Program& p, const ir::TileOp& copy);

@@ -56,6 +56,7 @@ class Builder {
   ir::ExprId uniform(ir::ExprId word);
   ir::ExprId select(ir::ExprId cond, ir::ExprId a, ir::ExprId b);
   ir::ExprId cast(ir::DType t, ir::ExprId a);
+  ir::ExprId bitcast(ir::DType t, ir::ExprId a);
   // none for an id that is not one of this builder's
   ir::DType type_of(ir::ExprId id) const;
   // The variable an expression consists of, or an invalid id.
@@ -85,6 +86,7 @@ class Builder {
                                    std::span<const int64_t> extents);
   // The elements of a tile, or of another view, in another shape; of a slice the box's.
   ir::BufferId view(ir::BufferId of, ir::TileView::Form form, std::span<const int64_t> numbers);
+  ir::BufferId view(ir::BufferId of, ir::DType type);  // reinterpreted
   ir::BufferId view(const ir::Region& box);
   void tile_op(ir::OpKind kind, std::span<const ir::Region> operands, std::span<const int64_t> attrs,
                ir::ExprId value);

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "builder/builder.h"
+#include "ir/reinterpret.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::builder {
@@ -183,7 +184,8 @@ ir::ExprId Builder::load(ir::BufferId buffer, std::span<const ir::ExprId> indice
 ir::ExprId Builder::unary(ir::ExprOp op, ir::ExprId a) {
   constexpr std::string_view kCall = "tl_unary";
   if (!ready(kCall)) return {};
-  if (static_cast<size_t>(op) >= ir::expr_op_count() || ir::expr_arity(op) != 1 || op == ir::ExprOp::cast) {
+  if (static_cast<size_t>(op) >= ir::expr_op_count() || ir::expr_arity(op) != 1 ||
+      ir::expr_class(op) == ir::ExprClass::cast) {
     fail(DiagCode::bad_enum, kCall, "there is no such operation of one operand", "use a tl_unary_op");
     return {};
   }
@@ -292,6 +294,16 @@ ir::ExprId Builder::cast(ir::DType t, ir::ExprId a) {
   constexpr std::string_view kCall = "tl_cast";
   if (!ready(kCall) || !check_dtype(kCall, t) || !check_operands(kCall, {a})) return {};
   return program_.exprs.cast(t, a);
+}
+
+ir::ExprId Builder::bitcast(ir::DType t, ir::ExprId a) {
+  constexpr std::string_view kCall = "tl_bitcast";
+  if (!ready(kCall) || !check_dtype(kCall, t) || !check_operands(kCall, {a})) return {};
+  if (const auto wrong = ir::bits_refusal("it", program_.exprs.type(a), t)) {
+    fail(DiagCode::dtype_mismatch, kCall, wrong->message, wrong->hint);
+    return {};
+  }
+  return program_.exprs.bitcast(t, a);
 }
 
 ir::DType Builder::type_of(ir::ExprId id) const {

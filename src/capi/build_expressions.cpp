@@ -203,6 +203,14 @@ tl_expr tl_cast(tl_builder* builder, tl_dtype dtype, tl_expr a) {
   });
 }
 
+tl_expr tl_bitcast(tl_builder* builder, tl_dtype dtype, tl_expr a) {
+  return on_builder(builder, "tl_bitcast", tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
+    const auto type = c.dtype(dtype);
+    const auto x = c.expr("a", a);
+    return c.failed() ? tl_expr{0} : c.give(c->bitcast(type, x));
+  });
+}
+
 tl_expr tl_load(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices) {
   return on_builder(builder, "tl_load", tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
     const auto from = c.buffer("buffer", buffer);

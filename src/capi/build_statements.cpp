@@ -214,6 +214,14 @@ tl_buffer tl_view_transpose(tl_builder* builder, tl_buffer tile, uint32_t rank, 
   });
 }
 
+tl_buffer tl_view_reinterpret(tl_builder* builder, tl_buffer tile, tl_dtype dtype) {
+  return on_builder(builder, "tl_view_reinterpret", tl_buffer{0}, [&](const BuilderCall& c) -> tl_buffer {
+    const auto of = c.buffer("tile", tile);
+    const auto type = c.dtype(dtype);
+    return c.failed() ? tl_buffer{0} : c.give(c->view(of, type));
+  });
+}
+
 tl_buffer tl_view_slice(tl_builder* builder, tl_region box) {
   return on_builder(builder, "tl_view_slice", tl_buffer{0}, [&](const BuilderCall& c) -> tl_buffer {
     const auto of = c.region("box", box);

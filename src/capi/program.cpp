@@ -8,6 +8,7 @@
 #include "capi/launch_arguments.h"
 #include "interp/interpreter.h"
 #include "ir/text.h"
+#include "ir/text_format.h"
 #include "runtime/workspace.h"
 #include "support/diag_codes.h"
 
@@ -147,6 +148,23 @@ tl_status tl_program_print(const tl_program* program, tl_blob** out_text, tl_err
     if (!program || !out_text) return null_argument(program ? "out_text" : "program");
     auto blob = std::make_unique<tl_blob>();
     blob->bytes = ir::print_program(*program->program);
+    *out_text = blob.release();
+    return Unit{};
+  });
+}
+
+tl_status tl_text_format(const tl_context* context, const char* text, size_t size, const char* file_name,
+                         tl_blob** out_text, tl_error** out_error) {
+  return guard("tl_text_format", out_error, [&]() -> Checked {
+    if (out_text) *out_text = nullptr;
+    if (!context) return null_argument("context");
+    if (!text || !out_text) return null_argument(text ? "out_text" : "text");
+    const CallLimits call(context);
+    const auto program =
+        checked_program(context->limits, {text, size}, file_name ? file_name : "", {}, call.get());
+    if (!program) return program.error();
+    auto blob = std::make_unique<tl_blob>();
+    blob->bytes = ir::format_text({text, size});
     *out_text = blob.release();
     return Unit{};
   });

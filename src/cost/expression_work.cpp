@@ -23,6 +23,8 @@ Price price_of(const ir::ExprPool& e, const ir::ExprNode& n) {
         return from == n.type ? Price{} : Price{.convert = 0.5};
       return ir::is_float(from) != ir::is_float(n.type) ? Price{.convert = 1} : Price{.plain = 1};
     }
+    case ExprOp::bitcast:  // 16-bit floats are held as f32
+      return {.convert = ir::dtype_bits(n.type) == 16 ? 0.5 : 0};
     case ExprOp::exp2:
     case ExprOp::exp:
       return {.plain = n.op == ExprOp::exp ? 8.0 : 1.0, .special = 1};

@@ -121,16 +121,26 @@ class ThreadOp {
 
   // Of one access of a warp, rows of the tensor lying apart.
   double lines(const ops::ElementAccess& view, int64_t bytes, double least) const {
-    const bool irregular = view.any_unknown();
+    const bool irregular =
+        view.any_unknown() && (view.names.empty() || view.is_unknown(view.names.size() - 1));
     if (!iteration() || irregular) return irregular ? as_double(k_.t.warp) : least;
     std::set<std::vector<int64_t>> touched;
     for (const std::vector<int64_t>& point : lane_points()) {
       std::vector<int64_t> at;
-      for (size_t d = 0; d < view.dim_of.size(); ++d) at.push_back(view.index_at(d, point));
+      for (size_t d = 0; d < view.dim_of.size(); ++d) at.push_back(row_of(view, d, point));
       if (!at.empty()) at.back() = at.back() * bytes / k_.t.line_bytes;
       touched.insert(std::move(at));
     }
     return std::max(least, as_double(static_cast<int64_t>(touched.size())));
+  }
+
+  // Of an index that memory has, another one for each point that its own dimensions tell apart.
+  static int64_t row_of(const ops::ElementAccess& view, size_t d, const std::vector<int64_t>& point) {
+    if (!view.is_unknown(d)) return view.index_at(d, point);
+    int64_t row = 0;
+    for (size_t k = 0; k < point.size(); ++k)
+      if ((view.names[d] >> k & 1) != 0) row = (row << 20) + point[k];
+    return row;
   }
 
   // Bytes of a row of the tensor that the op's points name.

@@ -62,17 +62,23 @@ int64_t memory_run(const ir::Program& p, const ops::ElementAccess& a, ValueId va
   return INT64_MAX;
 }
 
-// Of what one access moves. On a GPU registers are no memory: only where nothing else is touched do they
-// count; nor do elements that are found by other than the vector's place, as many lanes may read one.
-int64_t widest_bytes(const ir::Program& p, const KernelOp& op, const KnownLayouts& known,
+// Of what one access moves, its vector along `dim`. On a GPU registers are no memory, an element that names a
+// row is one for the whole vector, and of elements that are found by other than the vector's place lanes may
+// read one: only where nothing else is touched do these count.
+int64_t widest_bytes(const ir::Program& p, const KernelOp& op, int dim, const KnownLayouts& known,
                      const target::Target& t) {
   int64_t any = 1, memory = 0;
+  const bool names_rows = std::any_of(op.view.accesses.begin(), op.view.accesses.end(),
+                                      [](const ops::ElementAccess& a) { return irregular(a); });
   for (size_t i = 0; i < op.accesses.size(); ++i) {
     const OpAccess& a = op.accesses[i];
     const ir::Buffer& b = p.buffer(a.buffer);
     any = std::max<int64_t>(any, ir::dtype_bytes(b.type));
-    if (!t.addressable_registers() && irregular(op.view.accesses[i])) continue;
-    if (!in_registers(b, a.value, known)) memory = std::max<int64_t>(memory, ir::dtype_bytes(b.type));
+    if (in_registers(b, a.value, known)) continue;
+    const ops::ElementAccess& access = op.view.accesses[i];
+    if (!t.addressable_registers() && irregular(access)) continue;
+    const bool once = names_rows && !a.write && !access.depends_on(dim);
+    if (!once) memory = std::max<int64_t>(memory, ir::dtype_bytes(b.type));
   }
   return t.addressable_registers() || memory == 0 ? any : memory;
 }
@@ -133,7 +139,7 @@ int64_t vector_width(const ir::Program& p, const KernelOp& op, const Fragment& i
                      const KnownLayouts& known, const target::Target& t) {
   const Digit* digit = analysis::vector_digit(iteration);
   if (!digit) return 1;
-  int64_t limit = t.vector_bytes / widest_bytes(p, op, known, t);
+  int64_t limit = t.vector_bytes / widest_bytes(p, op, digit->dim, known, t);
   if (!t.has_block_threads())
     return std::min<int64_t>(limit,
                              static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(digit->extent))));
@@ -145,7 +151,8 @@ int64_t vector_width(const ir::Program& p, const KernelOp& op, const Fragment& i
     width = std::min(width, indexed_run(a, digit->dim));
     int dim = buffer_dim_walking(a, digit->dim);
     if (dim < 0) continue;
-    width = std::min(width, irregular(a) ? 1 : memory_run(p, a, op.accesses[i].value, dim, known));
+    width = std::min(width,
+                     a.is_unknown_along(digit->dim) ? 1 : memory_run(p, a, op.accesses[i].value, dim, known));
   }
   while (width > limit || (width > 1 && digit->extent % width != 0)) --width;
   // Only powers of two are machine accesses.
@@ -167,9 +174,9 @@ double access_cost(const ir::Program& p, const KernelOp& op, const Fragment& ite
     if (!t.addressable_registers() && in_registers(b, op.accesses[i].value, known)) continue;
     int walked = dim < 0 ? -1 : buffer_dim_walking(a, dim);
     if (!t.has_block_threads()) {
-      bool contiguous =
-          indexed_run(a, dim) >= width &&
-          (walked < 0 || (!irregular(a) && memory_run(p, a, op.accesses[i].value, walked, known) >= width));
+      bool contiguous = indexed_run(a, dim) >= width &&
+                        (walked < 0 || (!a.is_unknown_along(dim) &&
+                                        memory_run(p, a, op.accesses[i].value, walked, known) >= width));
       cost += accesses * (contiguous ? 1.0 : static_cast<double>(width) * (a.write ? 1.2 : 1.0));
       continue;
     }

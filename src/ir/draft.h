@@ -31,11 +31,12 @@ namespace tilegen::ir {
 
 // Elements of a tile in another shape (ir/tile_view.h).
 struct TileView {
-  enum class Form : uint8_t { reshape, transpose, slice };
+  enum class Form : uint8_t { reshape, transpose, slice, reinterpret };
   BufferId of;  // a tile, or a view made before
   Form form = Form::reshape;
   std::vector<int64_t> order;   // transpose: dimension d of the view is dimension order[d]
   std::vector<ExprId> offsets;  // slice
+  DType type = DType::none;     // reinterpret: of its elements
 };
 
 struct Draft {

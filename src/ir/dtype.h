@@ -38,6 +38,11 @@ inline bool is_integer(DType t) {
   return dtype_kind(t) == DTypeKind::signed_int || dtype_kind(t) == DTypeKind::unsigned_int;
 }
 
+// Values of one have the bits of values of the other: as many. A bool's would mostly be no value.
+inline bool same_bits(DType a, DType b) {
+  return dtype_bits(a) == dtype_bits(b) && !is_bool(a) && !is_bool(b);
+}
+
 // The numerics contract of a cast, shared by every executor: float to narrower float rounds to nearest even
 // and overflows to infinity, or saturates at the largest finite value where the target type has 8 bits
 // (infinities do, too; cvt.rn.satfinite of the PTX ISA); float to integer truncates, saturates and takes NaN

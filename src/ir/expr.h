@@ -76,6 +76,8 @@ class ExprPool {
   ExprId ternary(ExprOp op, ExprId a, ExprId b, ExprId c);
   ExprId select(ExprId cond, ExprId a, ExprId b);
   ExprId cast(DType t, ExprId a);
+  // The bits of `a` as those of a `t`, where same_bits holds; between integers, which wrap, it is a cast.
+  ExprId bitcast(DType t, ExprId a);
   // The operation that `like` is, of these operands; those beyond its arity are not looked at.
   ExprId operation(const ExprNode& like, ExprId a, ExprId b, ExprId c);
 
@@ -139,6 +141,7 @@ ScalarValue eval_unary(ExprOp op, DType result, ScalarValue a);
 ScalarValue eval_binary(ExprOp op, DType result, ScalarValue a, ScalarValue b);
 ScalarValue eval_ternary(ExprOp op, DType result, ScalarValue a, ScalarValue b, ScalarValue c);
 ScalarValue eval_cast(DType to, ScalarValue a);
+ScalarValue eval_bitcast(DType to, ScalarValue a);
 // Any operation, casts and selects too; operands beyond its arity are not looked at.
 ScalarValue eval_operation(ExprOp op, DType result, ScalarValue a, ScalarValue b, ScalarValue c);
 

@@ -232,6 +232,7 @@ ScalarValue eval_int_binary(ExprOp op, DType t, int64_t a, int64_t b) {
 
 ScalarValue eval_unary(ExprOp op, DType result, ScalarValue a) {
   if (op == ExprOp::cast) return eval_cast(result, a);
+  if (op == ExprOp::bitcast) return eval_bitcast(result, a);
   if (is_float(a.type)) return eval_float_unary(op, result, a.f);
   switch (op) {
     case ExprOp::neg:
@@ -276,6 +277,13 @@ ScalarValue eval_operation(ExprOp op, DType result, ScalarValue a, ScalarValue b
     default:
       return eval_ternary(op, result, a, b, c);
   }
+}
+
+ScalarValue eval_bitcast(DType to, ScalarValue a) {
+  if (to == a.type) return a;
+  const uint64_t bits = is_float(a.type) ? float_to_bits(a.type, a.f) : own_bits(a.type, a.i);
+  if (is_float(to)) return {to, 0, float_from_bits(to, bits)};
+  return from_int(to, static_cast<int64_t>(bits));
 }
 
 ScalarValue eval_cast(DType to, ScalarValue a) {

@@ -296,7 +296,7 @@ ExprId ExprPool::load(ObjectId object, DType t, std::span<const ExprId> indices)
 
 ExprId ExprPool::unary(ExprOp op, ExprId a) {
   const ExprNode x = nodes_[a.value];
-  assert(expr_arity(op) == 1 && op != ExprOp::cast && operand_fits(op, x.type));
+  assert(expr_arity(op) == 1 && expr_class(op) != ExprClass::cast && operand_fits(op, x.type));
   const DType t = result_type(op, x.type);
   if (is_const(a)) {
     const ScalarValue v = eval_unary(op, t, value_of(x));
@@ -356,6 +356,7 @@ ExprId ExprPool::ternary(ExprOp op, ExprId a, ExprId b, ExprId c) {
 
 ExprId ExprPool::operation(const ExprNode& like, ExprId a, ExprId b, ExprId c) {
   if (like.op == ExprOp::cast) return cast(like.type, a);
+  if (like.op == ExprOp::bitcast) return bitcast(like.type, a);
   switch (expr_arity(like.op)) {
     case 1:
       return unary(like.op, a);
@@ -390,6 +391,26 @@ ExprId ExprPool::cast(DType t, ExprId a) {
   if (x.op == ExprOp::cast && widens(type(x.a), x.type)) return cast(t, x.a);
   ExprNode n;
   n.op = ExprOp::cast;
+  n.type = t;
+  n.a = a;
+  return intern(n);
+}
+
+ExprId ExprPool::bitcast(DType t, ExprId a) {
+  const ExprNode x = nodes_[a.value];
+  if (x.type == t) return a;
+  assert(same_bits(t, x.type));
+  // What only named the bits anew is passed by.
+  const bool renamed = x.op == ExprOp::bitcast || (x.op == ExprOp::cast && !is_float(x.type) &&
+                                                   !is_float(type(x.a)) && same_bits(x.type, type(x.a)));
+  if (renamed) return bitcast(t, x.a);
+  if (!is_float(t) && !is_float(x.type)) return cast(t, a);
+  if (is_const(a)) {
+    const ScalarValue v = eval_bitcast(t, value_of(x));
+    return is_float(t) ? const_float(v.f, t) : const_int(v.i, t);
+  }
+  ExprNode n;
+  n.op = ExprOp::bitcast;
   n.type = t;
   n.a = a;
   return intern(n);

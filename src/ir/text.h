@@ -43,7 +43,7 @@
 // Expressions, loosest first: or, and, compare (does not chain), | ^ &, << >>, + -, * / // %, unary minus.
 // All infix operators associate to the left. `a > b` is read as `b < a`, `a >= b` as `b <= a`, -x as neg(x).
 //   primary   := LITERAL | NAME | NAME "[" exprs "]" | "(" expr ")"
-//              | FUNCTION "(" expr ("," expr)* ")" | "cast" "(" DTYPE "," expr ")"
+//              | FUNCTION "(" expr ("," expr)* ")" | ("cast" | "bitcast") "(" DTYPE "," expr ")"
 // FUNCTION is the text of a row of expr_ops.def that is a word: neg(x), exp(x), max(a, b), select(c, a, b),
 // ...; ceildiv(a, b) is read as the expression ExprPool::ceildiv makes.
 // Literals without a type take that of the values they are combined with or of what they are stored to, else

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "ir/reinterpret.h"
 #include "ir/text_parser.h"
 #include "support/diag_codes.h"
 #include "support/spelling.h"
@@ -329,6 +330,16 @@ ExprId Parser::make_select(ExprId c, ExprId a, ExprId b, const Token& at) {
 ExprId Parser::make_cast(DType type, ExprId a, const Token& at) {
   if (!a.valid() || !room_for_node(program_.exprs[a].depth + 1, at)) return {};
   return program_.exprs.cast(type, a);
+}
+
+ExprId Parser::make_bitcast(DType type, ExprId a, const Token& at) {
+  if (!a.valid() || !room_for_node(program_.exprs[a].depth + 1, at)) return {};
+  const DType from = program_.exprs.type(a);
+  if (const auto wrong = bits_refusal("bitcast", from, type)) {
+    error(DiagCode::dtype_mismatch, at, wrong->message, wrong->hint);
+    return {};
+  }
+  return program_.exprs.bitcast(type, a);
 }
 
 ExprId Parser::make_ceildiv(ExprId a, ExprId b, const Token& at) {

@@ -51,7 +51,7 @@ std::optional<ExprOp> function_from_text(std::string_view text) {
   if (text.empty()) return std::nullopt;
   for (size_t i = 0; i < expr_op_count(); ++i) {
     ExprOp op = static_cast<ExprOp>(i);
-    if (text == expr_text(op) && op != ExprOp::cast && infix_level(op) == kPrimary) return op;
+    if (text == expr_text(op) && expr_class(op) != ExprClass::cast && infix_level(op) == kPrimary) return op;
   }
   return std::nullopt;
 }

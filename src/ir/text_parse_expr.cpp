@@ -155,11 +155,13 @@ bool Parser::open_call(ExprStacks& s, const Token& name, bool& complete) {
   complete = false;
   advance();
   Pending call{Kind::call, name};
-  if (name.text == "cast") {
+  if (name.text == "cast" || name.text == "bitcast") {
     call.kind = Kind::cast;
+    call.op = name.text == "cast" ? ExprOp::cast : ExprOp::bitcast;
     bool known =
         dtype_from_name(token_.text).has_value();  // without a type the rest would only raise more errors
-    if (!parse_dtype(call.type) || !known || !expect(",", "and the value to cast")) return false;
+    if (!parse_dtype(call.type) || !known || !expect(",", "and the value to " + std::string(name.text)))
+      return false;
   } else if (name.text == "ceildiv") {
     call.kind = Kind::ceildiv;
   } else if (name.text == "uniform") {
@@ -178,6 +180,7 @@ bool Parser::open_call(ExprStacks& s, const Token& name, bool& complete) {
       if (function_from_text(text)) nearest.offer(text);
     }
     nearest.offer("cast");
+    nearest.offer("bitcast");
     nearest.offer("ceildiv");
     nearest.offer("uniform");
     error(DiagCode::unknown_name, name, "expected a function, found the unknown name " + describe(name),
@@ -251,7 +254,7 @@ std::vector<ExprId> Parser::arguments(const ExprStacks& s, const Pending& open) 
   if (open.kind == Kind::call && operands.size() > first) context = context_of(operands.subspan(first));
   std::vector<ExprId> args;
   for (const Operand& o : operands) {
-    const bool of_cast = open.kind == Kind::cast && is_float(open.type) && o.literal.fractional;
+    const bool of_cast = open.op == ExprOp::cast && is_float(open.type) && o.literal.fractional;
     const bool of_function = open.kind == Kind::function && args.size() < open.function->parameters.size();
     DType own = of_cast ? open.type : args.size() < first ? DType::none : context;
     if (of_function) own = program_.var(open.function->parameters[args.size()]).type;
@@ -288,7 +291,8 @@ bool Parser::close_bracket(ExprStacks& s) {
   } else if (top.kind == Kind::function) {
     result = call_function(*top.function, args, top.at);
   } else if (top.kind == Kind::cast) {
-    result = make_cast(top.type, args[0], top.at);
+    result = top.op == ExprOp::bitcast ? make_bitcast(top.type, args[0], top.at)
+                                       : make_cast(top.type, args[0], top.at);
   } else if (top.kind == Kind::uniform) {
     result = make_uniform(args[0], top.at);
   } else if (top.kind == Kind::ceildiv) {

@@ -74,8 +74,8 @@ bool Parser::parse_top_level_let() {
 bool Parser::parse_function() {
   Token name;
   if (!parse_name(name, "the function's name")) return false;
-  if (function_from_text(name.text) || name.is("cast") || name.is("ceildiv") || name.is("uniform") ||
-      functions_.contains(name.text)) {
+  if (function_from_text(name.text) || name.is("cast") || name.is("bitcast") || name.is("ceildiv") ||
+      name.is("uniform") || functions_.contains(name.text)) {
     error(DiagCode::duplicate_name, name, "there is a function " + describe(name) + " already",
           "choose another name");
   }

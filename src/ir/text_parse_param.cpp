@@ -147,7 +147,7 @@ bool Parser::begins_constant(std::string_view what) {
     return true;
   }
   if (token_.kind != TokenKind::name) return token_.is("-") || token_.is("(") || expected(what, hint);
-  if (find(token_.text) != nullptr || token_.is("ceildiv") || token_.is("cast") ||
+  if (find(token_.text) != nullptr || token_.is("ceildiv") || token_.is("cast") || token_.is("bitcast") ||
       function_from_text(token_.text))
     return true;
   NearestName nearest(token_.text);

@@ -3,6 +3,7 @@
 //   view V = reshape(A, [8, 16, 64])
 //   view T = transpose(A)                 or transpose(A, [1, 0])
 //   view S = A[64 :+ 64, 0 :+ 64]
+//   view U = reinterpret(A, u16)
 #include <algorithm>
 
 #include "ir/text_parser.h"
@@ -39,7 +40,7 @@ bool Parser::parse_view() {
   TileView view;
   if (token_.kind != TokenKind::name)
     return expected("the tile that the view shows",
-                    "write reshape(TILE, [..]), transpose(TILE) or a box of it");
+                    "write reshape(TILE, [..]), transpose(TILE), reinterpret(TILE, TYPE) or a box of it");
   Lexer ahead = lexer_;
   if (!ahead.next().is("(")) {
     if (!parse_region(box, "the tile that the view shows")) return false;
@@ -47,13 +48,15 @@ bool Parser::parse_view() {
     view.offsets = std::move(box.offsets);
     return parse_view_of(name, box.buffer, std::move(view), box.extents);
   }
-  const bool reshapes = form.is("reshape");
-  if (!reshapes && !form.is("transpose")) {
+  const bool reshapes = form.is("reshape"), renames = form.is("reinterpret");
+  if (!reshapes && !renames && !form.is("transpose")) {
     NearestName nearest(form.text);
     nearest.offer("reshape");
     nearest.offer("transpose");
+    nearest.offer("reinterpret");
     error(DiagCode::unknown_name, form, "expected a kind of view, found " + describe(form),
-          nearest.hint("the kinds are reshape(TILE, [..]), transpose(TILE) and boxes of a tile"));
+          nearest.hint("the kinds are reshape(TILE, [..]), transpose(TILE), reinterpret(TILE, TYPE) and "
+                       "boxes of a tile"));
     return false;
   }
   advance();
@@ -66,6 +69,11 @@ bool Parser::parse_view() {
   if (reshapes) {
     if (!expect(",", "and the view's extents") || !parse_integers(shape, "an extent of the view"))
       return false;
+  } else if (renames) {
+    view.form = TileView::Form::reinterpret;
+    shape = program_.buffer(of).scope == MemScope::global ? shape : program_.tile_shape(of);
+    const bool known = expect(",", "and the type of the view's elements") && dtype_from_name(token_.text);
+    if (!parse_dtype(view.type) || !known) return false;
   } else if (accept(",")) {
     view.form = TileView::Form::transpose;
     if (!parse_integers(view.order, "a dimension of the tile")) return false;

@@ -208,6 +208,7 @@ class Parser {
   ExprId make_uniform(ExprId word, const Token& at);
   ExprId make_select(ExprId c, ExprId a, ExprId b, const Token& at);
   ExprId make_cast(DType type, ExprId a, const Token& at);
+  ExprId make_bitcast(DType type, ExprId a, const Token& at);
   ExprId make_ceildiv(ExprId a, ExprId b, const Token& at);
   bool require_index(ExprId& id, std::string_view what, const Token& at);
   bool operand_fits(ExprOp op, DType t, const Token& at);

@@ -109,7 +109,7 @@ void ExprPrinter::print_node(std::string& out, const Work& work, std::vector<Wor
       pending.push_back({nullptr, operands[i], kAny});
       if (i > 0) pending.push_back({", "});
     }
-    if (n.op == ExprOp::cast) {
+    if (expr_class(n.op) == ExprClass::cast) {
       pending.push_back({", "});
       pending.push_back({dtype_name(n.type)});
     }

@@ -5,6 +5,7 @@
 
 #include "ir/draft_exprs.h"
 #include "ir/op_kinds.h"
+#include "ir/reinterpret.h"
 #include "ir/store_parts.h"
 #include "ir/view_shape.h"
 #include "support/checked.h"
@@ -60,10 +61,17 @@ class ViewResolver : public ExprRewriter {
     BufferId buffer = n.object;
     std::vector<ExprId> at(indices.begin(), indices.end());
     element(buffer, at);
-    return to_->load(buffer, n.type, at);
+    return read(buffer, n.type, at);
   }
 
  private:
+  // An element of a tile, as the view's type has it; and what the tile keeps of such a one.
+  ExprId read(BufferId tile, DType type, std::span<const ExprId> at) {
+    const DType kept = p_.buffer(tile).type;
+    return p_.exprs.bitcast(type, p_.exprs.load(tile, kept, at));
+  }
+  ExprId kept(BufferId tile, ExprId value) { return p_.exprs.bitcast(p_.buffer(tile).type, value); }
+
   bool is_view(BufferId b) const { return draft_.views.contains(b); }
   void move(ExprId& e) {
     if (e.valid()) e = rewrite(e);
@@ -100,7 +108,7 @@ class ViewResolver : public ExprRewriter {
       } else if (view.form == TileView::Form::transpose) {
         const std::vector<ExprId> seen = indices;
         for (size_t d = 0; d < seen.size(); ++d) indices[static_cast<size_t>(view.order[d])] = seen[d];
-      } else {
+      } else if (view.form == TileView::Form::slice) {
         for (size_t d = 0; d < indices.size(); ++d)
           indices[d] = IndexMaker(p_.exprs).add(indices[d], view.offsets[d]);
       }
@@ -139,7 +147,7 @@ class ViewResolver : public ExprRewriter {
           before = view.order[d];
         }
         b.transposed += changes;
-      } else {
+      } else if (view.form == TileView::Form::slice) {
         for (size_t d = 0; d < shape.size(); ++d)
           at.offsets[d] = IndexMaker(p_.exprs).add(at.offsets[d], view.offsets[d]);
       }
@@ -158,8 +166,16 @@ class ViewResolver : public ExprRewriter {
       move(branch->condition);
     } else if (auto* store = std::get_if<Store>(&node)) {
       visit_exprs(*store, [&](ExprId& e) { move(e); });
+      const DType seen = p_.buffer(store->buffer).type;
       element(store->buffer, store->indices);
-      if (store->old) element(store->old->buffer, store->old->indices);
+      const bool renamed = p_.buffer(store->buffer).type != seen;
+      if (renamed && store->atomic) return refuse_type("an atomic operation", seen, store->buffer);
+      if (renamed) store->value = kept(store->buffer, store->value);
+      if (store->old) {
+        const DType old = p_.buffer(store->old->buffer).type;
+        element(store->old->buffer, store->old->indices);
+        if (p_.buffer(store->old->buffer).type != old) refuse_type("the old value", old, store->old->buffer);
+      }
     } else {
       tile_op(s, std::get<TileOp>(node));
     }
@@ -182,6 +198,17 @@ class ViewResolver : public ExprRewriter {
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const Box b = box_of(op.operands[i]);
       whole.operands[i] = b.region;
+      const DType seen = p_.buffer(op.operands[i].buffer).type;
+      BufferId tile = b.region.buffer;
+      while (is_view(tile)) tile = draft_.views.at(tile).of;
+      if (p_.buffer(tile).type != seen) {
+        if (op.kind == OpKind::fill)
+          whole.value = kept(tile, op.value);
+        else if (op.kind == OpKind::copy)
+          boxes = false;
+        else
+          return refuse_type(op_row(op.kind).text, seen, tile);
+      }
       const bool as_seen = moves && (b.transposed == 0 || op.kind == OpKind::fill);
       boxes = boxes && b.is_box && (as_seen || fits(whole, i, op.operands[i], b));
       if (!boxes && !moves) return refuse(op, i);
@@ -220,6 +247,14 @@ class ViewResolver : public ExprRewriter {
               p_.buffer(tile).name + "' " + shape_text(p_.tile_shape(tile)),
           "allocate the tile as " + std::string(row.text) +
               " needs it and name views of it where it is copied and in parallel loops");
+  }
+
+  void refuse_type(std::string_view what, DType seen, BufferId tile) {
+    error(DiagCode::dtype_mismatch,
+          std::string(what) + " takes a view of type " + dtype_name(seen) + " of the tile '" +
+              p_.buffer(tile).name + "', whose elements are " + dtype_name(p_.buffer(tile).type),
+          "elements, copies and fills may read one type as another; allocate the tile with the type that is "
+          "needed here");
   }
 
   void mismatch(const TileOp& op, const std::string& more) {
@@ -261,8 +296,10 @@ class ViewResolver : public ExprRewriter {
     if (op.kind != OpKind::fill) {
       BufferId from;
       const std::vector<ExprId> at = place(op.operands[0], from);
-      store.value = p_.exprs.cast(p_.buffer(to.buffer).type, p_.exprs.load(from, p_.buffer(from).type, at));
+      const ExprId value = read(from, p_.buffer(op.operands[0].buffer).type, at);
+      store.value = p_.exprs.cast(p_.buffer(to.buffer).type, value);
     }
+    store.value = kept(store.buffer, store.value);
     if (op.kind == OpKind::atomic) store.atomic = static_cast<AtomicKind>(op.attrs[atomic_attr::kind]);
     loop.body = {StmtId(p_.stmts.size())};
     p_.stmts.push_back({std::move(store), location_});
@@ -292,7 +329,10 @@ std::optional<ViewRefusal> view_refusal(const Program& p, const TileView& view,
                        "a tensor's strides say how its elements are seen; copy a box of it into a tile"};
   const Shape tile = p.tile_shape(view.of);
   const std::string what = "'" + of.name + "' " + shape_text(tile);
-  if (view.form == TileView::Form::reshape) {
+  if (view.form == TileView::Form::reinterpret) {
+    if (const auto wrong = bits_refusal("a view of '" + of.name + "'", of.type, view.type))
+      return ViewRefusal{DiagCode::dtype_mismatch, wrong->message, wrong->hint};
+  } else if (view.form == TileView::Form::reshape) {
     for (size_t d = 0; d < shape.size(); ++d)
       if (shape[d] < 1)
         return ViewRefusal{
@@ -339,6 +379,7 @@ BufferId add_view(Program& p, Draft& draft, TileView view, std::span<const int64
   b.name = std::move(name);
   b.location = std::move(location);
   b.shape.clear();
+  if (view.type != DType::none) b.type = view.type;
   for (int64_t extent : shape) b.shape.push_back(p.exprs.const_int(extent));
   const BufferId id(p.buffers.size());
   p.buffers.push_back(std::move(b));

@@ -6,13 +6,16 @@
 //   parallel i, j in 64, 128 { T[i, j] = 0 }                parallel i, j in 64, 128 { A[j, i] = 0 }
 //   view S = A[64 :+ 64, 0 :+ 64]
 //   gemm S, B -> C                                          gemm A[64 :+ 64, 0 :+ 64], B -> C
+//   view U = reinterpret(A, u16)
+//   parallel i, j in 128, 64 { U[i, j] = 0 }                parallel ... { A[i, j] = bitcast(f16, 0u16) }
 //
 // While a program is made a view is a buffer of its own, which has a shape, and every rule about shapes and
 // names holds for it. In the end elements and boxes of it become elements and boxes of the tile.
 //
 // requires: views whose `of` was there before them. ensures: no statement and no expression names a view.
 // why here: before names get their values, which follow what statements write.
-// refuses: boxes that are none of the tile, constant indices outside of the view.
+// refuses: boxes that are none of the tile, constant indices outside of the view; of another type, what is
+// neither an element nor moved.
 #pragma once
 
 #include <optional>

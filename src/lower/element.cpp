@@ -1,6 +1,7 @@
 // Element-wise ops: copies, fills, parallel loops, lone stores.
 #include <algorithm>
 
+#include "analysis/run_ahead.h"
 #include "arith/prove.h"
 #include "lower/accesses.h"
 #include "lower/addressing.h"
@@ -114,8 +115,8 @@ void OpLowering::emit_nest(const layout::Fragment& iteration, int64_t vector, co
 
 void OpLowering::for_each_point(int operand, const PointValue& value) {
   if (plan_.engine == plan::Engine::async_copy && plan_.iteration && k_.block_threads()) {
-    if (!k_.facts) return async_copy_points(operand);
-    find_async_facts(operand);
+    if (!k_.facts) return async_copy_points(moved(operand));
+    find_async_facts(moved(operand));
   }
   if (plan_.engine == plan::Engine::tensor_copy && k_.block_threads() && store_in_bulk(operand)) return;
   if (plan_.matrix_stores.value_or(false)) {
@@ -215,6 +216,16 @@ void OpLowering::parallel_loop() {
   if (!has_iteration()) return;
   const auto* loop = k_.in.program.as<ir::Loop>(op_.stmt);
   const auto* lone = k_.in.program.as<ir::Store>(op_.stmt);
+  if (plan_.engine == plan::Engine::async_copy && k_.block_threads()) {
+    const auto* store = loop ? analysis::moving_store(k_.in.program, op_) : nullptr;
+    if (!store)
+      return k_.fail(
+          DiagCode::schedule_illegal, op_.path,
+          "the schedule gives asynchronous copies, but it does more than move elements of a tensor to a tile",
+          "leave the engine out to let the planner choose");
+    if (!k_.facts) return async_copy_points(moved(*loop, *store));
+    find_async_facts(moved(*loop, *store));
+  }
   // Old values come one after the other.
   const int64_t vector = takes_old_values(k_.in.program, op_.stmt) ? 1 : plan_.vector;
   emit_nest(*plan_.iteration, vector, [&](const Nest& nest, thread::Block& body) {

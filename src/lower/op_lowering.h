@@ -64,14 +64,21 @@ class OpLowering final : public ops::LowerSink {
   void contract_warpgroup(int a, int b, int c, bool clear);  // gpu/warpgroup.cpp
   bool store_in_bulk(int dst);                               // gpu/epilogue_tile.cpp
   bool has_iteration();  // the schedule says which thread does what; else an error
-  void async_copy_points(int operand);
-  void find_async_facts(int operand);
+  // Elements of a tensor that an op moves, as they are, to a tile.
+  struct Moved {
+    ir::BufferId from, to;
+    std::function<std::vector<ExprId>(const Nest& nest, bool of_source)> element;
+  };
+  Moved moved(int dst) const;  // of a copy
+  Moved moved(const ir::Loop& loop, const ir::Store& store) const;
+  void async_copy_points(const Moved& m);
+  void find_async_facts(const Moved& m);
   // gpu/register_copy.cpp
   FragmentView loaded() const;
   void load_or_deposit(int operand, const PointValue& value);
   void load_and_deposit(int operand, const PointValue& value);
   void deposit_across(int operand, const PointValue& value);
-  std::optional<thread::Block> async_copies(int src, int dst, int64_t width, bool& edges, ExprId* interior);
+  std::optional<thread::Block> async_copies(const Moved& m, int64_t width, bool& edges, ExprId* interior);
 
   LoweringContext& k_;
   const analysis::KernelOp& op_;

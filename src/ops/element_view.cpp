@@ -93,19 +93,24 @@ class LinearReader {
     t.dim = static_cast<int>(it - vars_.begin());
     return {t};
   }
+  // The variables that stand in it, as bits.
+  uint32_t named(ExprId id) const {
+    const ExprNode& n = p_.exprs[id];
+    if (n.op == ExprOp::var) {
+      const auto it = std::find(vars_.begin(), vars_.end(), n.var());
+      return it == vars_.end() ? 0 : uint32_t{1} << (it - vars_.begin());
+    }
+    uint32_t all = 0;
+    for (ExprId operand : {n.a, n.b, n.c})
+      if (operand) all |= named(operand);
+    if (n.op == ExprOp::load)
+      for (ExprId index : p_.exprs.indices(id)) all |= named(index);
+    return all;
+  }
   // Threads hold its elements, and are told by terms which.
   bool is_fragment(BufferId b) const { return p_.buffer(b).scope == ir::MemScope::fragment; }
 
-  bool mentions(ExprId id) const {
-    const ExprNode& n = p_.exprs[id];
-    if (n.op == ExprOp::var) return std::find(vars_.begin(), vars_.end(), n.var()) != vars_.end();
-    for (ExprId operand : {n.a, n.b, n.c})
-      if (operand && mentions(operand)) return true;
-    if (n.op == ExprOp::load)
-      for (ExprId index : p_.exprs.indices(id))
-        if (mentions(index)) return true;
-    return false;
-  }
+  bool mentions(ExprId id) const { return named(id) != 0; }
 
  private:
   static bool uniform(const LinearIndex& i) {
@@ -147,6 +152,7 @@ ElementAccess access_of(const LinearReader& reader, BufferId buffer, std::span<c
     const bool constant = linear.linear && linear.constant;
     a.offset.push_back(constant ? *linear.constant : ElementAccess::kUnknownOffset);
     a.unknown.push_back(constant ? ExprId() : index);
+    a.names.push_back(dim == kIrregularIndex ? reader.named(index) : 0);
   }
   if (reader.is_fragment(buffer) && std::count(a.dim_of.begin(), a.dim_of.end(), kIrregularIndex) > 0)
     for (size_t d = 0; d < indices.size(); ++d) {
@@ -228,11 +234,18 @@ bool ElementAccess::any_unknown() const {
   return false;
 }
 
+bool ElementAccess::is_unknown_along(int iteration_dim) const {
+  for (size_t d = 0; d < dim_of.size(); ++d)
+    if (is_unknown(d) && (names.empty() || iteration_dim < 0 || (names[d] >> iteration_dim & 1) != 0))
+      return true;
+  return false;
+}
+
 std::optional<ElementAccess::Walk> ElementAccess::walk(int iteration_dim) const {
   Walk found;
   int64_t changes = INT64_MAX;  // least step at which another index does
+  if (is_unknown_along(iteration_dim)) return std::nullopt;
   for (size_t d = 0; d < dim_of.size(); ++d) {
-    if (is_unknown(d)) return std::nullopt;
     IndexTerm term{dim_of[d]};
     if (!terms.empty())
       for (const IndexTerm& t : terms[d])
@@ -257,8 +270,9 @@ int ElementAccess::along_last() const {
 }
 
 bool ElementAccess::depends_on(int iteration_dim) const {
+  if (is_unknown_along(iteration_dim)) return true;
   for (size_t d = 0; d < dim_of.size(); ++d) {
-    if (dim_of[d] == iteration_dim || is_unknown(d)) return true;
+    if (dim_of[d] == iteration_dim) return true;
     if (!terms.empty() && std::any_of(terms[d].begin(), terms[d].end(),
                                       [&](const IndexTerm& t) { return t.dim == iteration_dim; }))
       return true;

@@ -39,6 +39,9 @@ struct ElementAccess {
   // (A dimension of one region that is several of the other.)
   std::vector<std::vector<IndexTerm>> terms = {};
 
+  // Per buffer dimension, or empty: the iteration dimensions that an unknown index names, as bits.
+  std::vector<uint32_t> names = {};
+
   static constexpr int64_t kUnknownOffset = INT64_MIN;
 
   // Of an index what depends on the point; of irregular ones of which nothing is known 0.
@@ -48,6 +51,8 @@ struct ElementAccess {
     return dim_of[d] == kIrregularIndex && (terms.empty() || terms[d].empty());
   }
   bool any_unknown() const;
+  // Such an index may change along the iteration dimension.
+  bool is_unknown_along(int iteration_dim) const;
   // Buffer dimension whose index grows by one with every step along the iteration dimension, in runs that
   // begin at its multiples and in which no other index changes.
   struct Walk {

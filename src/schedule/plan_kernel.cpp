@@ -176,7 +176,7 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
 
 // Copies that a producer makes are the engine's, all others are the threads'.
 void KernelPlanner::take_engines() {
-  plan_copy_engines(p_, ops_, target_, given_, layouts_);
+  plan_copy_engines(p_, index_, ops_, target_, given_, layouts_);
   plan_streaming(*options_.read, ops_, target_, given_, layouts_);
   produced_.clear();
   engine_values_.clear();
@@ -193,7 +193,8 @@ void KernelPlanner::take_engines() {
             const auto inside = analysis::ops_inside(p_, ops_, *p_.as<ir::Loop>(f.second.loop));
             return std::find(inside.begin(), inside.end(), &ops_.ops[i]) != inside.end();
           });
-      if (beside && plan.engine == Engine::async_copy) plan.engine = Engine::vector_copy;
+      if (beside && plan.engine == Engine::async_copy)
+        plan.engine = p_.as<ir::TileOp>(ops_.ops[i].stmt) ? Engine::vector_copy : Engine::loop;
       if (const auto why = tensor_loads_.by_threads.find(i); why != tensor_loads_.by_threads.end())
         notes_.push_back({ops_.ops[i].path, "no tensor copies: " + why->second});
       continue;

@@ -39,7 +39,15 @@ uint16_t half_bits(double v) {
   return static_cast<uint16_t>(sign | (((bits >> 42) & 0x1fffff) - (uint64_t{1008} << 10)));
 }
 
-double brain_value(uint16_t b) { return std::bit_cast<float>(uint32_t{b} << 16); }
+// A conversion between float and double would make a NaN that signals quiet.
+double single_value(float v) {
+  return v == v ? v : ir::float_from_bits(DType::f32, std::bit_cast<uint32_t>(v));
+}
+float single_of(double v) {
+  if (v == v) return static_cast<float>(v);
+  return std::bit_cast<float>(static_cast<uint32_t>(ir::float_to_bits(DType::f32, v)));
+}
+double brain_value(uint16_t b) { return single_value(std::bit_cast<float>(uint32_t{b} << 16)); }
 uint16_t brain_bits(double v) {
   if (v != v) return static_cast<uint16_t>(ir::float_to_bits(DType::bf16, v));
   return static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(v)) >> 16);
@@ -63,7 +71,7 @@ Cell decode_one(DType type, const std::byte* from) {
       c.f = brain_value(read<uint16_t>(from));
       break;
     case DType::f32:
-      c.f = read<float>(from);
+      c.f = single_value(read<float>(from));
       break;
     case DType::f64:
       c.f = read<double>(from);
@@ -108,7 +116,7 @@ void encode_one(DType type, Cell value, std::byte* to) {
     case DType::bf16:
       return write(brain_bits(value.f), to);
     case DType::f32:
-      return write(static_cast<float>(value.f), to);
+      return write(single_of(value.f), to);
     case DType::f64:
       return write(value.f, to);
     case DType::i8:

@@ -95,7 +95,8 @@ class ExprWriter {
         write_load(id, nesting);
         return;
       case ExprOp::cast:
-        out_ += std::string("cast(") + ir::dtype_name(n.type) + ", ";
+      case ExprOp::bitcast:
+        out_ += std::string(ir::expr_text(n.op)) + "(" + ir::dtype_name(n.type) + ", ";
         write(n.a, 0, nesting + 1);
         out_ += ")";
         return;

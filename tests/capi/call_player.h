@@ -145,9 +145,10 @@ class Player {
   }
   void view(const int64_t* extents) {
     const int64_t order[] = {pick(2), rarely() ? small() : 1 - pick(2)};
-    const int kind = pick(3);
+    const int kind = pick(4);
     const tl_buffer v = kind == 0   ? tl_view_reshape(b_, buffer(), rarely() ? small() : 1 + pick(2), extents)
                         : kind == 1 ? tl_view_transpose(b_, buffer(), 2, order)
+                        : kind == 2 ? tl_view_reinterpret(b_, buffer(), rarely() ? small() : TL_I32)
                                     : tl_view_slice(b_, regions_.back());
     if (v.bits) buffers_.push_back(v);
   }
@@ -193,7 +194,10 @@ class Player {
           keep(tl_select(b_, expr_of(TL_BOOL), expr_of(type), expr_of(type)));
         break;
       case 4:
-        keep(tl_cast(b_, rarely() ? small() : 1 + pick(9), expr()));
+        if (rarely())
+          keep(tl_bitcast(b_, rarely() ? small() : type == TL_I64 ? TL_F64 : TL_U32, expr_of(type)));
+        else
+          keep(tl_cast(b_, rarely() ? small() : 1 + pick(9), expr()));
         break;
       case 5:
         begin();

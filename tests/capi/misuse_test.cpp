@@ -73,6 +73,7 @@ TEST(Misuse, NullArgumentsAreReported) {
   expect_null(tl_builder_finish(nullptr, &program, nullptr));
   expect_null(tl_program_parse(context.get(), nullptr, 0, nullptr, &program, nullptr));
   expect_null(tl_program_print(nullptr, &blob, nullptr));
+  expect_null(tl_text_format(nullptr, "tl", 2, nullptr, &blob, nullptr));
   expect_null(tl_interpret(nullptr, nullptr, 0, nullptr));
   expect_null(tl_interpret_launch(nullptr, nullptr, nullptr, 0, nullptr));
   expect_null(tl_compile(context.get(), nullptr, nullptr, nullptr, &artifact, nullptr));
@@ -199,6 +200,8 @@ TEST(Misuse, CallsAfterAnErrorDoNothing) {
   EXPECT_EQ(tl_view_reshape(b.get(), tl_buffer{0}, 9, nullptr).bits, 0u);
   EXPECT_EQ(tl_view_transpose(b.get(), tl_buffer{0}, 9, nullptr).bits, 0u);
   EXPECT_EQ(tl_view_slice(b.get(), tl_region{0}).bits, 0u);
+  EXPECT_EQ(tl_view_reinterpret(b.get(), tl_buffer{0}, 99).bits, 0u);
+  EXPECT_EQ(tl_bitcast(b.get(), 99, e).bits, 0u);
   EXPECT_EQ(tl_fetch_atomic(b.get(), tl_buffer{0}, 1, nullptr, e, 9, "no name").bits, 0u);
   EXPECT_EQ(tl_compare_exchange(b.get(), tl_buffer{0}, 1, nullptr, e, e, nullptr).bits, 0u);
   EXPECT_EQ(tl_uniform(b.get(), e).bits, 0u);
@@ -247,6 +250,13 @@ TEST(Misuse, ViewsOfWhatHasNoneAreReported) {
   expect_code("null_argument", [&](B b, T, T t) { tl_view_reshape(b, t, 2, nullptr); });
   expect_code("bad_attribute", [&](B b, T, T t) { tl_view_transpose(b, t, 2, twice); });
   expect_code("bad_attribute", [&](B b, T, T t) { tl_view_transpose(b, t, 1, twice); });
+  expect_code("dtype_mismatch", [&](B b, T, T t) { tl_view_reinterpret(b, t, TL_F16); });
+  expect_code("dtype_mismatch", [&](B b, T, T t) { tl_view_reinterpret(b, t, TL_BOOL); });
+  expect_code("bad_enum", [&](B b, T, T t) { tl_view_reinterpret(b, t, 99); });
+  expect_code("scope_not_allowed", [&](B b, T x, T) { tl_view_reinterpret(b, x, TL_I32); });
+  expect_code("dtype_mismatch", [&](B b, T, T) { tl_bitcast(b, TL_F32, tl_index(b, 1)); });
+  expect_code("dtype_mismatch", [&](B b, T, T) { tl_bitcast(b, TL_U8, tl_const_i64(b, TL_BOOL, 1)); });
+  expect_code("bad_enum", [&](B b, T, T) { tl_bitcast(b, 0, tl_index(b, 1)); });
   expect_code("index_out_of_bounds", [&](B b, T, T t) {
     const tl_expr at[] = {tl_index(b, 5), tl_index(b, 0)};
     tl_view_slice(b, tl_region_of(b, t, 2, at, std::array<int64_t, 2>{4, 4}.data()));

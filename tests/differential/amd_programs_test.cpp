@@ -12,6 +12,7 @@
 
 #include "driver/compile.h"
 #include "files.h"
+#include "gemm_program.h"
 #include "ir/text.h"
 #include "open_values.h"
 
@@ -188,6 +189,48 @@ TEST(AmdPrograms, ConvertFnuzFloats) {
     const Outcome o = subject.compare(launch);
     EXPECT_EQ(o.kind, Kind::agree) << o.text;
   }
+}
+
+// Bit for bit, NaNs too, through tiles that views see as integers.
+TEST(AmdPrograms, BitsOfFloats) {
+  constexpr const char* kBits = R"(tl 1 program bits
+dim n
+tensor A: $t[n] readonly
+tensor B: $u[n] readonly
+tensor U: $u[2, n]
+tensor F: $t[2, n]
+kernel bits grid (b: ceildiv(n, 256)) threads 64 {
+  alloc x: $s $t[256]
+  view bits = reinterpret(x, $u)
+  copy A[b * 256 :+ 256] -> x
+  parallel i in 256 {
+    let at = b * 256 + i
+    if at < n {
+      U[0, at] = bitcast($u, x[i])
+      F[0, at] = bitcast($t, B[at])
+    }
+    bits[i] = bits[i] ^ 1
+  }
+  copy bits -> U[1 :+ 1, b * 256 :+ 256]
+  copy x -> F[1 :+ 1, b * 256 :+ 256]
+}
+)";
+  for (const auto& [t, u] : std::vector<std::pair<std::string, std::string>>{{"f16", "u16"},
+                                                                             {"bf16", "i16"},
+                                                                             {"f32", "u32"},
+                                                                             {"f64", "u64"},
+                                                                             {"e4m3fnuz", "u8"},
+                                                                             {"e5m2", "i8"}})
+    for (const std::string scope : {"shared", "fragment"}) {
+      Subject subject(replaced(kBits, {{"t", t}, {"u", u}, {"s", scope}}), {"gfx942", "gfx90a"});
+      ASSERT_EQ(subject.invalid(), "");
+      Launch launch;
+      launch.dims["n"] = 700;
+      launch.seed = 7;
+      launch.data = Data::bit_patterns;
+      const Outcome o = subject.compare(launch);
+      EXPECT_EQ(o.kind, Kind::agree) << t << " " << o.text;
+    }
 }
 
 // Tiles that come through registers: a load is waited for where its registers are deposited, an iteration

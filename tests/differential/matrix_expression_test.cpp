@@ -237,6 +237,57 @@ kernel k grid (b: 1) {
                  seeds({1, 2, 3}, Data::bit_patterns));
 }
 
+// Bit for bit, NaNs too: of elements, through tiles and through views of tiles, by copies and by loops.
+TEST(Expressions, BitsOfEveryType) {
+  struct Types {
+    std::string t, u, i;
+  };
+  for (const Types& types : {Types{"f16", "u16", "i16"},
+                             {"bf16", "i16", "u16"},
+                             {"f32", "u32", "i32"},
+                             {"f64", "i64", "u64"},
+                             {"e4m3", "u8", "i8"},
+                             {"e5m2", "i8", "u8"},
+                             {"e4m3fnuz", "u8", "i8"},
+                             {"e5m2fnuz", "i8", "u8"}})
+    for (const std::string scope : {"shared", "fragment"}) {
+      expect_agree(replaced(R"(tl 1 program bits
+tensor A: $t[512] readonly
+tensor B: $u[512] readonly
+tensor U: $u[4, 512]
+tensor S: $i[512]
+tensor F: $t[4, 512]
+
+kernel k grid (b: 2) {
+  alloc x: $s $t[256]
+  alloc y: $s $t[16, 16]
+  view bits = reinterpret(x, $u)
+  view square = reinterpret(y, $u)
+  view row = reshape(square, [256])
+  parallel i in 256 {
+    let at = b * 256 + i
+    U[0, at] = bitcast($u, A[at])
+    S[at] = bitcast($i, A[at]) ^ 1
+    F[0, at] = bitcast($t, B[at])
+    F[1, at] = bitcast($t, bitcast($u, A[at]) ^ (B[at] & 3))
+    x[i] = A[at]
+  }
+  copy bits -> U[1 :+ 1, b * 256 :+ 256]
+  parallel i in 256 { bits[i] = bits[i] ^ B[b * 256 + i] }
+  copy bits -> row
+  copy x -> F[2 :+ 1, b * 256 :+ 256]
+  fill square[0 :+ 1, 0 :+ 16], 7
+  copy row -> U[2 :+ 1, b * 256 :+ 256]
+  parallel i, j in 16, 16 { U[3, b * 256 + i * 16 + j] = square[i, j] - 1 }
+  copy y -> F[3 :+ 1, b * 256 :+ 256]
+}
+)",
+                            {{"t", types.t}, {"u", types.u}, {"i", types.i}, {"s", scope}}),
+                   seeds({1, 2}, Data::bit_patterns));
+      if (HasFailure()) return;
+    }
+}
+
 // Indices that are no plain variable: reversed, strided, divided, gathered, broadcast.
 TEST(Expressions, IndexForms) {
   for (const std::string type : {"f32", "i8", "f16", "i64", "bool"})

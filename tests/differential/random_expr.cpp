@@ -186,8 +186,55 @@ Expr Generator::expr(DType t, int depth) {
   return ir::is_float(t) ? float_expr(t, depth) : int_expr(t, depth);
 }
 
+namespace {
+
+// As many bits, and a whole number whose last bits are units: 1.5 * 2^mantissa for what is signed.
+struct FloatBits {
+  const char* type;
+  const char* sign;  // all other bits
+  const char* units;
+  const char* base;
+};
+FloatBits float_bits(DType t) {
+  switch (t) {
+    case DType::f16:
+      return {"u16", "32767", "25600", "1024"};
+    case DType::bf16:
+      return {"u16", "32767", "17152", "128"};
+    case DType::f32:
+      return {"u32", "2147483647", "1258291200", "8388608"};
+    default:
+      return {"u64", "9223372036854775807", "4841369599423283200", "4503599627370496"};
+  }
+}
+
+}  // namespace
+
+// Made of a float's bits, or taken apart into them: the absolute value, the small number in its last bits,
+// and an integer of the bits of what is no -0.
+Expr Generator::by_bits(DType t, int depth) {
+  const bool apart = !ir::is_float(t);
+  const DType f = !apart                    ? t
+                  : ir::dtype_bits(t) == 16 ? r_.pick({DType::f16, DType::bf16})
+                  : ir::dtype_bits(t) == 32 ? DType::f32
+                                            : DType::f64;
+  const FloatBits b = float_bits(f);
+  const std::string bits = std::string("bitcast(") + b.type + ", ";
+  const std::string as_t = std::string("bitcast(") + ir::dtype_name(t) + ", ";
+  if (!apart && r_.chance(2)) {
+    const std::string word = std::string("cast(") + b.type + ", " + index(1) + " % 8)";
+    return {"(" + as_t + "(" + word + " | " + b.units + ")) - " + b.base + ")", 7};
+  }
+  const Expr e = expr(f, depth);
+  if (apart) return {as_t + "abs(" + e.text + "))"};
+  return {as_t + bits + e.text + ") & " + b.sign + ")", e.bound};
+}
+
 // A value of another type, cast to t.
 Expr Generator::converted(DType t, int depth) {
+  const bool has_float =
+      ir::is_float(t) ? !ir::is_storage_only(t) : ir::is_integer(t) && ir::dtype_bits(t) > 8;
+  if (has_float && r_.chance(6)) return by_bits(t, depth);
   const DType from = type_at_hand();
   Expr e = expr(from, depth);
   const std::string cast = std::string("cast(") + ir::dtype_name(t) + ", ";

@@ -139,6 +139,7 @@ class Generator {
   Expr int_expr(DType t, int depth);
   Expr bool_expr(int depth);
   Expr converted(DType t, int depth);
+  Expr by_bits(DType t, int depth);
   Expr bounded(Expr e, DType t, double bound);
   Expr load_tile(const Tile& t);
   Expr load_plainly(const Tile& t);  // by loop variables over whole extents; no text where there are none

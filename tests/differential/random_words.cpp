@@ -132,11 +132,11 @@ Tile Generator::random_view(const Tile& of) {
   Tile view = of;
   view.name = fresh("w");
   std::string form;
-  if (const int64_t kind = r_.below(3); kind == 0) {
+  if (const int64_t kind = r_.below(4); kind == 0) {
     view.shape = random_factors(product(of.shape));
     for (int64_t extent : view.shape) form += (form.empty() ? "" : ", ") + std::to_string(extent);
     form = "reshape(" + of.name + ", [" + form + "])";
-  } else if (kind == 1) {
+  } else if (kind == 2) {
     std::vector<size_t> order(of.shape.size());
     for (size_t d = 0; d < order.size(); ++d) order[d] = d;
     for (size_t d = order.size(); d-- > 1;)
@@ -146,6 +146,12 @@ Tile Generator::random_view(const Tile& of) {
       form += (d ? ", " : "") + std::to_string(order[d]);
     }
     form = "transpose(" + of.name + ", [" + form + "])";
+  } else if (kind == 1 && ir::is_integer(of.type)) {
+    const auto other =
+        ir::dtype_from_name((ir::dtype_kind(of.type) == ir::DTypeKind::signed_int ? "u" : "i") +
+                            std::to_string(ir::dtype_bits(of.type)));
+    view.type = *other;
+    form = "reinterpret(" + of.name + ", " + ir::dtype_name(view.type) + ")";
   } else {
     form = of.name + part_of(view);
   }

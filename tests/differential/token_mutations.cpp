@@ -169,7 +169,7 @@ bool is_used_name(const Token& t) {
                              "alloc",      "shared",    "fragment", "local",     "serial",  "unroll",
                              "vectorized", "pipelined", "parallel", "in",        "if",      "else",
                              "stages",     "divisible", "readonly", "workspace", "strides", "and",
-                             "or",         "axis",      "kind",     "policy",    "cast"}) &&
+                             "or",         "axis",      "kind",     "policy",    "cast",    "bitcast"}) &&
          std::find(kTypes.begin(), kTypes.end(), t.text) == kTypes.end();
 }
 

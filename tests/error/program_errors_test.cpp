@@ -44,6 +44,19 @@ TEST(ProgramErrors, OldValues) {
                 parse_failure(kernel("  parallel i in 4 {\n    A[b, i] = uniform(i)\n  }\n")));
 }
 
+TEST(ProgramErrors, Bits) {
+  expect_golden("dtype_mismatch.bitcast",
+                parse_failure(kernel("  parallel i in 4 {\n    A[b, i] = bitcast(f32, i)\n  }\n")));
+  expect_golden("dtype_mismatch.bits_of_bool",
+                parse_failure(kernel("  parallel i in 4 {\n    A[b, i] = bitcast(bool, 7u8)\n  }\n")));
+  expect_golden("dtype_mismatch.view", parse_failure(kernel("  alloc t: shared f32[8, 4]\n"
+                                                            "  view v = reinterpret(t, u16)\n")));
+  expect_golden("dtype_mismatch.view_of_operation",
+                parse_failure(kernel("  alloc t: shared f32[8, 4]\n  alloc s: fragment u32[8]\n"
+                                     "  view v = reinterpret(t, u32)\n  fill v, 0\n"
+                                     "  reduce v -> s {kind = max, axis = 1}\n")));
+}
+
 TEST(ProgramErrors, Jumps) {
   expect_golden(
       "misplaced_statement.break_of_pipeline",

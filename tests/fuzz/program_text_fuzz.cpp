@@ -1,5 +1,5 @@
-// .tl text: what parses prints as text that parses to the same program, and what passes the checks compiles
-// or is refused by name.
+// .tl text: what parses prints as text that parses to the same program, as does the text laid out anew, and
+// what passes the checks compiles or is refused by name.
 #include <algorithm>
 #include <cstring>
 #include <string_view>
@@ -8,6 +8,7 @@
 #include "check/check_program.h"
 #include "fuzz_target.h"
 #include "ir/text.h"
+#include "ir/text_format.h"
 
 using namespace tilegen;
 
@@ -38,6 +39,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string printed = ir::print_program(*parsed);
   fuzz::require(ir::print_program(parsed_again(printed, Limits())) == printed,
                 "not printed as it was read:\n" + printed);
+  fuzz::require(ir::format_text(printed) == printed, "not printed as it is laid out:\n" + printed);
+  const std::string laid_out = ir::format_text(text);
+  fuzz::require(ir::format_text(laid_out) == laid_out, "laid out twice it changes:\n" + laid_out);
+  fuzz::require(ir::print_program(parsed_again(laid_out, Limits())) == printed,
+                "laid out it is another program:\n" + laid_out);
   if (!check::check_program(*parsed, limits).empty()) return 0;
   (void)fuzz::compile_briefly(std::make_shared<const ir::Program>(std::move(*parsed)), target_of(text));
   return 0;

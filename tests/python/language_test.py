@@ -228,12 +228,49 @@ class Views(unittest.TestCase):
         self.assertEqual(list(out_y), [rows[c][r] for r in range(4) for c in range(6)])
         self.assertEqual(list(out_z), rows[4] + rows[5])
 
+    def test_bits_of_values_and_tiles(self):
+        b = tg.Builder("bits")
+        x, y, u = b.tensor("X", f32, [8], read_only=True), b.tensor("Y", f32, [8]), b.tensor("U", u32, [8])
+        with b.kernel("k", [1]):
+            tile = b.shared("tile", f32, [8])
+            bits = tile.reinterpret(u32)
+            self.assertEqual((bits.shape, bits.dtype), ([8], u32))
+            b.copy(x[0:8], tile)
+            with b.parallel(8) as i:
+                b.store(bits, i, bits(i) ^ 2**31)
+            with b.parallel(8) as i:
+                b.store(u, i, b.bitcast(x(i), u32))
+                b.store(y, i, b.bitcast(bits(i) + 1, f32))
+        values, out, bits = array.array("f", [0, 1, -2.5, 3e38, -0.0, 1e-45, 7, -8]), array.array("f", [0] * 8), array.array("I", [0] * 8)
+        b.finish().compile("host").load()(values, out, bits)
+        self.assertEqual(list(bits), list(memoryview(values).cast("B").cast("I")))
+        self.assertEqual(list(memoryview(out).cast("B").cast("I")), [(v ^ 2**31) + 1 for v in bits])
+
+    def test_bits_of_another_number_are_refused(self):
+        b = tg.Builder("bits")
+        with b.kernel("k", [1]):
+            b.shared("tile", f32, [6, 4]).reinterpret(tg.f16)
+        with self.assertRaisesRegex(tg.Error, "a view of 'tile' reads f32, of 32 bits, as f16, of 16"):
+            b.finish()
+
     def test_what_is_no_view_is_refused(self):
         b = tg.Builder("views")
         with b.kernel("k", [1]):
             b.shared("tile", i32, [6, 4]).reshape(5, 5)
         with self.assertRaisesRegex(tg.Error, "'tile' .6, 4. has 24 elements, its view .5, 5. 25"):
             b.finish()
+
+
+class Layout(unittest.TestCase):
+    def test_text_is_laid_out_and_stays_the_same_program(self):
+        loose = "tl 1 program p ; name\ndim n\ntensor X:f32[n]\nkernel k grid(b:n){ parallel i in 1 {X[b]=-1.5}\n }\n"
+        text = tg.format_text(loose)
+        self.assertEqual(text, "tl 1 program p  ; name\ndim n\ntensor X: f32[n]\n"
+                               "kernel k grid (b: n) { parallel i in 1 { X[b] = -1.5 }\n}\n")
+        self.assertEqual(tg.format_text(text), text)
+        self.assertEqual(tg.Program.parse(text).hash, tg.Program.parse(loose).hash)
+        with self.assertRaisesRegex(tg.Error, "syntax_error"):
+            tg.format_text("tl 1 program")
 
 
 class Reports(unittest.TestCase):

@@ -57,6 +57,17 @@ says 0 "of best  *BM  *BN  *BK  *STAGES  *THREADS" "$tilegen" tune "$gemm" --tar
 says 1 "no estimates for target 'host" "$tilegen" tune "$gemm" --target host
 says 1 "which is no dim" "$tilegen" tune "$gemm" --target sm_80 --sizes q=1
 says 0 "--param NAME=VALUE" "$tilegen" help
+
+# format: the same program, laid out; twice is once
+printf 'tl 1 program  p ;a name\ndim n\ntensor X:f32[n]\nkernel k grid(b:n){parallel i in 1{X[b]=-1 } ; all\n}\n' >loose.tl
+says 0 "^tensor X: f32\[n\]" "$tilegen" format loose.tl
+says 1 "loose.tl: not as" "$tilegen" format --check loose.tl
+"$tilegen" format --write loose.tl
+"$tilegen" format --check loose.tl
+says 0 "^kernel k grid (b: n) { parallel i in 1 { X\[b\] = -1 }  ; all" "$tilegen" format loose.tl
+says 1 "scaled_rows.tl: not as" "$tilegen" format --check loose.tl "$program"
+says 1 "syntax_error" "$tilegen" format - <<<"tl 1 program"
+says 2 "several files" "$tilegen" format loose.tl loose.tl
 printf 'tl 1 program broken\nkernel k grid(b: 1) { copy A -> B }\n' >broken.tl
 says 1 "broken.tl:2:" "$tilegen" show broken.tl
 

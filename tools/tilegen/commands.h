@@ -9,6 +9,7 @@ int compile_command(int argc, char** argv);
 int check_command(int argc, char** argv);
 int show_command(int argc, char** argv);
 int tune_command(int argc, char** argv);
+int format_command(int argc, char** argv);
 int measure_command(int argc, char** argv);
 
 }  // namespace tool

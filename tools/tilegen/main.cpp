@@ -60,6 +60,9 @@ constexpr char kHelp[] =
       --limit SECONDS                 that a process may take (60)
   tilegen measure FILE [options]      microseconds of one launch on random data
       --target T  --schedule S.json  --sizes m=4096,n=512   as above
+  tilegen format FILE                 the text laid out: blocks indented, spaces between tokens, comments kept
+      --write                         into the file; of several files, too
+      --check                         only say which files are not laid out so, and end with 1 where there are any
   run, compile, check, show and measure also take
       --param NAME=VALUE              a compile-time parameter of the program; may be given once for each
   tilegen help | version
@@ -75,7 +78,7 @@ int run(int argc, char** argv) {
   } kCommands[] = {{"devices", tool::devices_command}, {"run", tool::run_command},
                    {"compile", tool::compile_command}, {"check", tool::check_command},
                    {"show", tool::show_command},       {"tune", tool::tune_command},
-                   {"measure", tool::measure_command}};
+                   {"measure", tool::measure_command}, {"format", tool::format_command}};
   if (argc < 2 || !std::strcmp(argv[1], "help") || !std::strcmp(argv[1], "--help")) {
     std::fputs(kHelp, argc < 2 ? stderr : stdout);
     return argc < 2 ? 2 : 0;

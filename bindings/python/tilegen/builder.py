@@ -205,6 +205,13 @@ class Buffer(_Memory):
         return Buffer(self.builder, lib.tl_view_slice(self.builder.handle, region.raw), region.shape, self.dtype)
 
 
+    def reinterpret(self, dtype):
+        """The elements of a tile as values of another type of as many bits, without a copy."""
+        dtype = dtype_of(dtype)
+        raw = lib.tl_view_reinterpret(self.builder.handle, self.raw, dtype.value)
+        return Buffer(self.builder, raw, self.shape, dtype)
+
+
 class Builder:
     def __init__(self, name, context=None, params=None):
         """`params`: {name: value} of the compile-time parameters that `param` declares."""
@@ -307,6 +314,10 @@ class Builder:
 
     def cast(self, a, dtype):
         return Expr(self, lib.tl_cast(self.handle, dtype_of(dtype).value, a.raw))
+
+    def bitcast(self, a, dtype):
+        """The bits of a as a value of another type of as many bits."""
+        return Expr(self, lib.tl_bitcast(self.handle, dtype_of(dtype).value, a.raw))
 
     def load(self, buffer, *indices):
         raw = [self.expr(i, i64).raw for i in indices]

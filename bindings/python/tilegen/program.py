@@ -108,6 +108,13 @@ def _bindings(values):
             (ctypes.c_int64 * n)(*(int64_of(v) for v in values.values())), n)
 
 
+def format_text(text, file_name=None, context=None):
+    """A .tl text laid out: blocks indented, spaces between tokens; comments and line breaks stay, as does the program."""
+    context, data, blob = context or default_context(), text.encode(), ctypes.c_void_p()
+    call("tl_text_format", context.handle, data, len(data), file_name.encode() if file_name else None, ctypes.byref(blob))
+    return take_blob(blob)
+
+
 class Program(_Handle):
     """An immutable tile program; Program.parse reads the .tl text form."""
     _release = "tl_program_release"

@@ -40,6 +40,8 @@ Value* Operators::unary(ExprOp op, DType from, DType to, Value* a) {
   switch (op) {
     case ExprOp::cast:
       return cast_held(b_, features_, from, to, a);
+    case ExprOp::bitcast:
+      return bitcast_held(b_, from, to, a);
     case ExprOp::neg:
       return ir::is_float(to) ? b_.CreateFNeg(a) : b_.CreateNeg(a);
     case ExprOp::abs:

@@ -158,9 +158,10 @@ Value* ProgramEmitter::constant(const ir::ExprNode& n) {
   if (ir::is_storage_only(n.type))
     return llvm::ConstantInt::get(t, ir::float_to_bits(n.type, n.float_value()));
   if (ir::is_float(n.type)) {
-    double v = n.float_value();
-    return t->isFloatTy() ? llvm::ConstantFP::get(context_, llvm::APFloat(static_cast<float>(v)))
-                          : llvm::ConstantFP::get(context_, llvm::APFloat(v));
+    const double v = n.float_value();  // of bits, which tell NaNs from each other
+    if (!t->isFloatTy()) return llvm::ConstantFP::get(context_, llvm::APFloat(v));
+    const llvm::APInt bits(32, ir::float_to_bits(ir::DType::f32, v));
+    return llvm::ConstantFP::get(context_, llvm::APFloat(llvm::APFloat::IEEEsingle(), bits));
   }
   return llvm::ConstantInt::get(
       t, static_cast<uint64_t>(n.imm) & llvm::maskTrailingOnes<uint64_t>(t->getIntegerBitWidth()));

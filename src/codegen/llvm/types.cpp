@@ -112,11 +112,29 @@ Value* float_to_int(B& b, const MachineFeatures& f, DType to, Value* v) {
   return b.CreateIntrinsic(id, {t, v->getType()}, {v});
 }
 
-bool never_nan(Value* v) {
+// The constant that all lanes share, if it is one.
+const llvm::ConstantFP* float_constant(Value* v) {
   auto* c = llvm::dyn_cast<llvm::Constant>(v);
   if (c && v->getType()->isVectorTy()) c = c->getSplatValue();
-  auto* f = llvm::dyn_cast_or_null<llvm::ConstantFP>(c);
+  return llvm::dyn_cast_or_null<llvm::ConstantFP>(c);
+}
+
+bool never_nan(Value* v) {
+  const llvm::ConstantFP* f = float_constant(v);
   return f && !f->isNaN();
+}
+
+// What is a half already, and a NaN that is written down, is not converted: that would lose bits of a NaN.
+Value* half_of(B& b, Value* v) {
+  Type* t = shaped_like(v, b.getHalfTy());
+  if (auto* widened = llvm::dyn_cast<llvm::FPExtInst>(v); widened && widened->getSrcTy() == t)
+    return widened->getOperand(0);
+  if (const llvm::ConstantFP* c = float_constant(v); c && c->isNaN() && c->getType()->isFloatTy()) {
+    const uint64_t bits = ir::float_to_bits(
+        DType::f16, ir::float_from_bits(DType::f32, c->getValueAPF().bitcastToAPInt().getZExtValue()));
+    return llvm::ConstantFP::get(t, llvm::APFloat(llvm::APFloat::IEEEhalf(), llvm::APInt(16, bits)));
+  }
+  return b.CreateFPTrunc(v, t);
 }
 
 // The compare picks y when either is NaN, so only a NaN y needs another look.
@@ -173,7 +191,7 @@ Value* from_storage(B& b, DType t, Value* v) {
 Value* to_storage(B& b, DType t, Value* v) {
   switch (t) {
     case DType::f16:
-      return b.CreateFPTrunc(v, shaped_like(v, b.getHalfTy()));
+      return half_of(b, v);
     case DType::bf16:
       return b.CreateTrunc(b.CreateLShr(bits_of(b, v), 16), shaped_like(v, b.getInt16Ty()));
     case DType::boolean:
@@ -181,6 +199,11 @@ Value* to_storage(B& b, DType t, Value* v) {
     default:
       return v;
   }
+}
+
+Value* bitcast_held(B& b, DType from, DType to, Value* v) {
+  Value* stored = to_storage(b, from, v);
+  return from_storage(b, to, b.CreateBitCast(stored, shaped_like(stored, storage_type(b.getContext(), to))));
 }
 
 Value* round_held(B& b, const MachineFeatures& f, DType t, Value* v) {

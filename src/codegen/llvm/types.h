@@ -27,6 +27,9 @@ inline llvm::Type* shaped_like(const llvm::Value* like, llvm::Type* element) {
 llvm::Value* from_storage(llvm::IRBuilder<>& b, ir::DType t, llvm::Value* v);
 llvm::Value* to_storage(llvm::IRBuilder<>& b, ir::DType t, llvm::Value* v);
 
+// The bits of a held value of `from` as a held one of `to`; neither is bool.
+llvm::Value* bitcast_held(llvm::IRBuilder<>& b, ir::DType from, ir::DType to, llvm::Value* v);
+
 // A float (f16, bf16) or double/float (f32) rounded to `t`, nearest even, still held. Identity for f32 and
 // f64 held in their own width.
 llvm::Value* round_held(llvm::IRBuilder<>& b, const MachineFeatures& f, ir::DType t, llvm::Value* v);

@@ -18,15 +18,32 @@
 
 namespace tilegen::lower {
 
+OpLowering::Moved OpLowering::moved(int dst) const {
+  const auto buffer = [&](int operand) { return tile_op_->operands[static_cast<size_t>(operand)].buffer; };
+  return {buffer(1 - dst), buffer(dst), [this, dst](const Nest& nest, bool of_source) {
+            return element_at(of_source ? 1 - dst : dst, nest.point);
+          }};
+}
+
+OpLowering::Moved OpLowering::moved(const ir::Loop& loop, const ir::Store& store) const {
+  const ir::ExprPool& e = k_.in.program.exprs;
+  return {e[store.value].object, store.buffer, [&](const Nest& nest, bool of_source) {
+            for (size_t i = 0; i < loop.vars.size(); ++i) k_.names.vars[loop.vars[i]] = nest.point[i];
+            std::vector<ExprId> indices;
+            const std::span<const ExprId> at = of_source ? e.indices(store.value) : std::span(store.indices);
+            for (ExprId index : at) indices.push_back(k_.simplified(lower_expr(k_, index)));
+            return indices;
+          }};
+}
+
 // Copies of `width` elements; nothing where that is not known to be legal. `edges`: there were predicates.
-std::optional<thread::Block> OpLowering::async_copies(int src, int dst, int64_t width, bool& edges,
+std::optional<thread::Block> OpLowering::async_copies(const Moved& m, int64_t width, bool& edges,
                                                       ExprId* interior) {
-  const int64_t wanted = width * ir::dtype_bytes(type(src));
+  const ir::BufferId from = m.from, to = m.to;
+  const int64_t wanted = width * ir::dtype_bytes(k_.in.program.buffer(from).type);
   const std::vector<int>& widths = k_.in.target.async_copy_bytes;
   if (std::find(widths.begin(), widths.end(), wanted) == widths.end()) return std::nullopt;
   ir::ExprPool& e = k_.out.exprs;
-  const ir::BufferId from = tile_op_->operands[static_cast<size_t>(src)].buffer,
-                     to = tile_op_->operands[static_cast<size_t>(dst)].buffer;
   auto mark = k_.ctx.mark();
   k_.walk.bounds.clear();
   if (k_.walk.assumed_interior) k_.ctx.assume(k_.walk.assumed_interior);
@@ -35,12 +52,12 @@ std::optional<thread::Block> OpLowering::async_copies(int src, int dst, int64_t 
   const VarId lane = vector ? nest.loops.back().var : VarId();
   const auto outside = k_.ctx.mark();
   if (const ExprId inside = both(k_, ExprId(), nest.inside)) k_.ctx.assume(inside);  // padding is not copied
-  const auto source = element_at(src, nest.point), target = element_at(dst, nest.point);
+  const auto source = m.element(nest, true), target = m.element(nest, false);
   const ExprId predicate = bounds_predicate(k_, from, source);
   ExprId src_index = memory_index(k_, from, source), dst_index = memory_index(k_, to, target);
   const MemoryId src_memory = memory_of(k_, from), dst_memory = memory_of(k_, to);
   const int64_t bytes = width * ir::dtype_bytes(k_.out.memory(src_memory).type);
-  auto first = [&](MemoryId m, ExprId index) {
+  auto first = [&](MemoryId memory, ExprId index) {
     ExprId rest = index;
     if (vector) {
       const auto split = arith::split_affine(k_.ctx, index, lane);
@@ -48,8 +65,8 @@ std::optional<thread::Block> OpLowering::async_copies(int src, int dst, int64_t 
       rest = split->rest;
     }
     const bool aligned =
-        k_.out.memory(m).alignment % bytes == 0 &&
-        arith::divisor_of(k_.ctx, rest) * ir::dtype_bytes(k_.out.memory(m).type) % bytes == 0;
+        k_.out.memory(memory).alignment % bytes == 0 &&
+        arith::divisor_of(k_.ctx, rest) * ir::dtype_bytes(k_.out.memory(memory).type) % bytes == 0;
     return aligned ? rest : ExprId();
   };
   src_index = first(src_memory, src_index);
@@ -78,12 +95,11 @@ std::optional<thread::Block> OpLowering::async_copies(int src, int dst, int64_t 
   return result;
 }
 
-// operand[point] = source for every point, as asynchronous copies of planned vectors.
-void OpLowering::async_copy_points(int dst) {
-  const int src = 1 - dst;
+// The tile's element = the tensor's for every point, as asynchronous copies of planned vectors.
+void OpLowering::async_copy_points(const Moved& m) {
   bool edges = false;
   ExprId interior;
-  auto copies = async_copies(src, dst, plan_.vector, edges, &interior);
+  auto copies = async_copies(m, plan_.vector, edges, &interior);
   if (!copies)
     return k_.fail(
         DiagCode::schedule_illegal, op_.path,
@@ -97,14 +113,14 @@ void OpLowering::async_copy_points(int dst) {
   out_.insert(out_.end(), copies->begin(), copies->end());
 }
 
-void OpLowering::find_async_facts(int dst) {
+void OpLowering::find_async_facts(const Moved& m) {
   plan::OpAccessFacts& facts = facts_of(k_, op_.path);
   std::set<int64_t> legal;
   for (int64_t width = std::max<int64_t>(plan_.vector, 1); width >= 1; width /= 2) {
     const Sizes before = sizes(k_);
     bool edges = false;
     ExprId interior;
-    if (async_copies(1 - dst, dst, width, edges, &interior)) {
+    if (async_copies(m, width, edges, &interior)) {
       legal.insert(width);
       if (edges && interior) facts.async_interior.insert(width);
     }

@@ -69,7 +69,8 @@ class AccessPlanner {
           refused("engine", "'async_copy'",
                   "an access is not known to be aligned to the 4, 8 or 16 bytes of such a copy"))
         return;
-      plan_.engine = Engine::vector_copy;
+      const bool loop = op_.accesses.front().operand < 0;
+      plan_.engine = loop ? Engine::loop : Engine::vector_copy;
       note("no asynchronous copies: an access is not known to be aligned to the 4, 8 or 16 bytes of one");
     }
     int64_t widest = 1;

@@ -124,7 +124,8 @@ class LoopPlanner {
   // Whether the copy may run in an earlier iteration; a copy between the right memories that may not is
   // noted. Where a producer fills the loop's tiles, only its copies do.
   bool runs_ahead(ir::StmtId id, const analysis::KernelOp& op, bool produced) {
-    if (!analysis::is_tile_load(p_, op)) return false;
+    const bool loop = target_.async_copy() && analysis::moving_store(p_, op);
+    if (!loop && !analysis::is_tile_load(p_, op)) return false;
     if (produced && produced_.count(&op) && tree_.loop_of(op.stmt) == id) return true;
     std::string why = produced ? "the loop's tiles come from a producer, which makes tensor copies only"
                                : analysis::held_back(p_, ops_, dependences_, id, op);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/block_tree.h"
+#include "analysis/run_ahead.h"
 #include "schedule/products/gemm_plan.h"
 #include "support/diag_codes.h"
 
@@ -121,19 +123,28 @@ std::string choices_text(const std::vector<int>& numbers) {
 
 }  // namespace
 
-void plan_copy_engines(const ir::Program& p, const KernelOps& ops, const target::Target& t,
+void plan_copy_engines(const ir::Program& p, int kernel, const KernelOps& ops, const target::Target& t,
                        const KernelSchedule* given, infer::InferResult& r) {
+  const analysis::BlockTree tree(p, p.kernels[static_cast<size_t>(kernel)]);
   for (OpId i : ops.ops.ids()) {
     const KernelOp& op = ops.ops[i];
     const auto* tile_op = p.as<ir::TileOp>(op.stmt);
-    if (!tile_op || !ops::is_copy(*tile_op)) continue;
+    const ir::Store* moved = tile_op ? nullptr : analysis::moving_store(p, op);
+    if (!moved && !(tile_op && ops::is_copy(*tile_op))) continue;
     plan::OpPlan& plan = r.ops[i];
-    plan.engine = plan::Engine::vector_copy;
-    const ir::Buffer &src = p.buffer(tile_op->operands[0].buffer),
-                     &dst = p.buffer(tile_op->operands[1].buffer);
-    if (!t.async_copy() || src.scope != ir::MemScope::global || dst.scope != ir::MemScope::shared) continue;
     const plan::OpPlan* g = given ? plan::find_op(*given, op.path) : nullptr;
-    if (g && g->engine == plan::Engine::vector_copy) continue;
+    if (moved) {  // only where it may run ahead
+      const ir::StmtId home = tree.loop_of(op.stmt);
+      const auto* around = home.valid() ? p.as<ir::Loop>(home) : nullptr;
+      const bool asked = g && g->engine == plan::Engine::async_copy;
+      if (!asked && !(around && around->kind == ir::LoopKind::pipelined)) continue;
+    } else {
+      plan.engine = plan::Engine::vector_copy;
+    }
+    const ir::Buffer &src = p.buffer(moved ? p.exprs[moved->value].object : tile_op->operands[0].buffer),
+                     &dst = p.buffer(moved ? moved->buffer : tile_op->operands[1].buffer);
+    if (!t.async_copy() || src.scope != ir::MemScope::global || dst.scope != ir::MemScope::shared) continue;
+    if (g && g->engine == (moved ? plan::Engine::loop : plan::Engine::vector_copy)) continue;
     int64_t bytes = plan.vector * ir::dtype_bytes(src.type);
     if (src.type == dst.type && std::count(t.async_copy_bytes.begin(), t.async_copy_bytes.end(), bytes) > 0)
       plan.engine = plan::Engine::async_copy;

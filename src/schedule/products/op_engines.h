@@ -21,8 +21,8 @@ Expected<int64_t> plan_threads(const ir::Program& p, const ir::Kernel& k, const 
 
 // Copies between global and shared memory: asynchronous where the target can and 4, 8 or 16 bytes move at
 // once.
-void plan_copy_engines(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
-                       const plan::KernelSchedule* given, infer::InferResult& r);
+void plan_copy_engines(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
+                       const target::Target& t, const plan::KernelSchedule* given, infer::InferResult& r);
 
 // On the host, results that the program never reads again need not displace the caches' contents.
 void plan_streaming(const std::set<ir::BufferId>& read, const analysis::KernelOps& ops,

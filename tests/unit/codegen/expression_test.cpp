@@ -183,6 +183,28 @@ TEST(Expression, EveryCast) {
   });
 }
 
+TEST(Expression, EveryBitcast) {
+  each_setting([](DType t, LoopForm form, const target::Target& target) {
+    ExpressionRun run(t, form, target);
+    for (DType to : kTypes)
+      if (ir::same_bits(to, t)) {
+        run.add(std::string("bits as ") + ir::dtype_name(to), run.exprs().bitcast(to, run.x()),
+                [=](auto x, auto, auto) { return ir::eval_bitcast(to, x); });
+        const auto chosen = run.exprs().select(run.z(), run.x(), run.y());
+        if (ir::is_integer(to))  // and back, through a select, which no rule sees through
+          run.add(std::string("chosen bits as ") + ir::dtype_name(to),
+                  run.exprs().bitcast(t, run.exprs().binary(ExprOp::bit_xor, run.exprs().bitcast(to, chosen),
+                                                            run.exprs().const_int(1, to))),
+                  [=](auto x, auto y, auto z) {
+                    ir::ScalarValue bits = ir::eval_bitcast(to, z.i ? x : y);
+                    bits.i ^= 1;
+                    return ir::eval_bitcast(t, bits);
+                  });
+      }
+    run.run();
+  });
+}
+
 TEST(Expression, DivisionByConstants) {
   each_setting([](DType t, LoopForm form, const target::Target& target) {
     if (!ir::is_integer(t)) return;

@@ -59,6 +59,7 @@ class Generator {
     if (depth == 0 || random_() % 8 == 0) return leaf(t);
     if (random_() % 8 == 0) return make_select(t, depth);
     if (random_() % 6 == 0) return make_cast(t, depth);
+    if (random_() % 6 == 0 && !is_bool(t)) return make_bitcast(t, depth);
     const ExprOp op = pick_op(t);
     const DType operand = expr_class(op) == ExprClass::compare ? any_type()
                           : expr_class(op) == ExprClass::test  ? kTypes[random_() % 4]
@@ -130,6 +131,14 @@ class Generator {
     Twin a = make(any_type(), depth - 1);
     for (ScalarValue& v : a.samples) v = eval_cast(t, v);
     return {pool.cast(t, a.id), a.samples};
+  }
+
+  Twin make_bitcast(DType t, int depth) {
+    DType from = any_type();
+    while (from != t && !same_bits(from, t)) from = any_type();
+    Twin a = make(from, depth - 1);
+    for (ScalarValue& v : a.samples) v = eval_bitcast(t, v);
+    return {pool.bitcast(t, a.id), a.samples};
   }
 
   ExprOp pick_op(DType t) {
@@ -211,6 +220,44 @@ TEST(Fold, ChainsOfCastsKeepTheirValue) {
           ASSERT_TRUE(same_value(evaluate(pool, chain, {x}), eval_cast(t, eval_cast(m, x))))
               << dtype_name(s) << " " << dtype_name(m) << " " << dtype_name(t) << " " << sample;
         }
+}
+
+// Every pattern of 8 and 16 bits, and of wider types those of NaNs that signal and that do not, as the bits
+// of each type and back, of literals and of variables.
+TEST(Fold, BitsStayThroughChainsOfBitcasts) {
+  for (uint32_t from = 1; dtype_valid(from); ++from)
+    for (uint32_t middle = 1; dtype_valid(middle); ++middle) {
+      const auto s = static_cast<DType>(from), m = static_cast<DType>(middle);
+      if (!same_bits(s, m) || is_float(s)) continue;
+      const bool wide = dtype_bits(s) > 16;
+      std::vector<int64_t> patterns = {0,
+                                       -1,
+                                       1,
+                                       INT64_MIN,
+                                       0x7f800001,
+                                       0x7fc00001,
+                                       0xff812345,
+                                       0x7ff0000000000001,
+                                       0x7ff8000000000001,
+                                       -0x000fedcba9876543};
+      if (!wide) patterns.clear();
+      for (int64_t v = 0; !wide && v >> dtype_bits(s) == 0; ++v) patterns.push_back(v);
+      ExprPool pool;
+      const ExprId x = pool.var(VarId(size_t{0}), s), there = pool.bitcast(m, x);
+      EXPECT_EQ(pool.bitcast(s, there), x);
+      for (int64_t pattern : patterns) {
+        const ScalarValue bits{s, wrap_to(s, pattern), 0};
+        ASSERT_EQ(eval_bitcast(s, eval_bitcast(m, bits)).i, bits.i) << dtype_name(s) << " " << dtype_name(m);
+        const ExprId literal = pool.bitcast(s, pool.bitcast(m, pool.const_int(bits.i, s)));
+        ASSERT_EQ(pool[literal].op, ExprOp::const_int);
+        ASSERT_EQ(pool[literal].imm, bits.i) << dtype_name(s) << " " << dtype_name(m);
+        ASSERT_EQ(eval_operation(ExprOp::bitcast, m, bits, {}, {}).type, m);
+      }
+    }
+  ExprPool pool;
+  const ExprId f = pool.var(VarId(size_t{0}), DType::f32), u = pool.bitcast(DType::u32, f);
+  EXPECT_EQ(pool.bitcast(DType::f32, pool.bitcast(DType::i32, u)), f);  // between integers they are casts
+  EXPECT_EQ(pool[u].op, ExprOp::bitcast);
 }
 
 // Rebuilding an expression from its nodes gives that expression: what the text form's round trip rests on.

@@ -51,6 +51,32 @@ TEST(TileView, BoxesOfReshapedTiles) {
               "fill q[1 :+ 1, 0 :+ 16, 0 :+ 16], 0");
 }
 
+TEST(TileView, BitsOfTiles) {
+  const std::string u = "view u = reinterpret(a, u16) ";
+  expect_same("fill a, 0 " + u + "parallel i, j in 32, 16 { u[i, j] = u[i, j] ^ 32768 }",
+              "fill a, 0 parallel i, j in 32, 16 { a[i, j] = bitcast(f16, bitcast(u16, a[i, j]) ^ 32768) }");
+  expect_same(u + "fill u[0 :+ 4, 0 :+ 16], 15360", "fill a[0 :+ 4, 0 :+ 16], 1");
+  expect_same(u + "fill a, 0 parallel i, j in 32, 16 { c[i, j] = cast(f32, u[i, j]) }",
+              "fill a, 0 parallel i, j in 32, 16 { c[i, j] = cast(f32, bitcast(u16, a[i, j])) }");
+  // Other views of it, and it of them; copies move elements one by one.
+  expect_same(
+      "view v = reshape(a, [512]) view w2 = reinterpret(v, bf16) view y = reinterpret(w2, i16) "
+      "parallel i in 512 { y[i] = -1 }",
+      "parallel i in 512 { a[i // 16, i % 16] = 0xffff:f16 }");
+  expect_same(
+      u + "view t = transpose(u) fill a, 0 fill w, 0 view x = reinterpret(w, i16) copy t -> x",
+      "fill a, 0 fill w, 0 parallel i, j in 16, 32 { w[i, j] = bitcast(f16, cast(i16, bitcast(u16, a[j, "
+      "i]))) }");
+  expect_same("view u = reinterpret(a, f16) fill u, 0", "fill a, 0");  // its own type
+  expect_error("view u = reinterpret(a, f32)", "of 16 bits, as f32, of 32");
+  expect_error("view u = reinterpret(a, bool)", "a bool has no bits of its own");
+  expect_error("view u = reinterpret(X, u16)", "[scope_not_allowed]");
+  expect_error("view u = reinterpret(a, f17)", "[unknown_name]");
+  expect_error(u + "fill a, 0 fill w, 0 fill c, 0 gemm u, w -> c", "gemm takes");
+  expect_error(u + "fill a, 0 parallel i, j in 32, 16 { atomic_add(u[i, j], 1) }",
+               "an atomic operation takes a view of type u16 of the tile 'a', whose elements are f16");
+}
+
 TEST(TileView, ElementsOfReshapedTiles) {
   expect_same(
       "fill a, 0 view v = reshape(a, [4, 8, 16]) parallel i, j, k in 4, 8, 16 { q[i // 2, i % 2 * 8 + j, k] "

@@ -112,6 +112,11 @@ GpuEmitter::Emitted GpuEmitter::emit_index_unary(const ExprNode& n, ExprId e) {
     if (is_index(to) && index_bits(e) == 32) to = DType::i32;
     return {ops_.unary(n.op, from, to, a.value), a.level};
   }
+  if (n.op == ExprOp::bitcast) {  // all 64 bits count
+    Value* bits = is_index(from) ? resized(a.value, 64, n.a) : a.value;
+    Value* v = ops_.unary(n.op, from, to, bits);
+    return {is_index(to) ? resized(v, index_bits(e), e) : v, a.level};
+  }
   const bool modular = n.op == ExprOp::neg || n.op == ExprOp::bit_not;
   const bool of_all_bits = n.op == ExprOp::popcount || n.op == ExprOp::clz || n.op == ExprOp::ctz;
   unsigned bits = modular || (facts_.narrow(n.a) && !of_all_bits) ? index_bits(e) : 64;
