@@ -33,6 +33,7 @@ set(TILEGEN_TEST_SECONDS
   python.first_plans 18
   python.product_programs 18
   python.model_order.configurations 16
+  differential.amd_products 16
   differential.ping_pong 14
   differential.plan_forms 12
   differential.spelling 12
