@@ -3,11 +3,14 @@
 // against the interpreter; and packed maths of element-wise loops.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <sstream>
 
 #include "driver/compile.h"
 #include "executors.h"
 #include "ir/text.h"
+#include "launch_memory.h"
+#include "runtime/sim/sim_executable.h"
 
 namespace tilegen::differential {
 namespace {
@@ -109,6 +112,30 @@ TEST_P(AmdProducts, AgreeByTheirInstruction) {
 
 INSTANTIATE_TEST_SUITE_P(Table, AmdProducts, testing::ValuesIn(kProducts),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// In a pipelined loop all products of an iteration stand between the loads of a tile and the wait for them.
+TEST(AmdLoads, AreUnderWayBesideTheProductsOfAnIteration) {
+  for (const Product& p : kProducts) {
+    if (!p.transposing) continue;
+    const std::string text = text_of(p);
+    const auto artifact = compiled(text, "sim:gfx942");
+    ASSERT_TRUE(artifact);
+    Launch launch;
+    launch.dims = {{"m", p.m}, {"n", p.n}, {"k", p.k * 5}};
+    LaunchMemory memory;
+    ASSERT_EQ(memory.bind(*ir::parse_program(text, "case.tl", Limits()), launch), "");
+    const std::vector<GuardedMemory> bytes = memory.fresh(false);
+    const auto results = runtime::simulate_artifact(*artifact, memory.slots(bytes), {});
+    ASSERT_TRUE(results) << results.error().to_text();
+    const sim::Counters& counters = (*results)[0].counters;
+    std::map<std::string, int64_t> ahead;  // of the loop's loads; those in front of it wait for each other
+    for (const sim::AccessCount& a : counters.accesses) ahead[a.memory] = std::max(ahead[a.memory], a.ahead);
+    const int64_t of_iteration = counters.matrix_instructions / 5;
+    EXPECT_EQ(ahead["A"], of_iteration) << p.name;
+    EXPECT_EQ(ahead["B"], of_iteration) << p.name;
+    EXPECT_LE(counters.most_loads, 63) << p.name << ": what the counter holds";
+  }
+}
 
 // Two elements of a lane at once.
 constexpr const char* kPairs = R"(tl 1 program pairs
