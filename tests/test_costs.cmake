@@ -46,6 +46,7 @@ set(TILEGEN_TEST_SECONDS
   python.scan_programs 9
   unit.schedule 9
   unit.thread 9
+  differential.amd_random 8
   differential.planning 7
   differential.schedule_mutants 7
   hip.programs 7
