@@ -33,6 +33,7 @@ set(TILEGEN_TEST_SECONDS
   python.first_plans 18
   python.product_programs 18
   python.model_order.configurations 16
+  differential.amd_products 16
   differential.ping_pong 14
   differential.plan_forms 12
   differential.spelling 12
@@ -45,6 +46,7 @@ set(TILEGEN_TEST_SECONDS
   python.scan_programs 9
   unit.schedule 9
   unit.thread 9
+  differential.amd_random 8
   differential.planning 7
   differential.schedule_mutants 7
   hip.programs 7

@@ -12,13 +12,17 @@ using target::MmaAtom;
 
 namespace {
 
+constexpr int64_t kWordBytes = 4;
+
 // Wavefronts of shared memory that a warp takes for one k step of an operand's atom.
-int64_t load_wavefronts(const MmaAtom& atom, int side, const OperandSource& from) {
+int64_t load_wavefronts(const MmaAtom& atom, int side, const OperandSource& from, const target::Target& t) {
   const layout::Fragment& f = side == 0 ? atom.a_layout : atom.b_layout;
   const int64_t bytes = ir::dtype_bytes(side == 0 ? atom.a : atom.b);
-  if (!target::is_multiply_add(atom) && bytes == 1 && !from.along_k) return f.registers();  // byte by byte
+  const int64_t of_words = ceil_div(t.warp * kWordBytes, t.banks.row_bytes());  // one of each lane
+  if (!target::is_multiply_add(atom) && bytes == 1 && !from.along_k)
+    return f.registers() * of_words;  // byte by byte
   // As 8x8 matrices, or by words: either fills 4 bytes of each lane.
-  return std::max<int64_t>(1, ceil_div(f.registers() * bytes, int64_t{4}));
+  return std::max<int64_t>(1, ceil_div(f.registers() * bytes, kWordBytes)) * of_words;
 }
 
 }  // namespace
@@ -55,8 +59,8 @@ ProductWork warp_product(const analysis::GemmShape& s, const MmaAtom& atom, cons
   const double warps = static_cast<double>(g.m * g.n * g.copies);
   ProductWork w;
   w.product = warps * static_cast<double>(tile.m * tile.n * tile.k * atom.cycles) / t.schedulers;
-  w.loads = static_cast<double>((from[0].shared ? tile.m * load_wavefronts(atom, 0, from[0]) : 0) +
-                                (from[1].shared ? tile.n * load_wavefronts(atom, 1, from[1]) : 0)) *
+  w.loads = static_cast<double>((from[0].shared ? tile.m * load_wavefronts(atom, 0, from[0], t) : 0) +
+                                (from[1].shared ? tile.n * load_wavefronts(atom, 1, from[1], t) : 0)) *
             static_cast<double>(tile.k) * warps;
   return w;
 }

@@ -49,6 +49,8 @@ void BlockExecutor::begin_warp(Warp& w) {
   w.touched = 0;
   w.fences = w.product_commits = 0;
   w.has_products = false;
+  w.loads.begin();
+  w.matrix_instructions = 0;
   std::fill(w.written.begin(), w.written.end(), 0);
   for (auto* by_register : {&w.in_product, &w.touched_at})
     std::fill(by_register->begin(), by_register->end(), 0);
@@ -129,6 +131,7 @@ void BlockExecutor::run_warp(Warp& w, int64_t quantum) {
     run_.guarded = s.z && (s.kind == StepKind::store || s.kind == StepKind::wide_store);
     if (s.segment != kNothing && s.kind != StepKind::end) run_segment(run_, w, s.segment);
     execute_step(run_, w, s);
+    if (w.loads.fresh) use_loaded(run_, w);
     ++w.statements;
     if (ended()) {
       run_.abandoned = true;

@@ -175,6 +175,7 @@ struct Step {
   // store: the value is an element of this memory as it lies there, at `moved`, where `moved_if` holds
   uint32_t moved_from = kNothing;
   Ref moved, moved_if;
+  bool keeps_load = false;  // store: of a tensor's element to a register, as it is
   // store: adds the product of registers `moved` and `times` to what it replaces
   uint32_t times = kNothing;  // memory
   Ref times_at;

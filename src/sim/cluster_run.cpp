@@ -61,6 +61,7 @@ ClusterRun::ClusterRun(const Launch& l)
       w.origins.resize(size_t{code.registers} * static_cast<size_t>(lanes));
       w.products.resize(options.places->ops);
     }
+    if (l.counts_loads) w.loads.of_register.resize(code.registers);
     w.in_product.resize(code.registers);
     w.touched_at.resize(code.registers);
     w.uniform = l.uniform;

@@ -156,6 +156,9 @@ class ProgramCompiler {
       step.access2 = exprs_.add_access(store.old, "old value", true, 1);
     }
     note_move(step, store.value);
+    const ir::ExprNode& value = p_.exprs[store.value];
+    step.keeps_load = value.op == ir::ExprOp::load && p_.memory(store.memory).in_registers &&
+                      p_.memory(value.object).space == thread::Space::global;
     const bool wide = extent > 1 && exprs_.runs_along_lanes(store.index) &&
                       (!store.predicate.valid() || !exprs_.depends_on_lanes(store.predicate));
     step.width = wide ? extent : 1;

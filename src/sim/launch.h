@@ -38,12 +38,13 @@ struct Launch {
   int64_t launched = 1;                    // blocks
   TileOrder* tile_order = nullptr;         // of programs whose blocks fetch tiles
   GlobalHistory* global = nullptr;
-  int granule = 4;  // of the shared history
+  int granule = 4;            // of the shared history
+  bool counts_loads = false;  // to registers (sim/loads_under_way.h)
 };
 
 // Sums of one access, by access number.
 struct AccessSum {
-  int64_t requests = 0, bytes = 0, transactions = 0, least = 0;
+  int64_t requests = 0, bytes = 0, transactions = 0, least = 0, ahead = -1;
 };
 
 }  // namespace tilegen::sim

@@ -27,10 +27,18 @@ void each_lane(LaneMask lanes, F f) {
   for (; lanes != 0; lanes &= lanes - 1) f(std::countr_zero(lanes));
 }
 
+// The registers that a store of what it loads has written.
+void keep_load(const ClusterRun& run, Warp& w, const Step& s, int64_t index) {
+  if (!s.keeps_load || w.loads.of_register.empty()) return;
+  load_goes_to(w, run.memory(run.code.accesses[s.access].memory).first_register + static_cast<size_t>(index));
+  w.loads.fresh = false;
+}
+
 // Registers that a product has belong to it until it was waited for; others are touched as of the newest
 // fence.
 void touch_register(ClusterRun& run, Warp& w, uint32_t access, size_t at, LaneMask lanes, int64_t index) {
   w.touched_at[at] = w.fences + 1;
+  if (!w.loads.of_register.empty() && w.loads.of_register[at] != 0) use_register(run, w, at);
   if (!w.has_products || w.in_product[at] == 0) return;
   access_finding(run, FindingKind::register_in_flight, access, first_thread(w, lanes), index,
                  "no wait for the product that has this register, with the register named, stands before it");
@@ -188,6 +196,9 @@ void load(ClusterRun& run, Warp& w, const Instr& n) {
     check_alignment(run, w, n.access, a, bytes);
     count_access(run, n.access, m, a, bytes);
     check_history(run, w, n.access, m, a, bytes, false);
+    // What is the same for all lanes comes by another way.
+    const bool by_lane = n.a.space != Ref::Space::uniform;
+    if (m.space == Space::global && by_lane && !w.loads.of_register.empty()) issue_load(w, n.access);
   }
   each_lane(a.lanes,
             [&](int l) { to[l] = decode_one(m.type, run.pointer(m, a.at[static_cast<size_t>(l)])); });
@@ -280,6 +291,7 @@ void store(ClusterRun& run, Warp& w, const Step& s) {
   if (run.options.places != nullptr && s.times != kNothing) check_multiply_add(run, w, s, lanes, index);
   if (run.options.places != nullptr) note_move(run, w, s, lanes, index, origins);
   write_lanes(run, w, s.access, lanes, index, w.values.operand(s.y), true);
+  if (lanes != 0) keep_load(run, w, s, index[0].i);
   if (run.options.places != nullptr)
     set_origins(run, w, lanes, run.code.accesses[s.access].memory, index[0].i, origins);
 }
@@ -306,6 +318,7 @@ void wide_store(ClusterRun& run, Warp& w, const Step& s) {
   bool first = true;
   for (WideElement& e : run.wide) {
     write_lanes(run, w, s.access, e.lanes, {e.index.data(), 1}, {e.value.data(), 1}, first || s.width == 1);
+    if (e.lanes != 0) keep_load(run, w, s, e.index[0].i);
     if (run.options.places != nullptr)
       set_origins(run, w, e.lanes, run.code.accesses[s.access].memory, e.index[0].i, e.origins);
     first = false;

@@ -54,6 +54,7 @@ void write_access(JsonWriter& w, const AccessCount& a) {
   w.member("bytes", a.bytes);
   w.member("transactions", a.transactions);
   w.member("least", a.least);
+  if (a.ahead >= 0) w.member("ahead", a.ahead);
   write_location(w, a.location);
   w.end_object();
 }
@@ -69,6 +70,8 @@ void write_counters(JsonWriter& w, const Counters& c) {
   w.member("global_bytes", c.global_bytes);
   w.member("async_bytes", c.async_bytes);
   w.member("tensor_bytes", c.tensor_bytes);
+  w.member("load_waits", c.load_waits);
+  w.member("most_loads", c.most_loads);
   w.key("accesses");
   w.begin_array();
   for (const AccessCount& a : c.accesses) write_access(w, a);

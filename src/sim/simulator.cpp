@@ -56,11 +56,12 @@ MemoryView view_of(const Bytecode& code, size_t id, std::span<const uint64_t> pa
 
 class Simulation {
  public:
-  Simulation(const Bytecode& code, std::span<const uint64_t> params, std::span<const TensorExtent> extents,
-             const SimOptions& options)
+  Simulation(const Bytecode& code, const target::Target& target, std::span<const uint64_t> params,
+             std::span<const TensorExtent> extents, const SimOptions& options)
       : code_(code), program_(*code.program), options_(options) {
     launch_.code = &code;
     launch_.options = &options;
+    launch_.counts_loads = target.register_copies && options.count;
     launch_.uniform = code.uniform;
     for (size_t i = 0; i < params.size(); ++i) {
       const Param& p = program_.params[i];
@@ -267,20 +268,29 @@ class Simulation {
         const AccessSum& s = e->accesses()[i];
         sums[i].requests += s.requests, sums[i].bytes += s.bytes;
         sums[i].transactions += s.transactions, sums[i].least += s.least;
+        if (s.ahead >= 0) sums[i].ahead = sums[i].ahead < 0 ? s.ahead : std::min(sums[i].ahead, s.ahead);
       }
       const Counters& k = e->counters();
       c.statements += k.statements, c.matrix_instructions += k.matrix_instructions;
       c.barriers += k.barriers, c.shuffles += k.shuffles;
       c.shared_bytes += k.shared_bytes, c.global_bytes += k.global_bytes, c.async_bytes += k.async_bytes;
       c.tensor_bytes += k.tensor_bytes;
+      c.load_waits += k.load_waits, c.most_loads = std::max(c.most_loads, k.most_loads);
     }
     for (size_t i = 0; i < sums.size(); ++i) {
       const Access& a = code_.accesses[i];
       const thread::Memory& m = program_.memory(a.memory);
       if (m.in_registers) continue;
-      AccessCount count{
-          program_.stmts[a.stmt].origin, m.name,        m.space, a.action, sums[i].requests, sums[i].bytes,
-          sums[i].transactions,          sums[i].least, {}};
+      AccessCount count{program_.stmts[a.stmt].origin,
+                        m.name,
+                        m.space,
+                        a.action,
+                        sums[i].requests,
+                        sums[i].bytes,
+                        sums[i].transactions,
+                        sums[i].least,
+                        sums[i].ahead,
+                        {}};
       if (options_.locate) count.location = options_.locate(count.op);
       c.accesses.push_back(std::move(count));
     }
@@ -331,7 +341,7 @@ Expected<SimResult> simulate(const thread::ThreadProgram& program, const target:
                  "the simulator cannot run so many transaction barriers", "use fewer slots");
   auto code = compile_program(program, target);
   if (!code) return code.error();
-  return Simulation(*code, params, extents, options).run();
+  return Simulation(*code, target, params, extents, options).run();
 }
 
 }  // namespace tilegen::sim

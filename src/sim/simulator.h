@@ -7,7 +7,7 @@
 // must be ordered by barriers (of one block); else they race, whatever they wrote and in whatever order they
 // ran. Lanes of a warp are threads like any others: nothing orders them but a barrier.
 //
-// requires: a program that verify_thread_program accepts, for a target with warps of 32 lanes, params as a
+// requires: a program that verify_thread_program accepts, of warps of up to 64 lanes, params as a
 // launch passes them, and memory that nobody else touches meanwhile. ensures: no access outside the extents
 // given, whatever the program does; with findings, the values in memory are those of one legal order of
 // execution as far as that exists.
@@ -69,6 +69,9 @@ struct AccessCount {
   int64_t bytes = 0;         // of all lanes
   int64_t transactions = 0;  // shared: wavefronts; global: sectors of 32 bytes
   int64_t least = 0;
+  // Of a load to registers that counters keep account of: matrix instructions of the warp, at least, between
+  // its issue and the use that waits for it, or for a later one; -1: not counted.
+  int64_t ahead = -1;
   SourceLocation location;
 };
 
@@ -78,6 +81,8 @@ struct Counters {
   int64_t matrix_instructions = 0, barriers = 0, shuffles = 0;
   int64_t shared_bytes = 0, global_bytes = 0, async_bytes = 0;
   int64_t tensor_bytes = 0;  // by the copy engine, into shared memory and out of it
+  int64_t load_waits = 0;    // for loads to registers, where they are counted
+  int64_t most_loads = 0;    // of a warp, on their way at once
 };
 
 enum class WarpOrder : uint8_t { round_robin, reversed, random };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/lanes.h"
+#include "sim/loads_under_way.h"
 #include "sim/tensor_engine.h"
 
 namespace tilegen::sim {
@@ -60,6 +61,8 @@ struct Warp {
   std::vector<uint32_t> in_product, touched_at;
   uint32_t fences = 0, product_commits = 0;
   bool has_products = false;  // some register may be in one
+  LoadsUnderWay loads;
+  int64_t matrix_instructions = 0;  // so far
   Values values;
   size_t width() const { return static_cast<size_t>(lanes); }
 };

@@ -214,6 +214,7 @@ void mma(ClusterRun& run, Warp& w, const Step& s) {
   const auto& n = run.node<thread::WarpMma>(s);
   converged(run, w, s, FindingKind::divergent_instruction);
   ++run.counters.matrix_instructions;
+  ++w.matrix_instructions;
   const AtomTables& tables = run.code.atoms[s.atom];
   const target::MmaAtom& atom = *tables.atom;
   const MemoryView &ma = run.memory(n.a), &mb = run.memory(n.b), &mc = run.memory(n.c);

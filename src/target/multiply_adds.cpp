@@ -17,6 +17,7 @@ struct Types {
   MmaSemantics meaning;
 };
 
+constexpr int kRegisterBytes = 4;
 constexpr int kTile = 4;  // elements of C along m and n that a lane of the wide form has
 
 // Rows of a table read better as rows. In all of them lane = columns * row + column.
@@ -42,6 +43,31 @@ MmaAtom single(const Types& t, const LaneGrid& g) {
           over_lanes(g.lanes(), {g.rows, g.columns}, {{0, g.rows, kThread, g.columns},
                                                       {1, g.columns, kThread, 1}}),
           g.cycles, t.meaning, MmaUnit::multiply_add, {}};
+}
+
+// The arrangement of the multiply-adds, where each element of A and B is a register of `k` of them.
+MmaAtom wide_dot(const DotProduct& p, const LaneGrid& g) {
+  const int m = g.rows * kTile, n = g.columns * kTile, k = kRegisterBytes / ir::dtype_bytes(p.a);
+  return {p.name + ":4x4", m, n, k, p.a, p.b, p.c,
+          over_lanes(g.lanes(), {m, k}, {{0, kTile, kRegister, k}, {0, g.rows, kThread, g.columns},
+                                         {1, k, kRegister, 1}, {kReplica, g.columns, kThread, 1}}),
+          over_lanes(g.lanes(), {k, n}, {{0, k, kRegister, 1}, {1, kTile, kRegister, k},
+                                         {1, g.columns, kThread, 1}, {kReplica, g.rows, kThread, g.columns}}),
+          over_lanes(g.lanes(), {m, n}, {{0, kTile, kRegister, kTile}, {0, g.rows, kThread, g.columns},
+                                         {1, kTile, kRegister, 1}, {1, g.columns, kThread, 1}}),
+          kTile * kTile * g.cycles, p.meaning, MmaUnit::byte_dot, p.instruction};
+}
+
+MmaAtom single_dot(const DotProduct& p, const LaneGrid& g) {
+  const int k = kRegisterBytes / ir::dtype_bytes(p.a);
+  return {p.name + ":1x1", g.rows, g.columns, k, p.a, p.b, p.c,
+          over_lanes(g.lanes(), {g.rows, k}, {{0, g.rows, kThread, g.columns}, {1, k, kRegister, 1},
+                                              {kReplica, g.columns, kThread, 1}}),
+          over_lanes(g.lanes(), {k, g.columns}, {{0, k, kRegister, 1}, {1, g.columns, kThread, 1},
+                                                 {kReplica, g.rows, kThread, g.columns}}),
+          over_lanes(g.lanes(), {g.rows, g.columns}, {{0, g.rows, kThread, g.columns},
+                                                      {1, g.columns, kThread, 1}}),
+          g.cycles, p.meaning, MmaUnit::byte_dot, p.instruction};
 }
 // clang-format on
 
@@ -70,6 +96,15 @@ std::vector<MmaAtom> multiply_add_atoms(const LaneGrid& grid) {
   for (const Types& t : plain) {
     atoms.push_back(wide(t, grid));
     atoms.push_back(single(t, grid));
+  }
+  return atoms;
+}
+
+std::vector<MmaAtom> dot_atoms(const LaneGrid& grid, std::span<const DotProduct> products) {
+  std::vector<MmaAtom> atoms;
+  for (const DotProduct& p : products) {
+    atoms.push_back(wide_dot(p, grid));
+    atoms.push_back(single_dot(p, grid));
   }
   return atoms;
 }

@@ -148,6 +148,35 @@ TEST(AmdPrograms, ComputeWhatLlvmWouldGetWrong) {
   }
 }
 
+// Where no version of a kernel takes the arguments, the fallback runs all, and nothing has run before.
+TEST(AmdPrograms, FallbacksRunEachKernelOnce) {
+  constexpr const char* kText = R"(tl 1 program fallback
+dim d
+tensor S: i16[d, d]
+tensor T: u64[1, 1]
+kernel counts grid (x: d) {
+  alloc t: fragment u64[1, 1]
+  parallel i in 1 {
+    t[0, 0] = 1u64
+  }
+  atomic t -> T
+}
+kernel reads grid (x: 0, y: 0) {
+  alloc t: local u64[1, 2]
+  copy S[0 :+ 1, 0 :+ 2] -> t
+}
+)";
+  Subject subject(kText, {"gfx942"});
+  ASSERT_EQ(subject.invalid(), "");
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Launch launch;
+    launch.dims["d"] = 1;
+    launch.seed = seed;
+    const Outcome o = subject.compare(launch);
+    EXPECT_EQ(o.kind, Kind::agree) << o.text << ", seed " << seed;
+  }
+}
+
 // Conversions of the FNUZ floats: by instructions on gfx942, four of a thread at once, and in integers.
 constexpr const char* kFnuz = R"(tl 1 program fnuz
 dim n divisible 4

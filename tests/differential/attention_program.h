@@ -224,7 +224,7 @@ enum class On { specialised, hopper, all };
 inline Strings targets(On on) {
   const bool asked = std::getenv("TILEGEN_TARGETS") != nullptr;
   Strings list = on == On::all || asked ? executable_targets() : Strings{};
-  if (on == On::all && !asked) list.push_back("sim:sm_80");
+  if (on == On::all && !asked) list.insert(list.end(), {"sim:sm_80", "sim:gfx942"});
   list.push_back("sim:sm_90a");
   if (on == On::specialised)
     std::erase_if(list, [](const std::string& name) {

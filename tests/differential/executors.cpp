@@ -94,10 +94,39 @@ const std::vector<std::string>& executable_targets() {
   return names;
 }
 
-const std::vector<std::string>& targets_with_simulator() {
+namespace {
+
+bool has_whole_warps(std::string_view text, const std::string& target) {
+  const auto t = target::find_target(target);
+  constexpr std::string_view kThreads = " threads ";
+  for (size_t at = text.find(kThreads); t && at != std::string_view::npos; at = text.find(kThreads, at)) {
+    at += kThreads.size();
+    const int64_t threads = std::atoll(std::string(text.substr(at, 8)).c_str());
+    if (threads % t->warp != 0) return false;
+  }
+  return true;
+}
+
+// Those of kSimulators that serve the text, each as often as it weighs.
+std::vector<std::string> turns_of(std::string_view text) {
+  std::vector<std::string> turns;
+  for (const SimulatorTurn& s : kSimulators)
+    if (has_whole_warps(text, s.name)) turns.insert(turns.end(), s.weight, s.name);
+  return turns;
+}
+
+}  // namespace
+
+std::string simulator_in_turn(uint64_t number, std::string_view text) {
+  const std::vector<std::string> turns = turns_of(text);
+  return turns.empty() ? kSimulators[0].name : turns[number % turns.size()];
+}
+
+const std::vector<std::string>& targets_with_simulators() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> list = executable_targets();
-    if (!std::getenv("TILEGEN_TARGETS")) list.push_back("sim:sm_80");
+    if (!std::getenv("TILEGEN_TARGETS"))
+      for (const SimulatorTurn& s : kSimulators) list.emplace_back(s.name);
     return list;
   }();
   return names;
@@ -113,12 +142,21 @@ std::vector<std::string> covering(std::vector<std::string> targets, std::string_
   }
   const auto is_compiled = [](const std::string& name) { return name.rfind("sim:", 0) != 0; };
   const auto compiled = static_cast<uint64_t>(std::count_if(targets.begin(), targets.end(), is_compiled));
-  if (compiled < 2) return targets;
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: the same on every machine
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  const auto takes_turns = [](const std::string& name) {
+    return std::any_of(std::begin(kSimulators), std::end(kSimulators),
+                       [&](const SimulatorTurn& s) { return s.name == name; });
+  };
+  std::vector<std::string> turns = turns_of(text);
+  std::erase_if(turns, [&](const std::string& name) {
+    return std::find(targets.begin(), targets.end(), name) == targets.end();
+  });
+  const std::string turn = turns.empty() ? "" : turns[(hash >> 16) % turns.size()];
   uint64_t number = 0;
   std::erase_if(targets, [&](const std::string& name) {
-    return is_compiled(name) && number++ != (hash >> 32) % compiled;
+    if (is_compiled(name)) return compiled > 1 && number++ != (hash >> 32) % compiled;
+    return !turn.empty() && takes_turns(name) && name != turn;
   });
   return targets;
 }

@@ -129,13 +129,23 @@ Outcome compare_executors(const Case& c);
 // commas.
 const std::vector<std::string>& executable_targets();
 
-// The same and, last, a simulated GPU, which may refuse what its planning or lowering does not serve. Not
-// where TILEGEN_TARGETS says what to run.
-const std::vector<std::string>& targets_with_simulator();
+// Simulators that programs take in turn, each by its weight; one whose warps do not divide the threads that
+// the text names is passed over.
+struct SimulatorTurn {
+  const char* name;
+  uint64_t weight;
+};
+inline constexpr SimulatorTurn kSimulators[] = {
+    {"sim:sm_80", 4}, {"sim:gfx942", 2}, {"sim:sm_90", 1}, {"sim:gfx90a", 1}};
+std::string simulator_in_turn(uint64_t number, std::string_view text);
 
-// Of `targets` those that one program of a table runs on: every simulated one, and of those whose code LLVM
-// makes, which takes most of the time, one that the text chooses. Where TILEGEN_TARGETS names what to run
-// that, with the host's code only where it is named too; all of them in the long form.
+// The same as executable_targets() and, last, those of kSimulators, which may refuse what their planning or
+// lowering does not serve. Not where TILEGEN_TARGETS says what to run.
+const std::vector<std::string>& targets_with_simulators();
+
+// Of `targets` those that one program of a table runs on. The text chooses one of kSimulators, and one of
+// those whose code LLVM makes, which takes most of the time; other simulators stay. Where TILEGEN_TARGETS
+// names what to run that, with the host's code only where it is named too; all of them in the long form.
 std::vector<std::string> covering(std::vector<std::string> targets, std::string_view text);
 
 // TILEGEN_LONG=1 asks for the long form of a test.

@@ -37,7 +37,7 @@ class FeatureMutants : public testing::Environment {
     take_case = nullptr;
     EXPECT_FALSE(cases_.empty());
     std::cout << cases_.size() << " programs\n";
-    expect_named(judge_all(cases_, mutant_sample(20, 8)));
+    expect_named(judge_all(cases_, mutant_sample(20, 12)));
   }
 
  private:

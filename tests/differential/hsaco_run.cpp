@@ -65,6 +65,8 @@ std::string HsacoRun::launch_kernels(std::span<const uint64_t> slots,
                                      const std::map<size_t, size_t>& tensors, uint64_t seed) {
   const ir::Program& p = *artifact_->program;
   const auto kernels = runtime::kernel_versions(*artifact_);
+  // All of them first: where one has none nothing may have run before the fallback does.
+  std::vector<const runtime::KernelVersion*> versions;
   for (size_t k = 0; k < kernels.size(); ++k) {
     auto version = runtime::choose_version(kernels[k], p.kernels[k].name, slots);
     if (!version) {
@@ -77,8 +79,11 @@ std::string HsacoRun::launch_kernels(std::span<const uint64_t> slots,
       if (!fallback_->failed_.empty()) return fallback_->failed_;
       return fallback_->launch_kernels(slots, memories, tensors, seed);
     }
-    const thread::ThreadProgram& program = (*version)->program();
-    auto grid = (*version)->grid(slots);
+    versions.push_back(*version);
+  }
+  for (const runtime::KernelVersion* version : versions) {
+    const thread::ThreadProgram& program = version->program();
+    auto grid = version->grid(slots);
     if (!grid) return grid.error().to_text();
     if (grid->blocks == 0) continue;
     std::vector<amdemu::Argument> arguments;
@@ -87,13 +92,12 @@ std::string HsacoRun::launch_kernels(std::span<const uint64_t> slots,
       arguments.push_back({slots[i], tensor == tensors.end() ? -1 : static_cast<int>(tensor->second)});
     }
     std::vector<uint64_t> divisors(2 * program.divisors.size());
-    if (!divisors.empty()) (*version)->divisors(slots, divisors);
+    if (!divisors.empty()) version->divisors(slots, divisors);
     for (uint64_t d : divisors) arguments.push_back({d});
     amdemu::LaunchOptions options;
     const size_t rank = program.grid.size();
     for (size_t d = 0; d < rank; ++d) options.grid[d] = extent(grid->extents[rank - 1 - d]);
-    if ((*version)->traits().persistent)
-      options.grid = {extent(std::min(grid->blocks, kResidentBlocks)), 1, 1};
+    if (version->traits().persistent) options.grid = {extent(std::min(grid->blocks, kResidentBlocks)), 1, 1};
     options.block[0] = extent(program.threads);
     options.seed = seed;
     const amdemu::LaunchResult result = code_->launch(program.name, memories, arguments, options);

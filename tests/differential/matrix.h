@@ -28,7 +28,7 @@ inline void expect_agree(Subject& subject, const std::string& text, const Launch
 }
 
 inline void expect_agree(const std::string& text, const std::vector<Launch>& launches) {
-  Subject subject(text, covering(targets_with_simulator(), text));
+  Subject subject(text, covering(targets_with_simulators(), text));
   for (const Launch& launch : launches) {
     expect_agree(subject, text, launch);
     if (testing::Test::HasFailure()) return;

@@ -79,10 +79,10 @@ Launch gemm_launch(const GemmCase& g, int64_t m, int64_t n, int64_t k, uint64_t 
 // `reals` too: of the first shape, and of all in the long form.
 void run_gemm(const GemmCase& g, const std::vector<std::array<int64_t, 3>>& shapes, bool reals) {
   const std::string text = text_of(g);
-  std::vector<std::string> targets = targets_with_simulator();
-  if (ir::is_storage_only(g.types.a) && !targets.empty() && targets.back() == "sim:sm_80")
-    targets.push_back("sim:sm_90");  // which has instructions for them
-  Subject subject(text, covering(std::move(targets), text));
+  std::vector<std::string> targets = covering(targets_with_simulators(), text);
+  if (ir::is_storage_only(g.types.a) && targets.back() == "sim:sm_80")
+    targets.emplace_back("sim:sm_90");  // which has instructions for them
+  Subject subject(text, std::move(targets));
   uint64_t seed = 1;
   for (const auto& [m, n, k] : shapes) {
     expect_agree(subject, text, gemm_launch(g, m, n, k, seed++, Data::integers));

@@ -3,6 +3,7 @@
 //   TILEGEN_MUTANTS=all   every mutant instead of a sample
 //   TILEGEN_MUTANTS=n     one of n
 //   TILEGEN_SEED=n        of the sample
+//   TILEGEN_TARGETS=a,b   on these targets, of kMutantTargets
 //   TILEGEN_PART=k/n      every n-th program from the k-th (0, 1, ...): parts of a long run
 //   TILEGEN_SHOW=1        what only values show, and what survives, by name
 #pragma once
@@ -69,6 +70,13 @@ inline bool in_part(size_t number) {
   return number % of == part;
 }
 
+constexpr const char* kMutantTargets[] = {"sim:sm_80", "sim:sm_90", "sim:gfx942"};
+
+inline bool is_asked(const std::string& target) {
+  const char* asked = std::getenv("TILEGEN_TARGETS");
+  return !asked || ("," + std::string(asked) + ",").find("," + target + ",") != std::string::npos;
+}
+
 inline MutantTally judge_all(const std::vector<MutantCase>& cases, const MutantSample& sample) {
   MutantTally tally;
   for (size_t number = 0; number < cases.size(); ++number) {
@@ -78,8 +86,8 @@ inline MutantTally judge_all(const std::vector<MutantCase>& cases, const MutantS
     const auto start = std::chrono::steady_clock::now();
     MutantSample own = sample;
     if (own.programs > 1) own.programs *= c.rarer;
-    for (const char* target : {"sim:sm_80", "sim:sm_90"})
-      EXPECT_EQ(judge_program(c.name, c.text, target, c.launches, own, tally), "");
+    for (const char* target : kMutantTargets)
+      if (is_asked(target)) EXPECT_EQ(judge_program(c.name, c.text, target, c.launches, own, tally), "");
     if (!std::getenv("TILEGEN_SHOW")) continue;
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     std::cout << c.name << ": " << seconds.count() << " s; so far " << tally.total().mutants << " mutants"

@@ -32,16 +32,17 @@ uint64_t number_of(const char* name, uint64_t otherwise) {
 }
 
 // One after the other in the same process that fails, so that what one of them does wrong is named.
-const std::vector<std::string>& targets() {
-  static const std::vector<std::string> names = [] {
-    if (std::getenv("TILEGEN_TARGETS")) return executable_targets();
-    return std::vector<std::string>{"host", "sim:sm_80", "sim:sm_90", "sim:sm_90a"};
-  }();
+std::vector<std::string> targets(uint64_t seed, const std::string& text) {
+  if (std::getenv("TILEGEN_TARGETS")) return executable_targets();
+  std::vector<std::string> names = {"host", simulator_in_turn(seed, text), "sim:sm_90a"};
+  if (long_run())
+    for (const SimulatorTurn& s : kSimulators)
+      if (s.name != names[1]) names.emplace_back(s.name);
   return names;
 }
 
-std::string target_of(const Outcome& o) {
-  for (const std::string& name : targets())
+std::string target_of(const Outcome& o, const std::vector<std::string>& targets) {
+  for (const std::string& name : targets)
     if (o.text.rfind(name + ":", 0) == 0) return name;
   return "";
 }
@@ -52,7 +53,7 @@ std::string report_of(const std::string& text, const std::vector<Launch>& launch
   const Judgement j = judge_mutated(text, launches, where);
   if (std::getenv("TILEGEN_SHOW")) std::cout << kind_name(j.outcome.kind) << " " << j.outcome.text << "\n";
   if (!j.outcome.is_defect()) return {};
-  return way_of_failing(j.outcome) + " " + target_of(j.outcome) + "\n" + to_text({"", j.launch}) +
+  return way_of_failing(j.outcome) + " " + target_of(j.outcome, where) + "\n" + to_text({"", j.launch}) +
          j.outcome.text;
 }
 
@@ -68,12 +69,12 @@ std::string watched_report(const Case& c) {
 
 // The smallest case that fails in the same way with one of the launches; the text as it is when none of them
 // does alone.
-std::string smallest(const MutatedCase& mutant) {
+std::string smallest(const MutatedCase& mutant, const std::vector<std::string>& targets) {
   for (const Launch& launch : mutant.launches) {
-    Case c{mutant.text, launch, targets()};
+    Case c{mutant.text, launch, targets};
     const std::string failed = way(watched_report(c));
     if (failed.empty()) continue;
-    for (const std::string& target : targets())
+    for (const std::string& target : targets)
       if (Case only{c.text, c.launch, {target}}; way(watched_report(only)) == failed) c = only;
     const auto end = std::chrono::steady_clock::now() + kShrinking;
     const auto fails = [&](const Case& x) {
@@ -99,7 +100,7 @@ void expect_agreement(MutatedCase (*make)(uint64_t seed), uint64_t usual_count) 
                  watched_doing("mutating");
                  const MutatedCase c = make(seed);
                  if (count == 1) std::cout << c.source << "\n" << c.text;
-                 return report_of(c.text, c.launches, targets());
+                 return report_of(c.text, c.launches, targets(seed, c.text));
                },
                [&](uint64_t seed, const std::string& report) {
                  if (ways[way(report)]++ > 0 && !show) return;
@@ -108,7 +109,7 @@ void expect_agreement(MutatedCase (*make)(uint64_t seed), uint64_t usual_count) 
                                << "\nagain: TILEGEN_SEED=" << seed << "\n"
                                << c.text;
                  if (makes_small && ways.size() <= kMadeSmall)
-                   std::cout << "smallest such program:\n" << smallest(c) << std::endl;
+                   std::cout << "smallest such program:\n" << smallest(c, targets(seed, c.text)) << std::endl;
                }});
   for (const auto& [name, programs] : ways) std::cout << programs << " programs: " << name << "\n";
 }

@@ -20,7 +20,7 @@ TEST_P(PlanForms, AgreeWithTheInterpreter) {
   for (const auto& file : program_files())
     for (int form = static_cast<int>(PlanForm::in_order); form <= static_cast<int>(PlanForm::multiply_adds);
          ++form) {
-      if (!schedule::is_form_of(static_cast<PlanForm>(form), *target) || (turn++ % 23 != 0 && !long_run()))
+      if (!schedule::is_form_of(static_cast<PlanForm>(form), *target) || (turn++ % 31 != 0 && !long_run()))
         continue;
       Subject subject(text_of(file), {GetParam()});
       if (!subject.invalid().empty()) break;  // files of the parser's tests
@@ -36,7 +36,7 @@ TEST_P(PlanForms, AgreeWithTheInterpreter) {
   EXPECT_GT(agree, 3);
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, PlanForms, testing::Values("sim:sm_80", "sim:sm_90a"));
+INSTANTIATE_TEST_SUITE_P(Targets, PlanForms, testing::Values("sim:sm_80", "sim:sm_90a", "sim:gfx942"));
 
 }  // namespace
 }  // namespace tilegen::differential

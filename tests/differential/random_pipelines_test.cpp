@@ -17,7 +17,7 @@ TEST(RandomPipelines, SimulatedGpusAgree) {
   uint64_t invalid = 0, refused = 0, defects = 0;
   for (uint64_t seed = first; seed < first + count && defects < 3; ++seed) {
     Case c = random_pipeline(seed);
-    c.targets = {seed % 4 == 0 ? "sim:sm_80" : "sim:sm_90a"};
+    c.targets = {seed % 4 == 0 ? simulator_in_turn(seed / 4, c.text) : "sim:sm_90a"};
     const Outcome o = compare_executors(c);
     invalid += o.kind == Outcome::Kind::invalid;
     refused += o.kind == Outcome::Kind::refused;

@@ -70,7 +70,7 @@ TEST(RandomPrograms, SimulatedGpuAgrees) {
   std::map<std::string, uint64_t> ways;  // of failing, with the programs that do
   for (uint64_t seed = first; seed < first + count; ++seed) {
     Case c = any ? random_case(seed) : random_case(seed, options);
-    c.targets = {seed % 4 == 0 ? "sim:sm_90" : "sim:sm_80"};
+    c.targets = {simulator_in_turn(seed, c.text)};
     const Outcome o = compare_executors(c);
     refused += o.kind == Kind::refused;
     invalid += o.kind == Kind::invalid;
@@ -87,7 +87,7 @@ TEST(RandomPrograms, SimulatedGpuAgrees) {
   EXPECT_LE(refused * 2, count);
 }
 
-// Integers at the edges of the types, on the host and on two generations of GPUs.
+// Integers at the edges of the types, on the host and on simulators.
 //   TILEGEN_INTEGERS=n   that many expressions
 TEST(RandomPrograms, IntegersWrap) {
   uint64_t first = 1, count = long_run() ? 1000 : 15;
@@ -97,7 +97,7 @@ TEST(RandomPrograms, IntegersWrap) {
   uint64_t defects = 0, told = 0;
   for (uint64_t seed = first; seed < first + count && defects < 3; ++seed) {
     Case c = random_integers(seed);
-    c.targets = {"host", "sim:sm_80", "sim:sm_90a"};
+    c.targets = {"host", simulator_in_turn(seed, c.text), "sim:sm_90a"};
     if (count == 1) std::cout << to_text(c);
     const Outcome o = compare_executors(c);
     const bool runs = o.kind != Kind::invalid && o.kind != Kind::refused;

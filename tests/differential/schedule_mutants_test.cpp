@@ -17,7 +17,7 @@
 namespace tilegen::differential {
 namespace {
 
-const char* const kTargets[] = {"host", "sim:sm_80", "sim:sm_90a"};
+const char* const kTargets[] = {"host", "sim:sm_80", "sim:sm_90a", "sim:gfx942"};
 
 struct Judged {
   std::string outcome;  // a refusal's code, or "runs"

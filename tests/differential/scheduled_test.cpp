@@ -1,6 +1,6 @@
 // Scheduled programs against the interpreter, bit for bit: every program of tests/files and of the planning
-// tests, expanded for sm_80, sm_90a and a host, with what is issued in effect at once, at the last moment and
-// at random ones.
+// tests, expanded for sm_80, sm_90a, gfx942 and a host, with what is issued in effect at once, at the last
+// moment and at random ones.
 //
 //   TILEGEN_SEED=n    that launch of every program, or that random one; TILEGEN_COUNT=n: so many from there
 //   TILEGEN_FILTER=s  programs whose path has s; TILEGEN_LONG=1: tiles as large as they are written
@@ -70,7 +70,11 @@ bool by_turns() { return !long_run() && !std::getenv("TILEGEN_SEED") && !std::ge
 class Compared {
  public:
   explicit Compared(PlannedProgram s) : s_(std::move(s)) {
-    for (const char* target : {"sm_80", "sm_90a", "x86-64-v3"})
+    std::vector<const char*> targets = {"sm_80", "sm_90a", "gfx942", "x86-64-v3"};
+    // The last two by turns.
+    const size_t turn = s_.path.size() + static_cast<size_t>(s_.path.back());
+    if (by_turns()) targets.erase(targets.begin() + (turn % 2 == 0 ? 2 : 3));
+    for (const char* target : targets)
       if (auto k = kernels_of(s_, target)) targets_.push_back({target, std::move(*k)});
   }
 

@@ -61,19 +61,21 @@ class Model(unittest.TestCase):
         self.assertGreaterEqual(cycles, 16 * 16)
 
 
-def gemm(transpose_b, tile=(128, 128, 32), threads=256):
+def gemm(transpose_b, tile=(128, 128, 32), threads=256, types=("f16", "f32", "f16")):
     m, n, k = tile
+    operand, total, result = types
+    zero = "0i32" if total == "i32" else "0.0f32"
     b, take = ((f"[{n}, {k}]", f"B[bx * {n} :+ {n}, ko * {k} :+ {k}]") if transpose_b
                else (f"[{k}, {n}]", f"B[ko * {k} :+ {k}, bx * {n} :+ {n}]"))
     return f"""tl 1 program gemm
-tensor A: f16[8192, 8192] readonly
-tensor B: f16[8192, 8192] readonly
-tensor C: f16[8192, 8192]
+tensor A: {operand}[8192, 8192] readonly
+tensor B: {operand}[8192, 8192] readonly
+tensor C: {result}[8192, 8192]
 kernel gemm grid (by: {8192 // m}, bx: {8192 // n}) threads {threads} {{
-  alloc As: shared f16[{m}, {k}]
-  alloc Bs: shared f16{b}
-  alloc acc: fragment f32[{m}, {n}]
-  fill acc, 0.0f32
+  alloc As: shared {operand}[{m}, {k}]
+  alloc Bs: shared {operand}{b}
+  alloc acc: fragment {total}[{m}, {n}]
+  fill acc, {zero}
   pipelined ko in 0 .. {8192 // k} {{
     copy A[by * {m} :+ {m}, ko * {k} :+ {k}] -> As
     copy {take} -> Bs
@@ -149,8 +151,13 @@ class Code(unittest.TestCase):
         self.holds(0.90, gemm(transpose_b=True))
         self.holds(0.95, gemm(transpose_b=False))
 
+    def test_gemm_of_bytes(self):
+        for types in [("i8", "i32", "i32"), ("e4m3fnuz", "f32", "f32")]:
+            self.holds(0.95, gemm(True, (128, 128, 64), types=types))
+            self.holds(0.95, gemm(False, (128, 128, 64), types=types))
+
     def test_attention(self):
-        self.holds(0.75, attention(128, 64, 256))
+        self.holds(0.78, attention(128, 64, 256))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Vectorize/SLPVectorizer.h>
 
 namespace tilegen::codegen {
 
@@ -21,7 +22,7 @@ struct Optimiser::Passes {
   llvm::FunctionPassManager pipeline;
 
   void add_host();
-  void add_gpu();
+  void add_gpu(bool pairs);
 };
 
 void Optimiser::Passes::add_host() {
@@ -37,7 +38,7 @@ void Optimiser::Passes::add_host() {
   p.addPass(llvm::SimplifyCFGPass());
 }
 
-void Optimiser::Passes::add_gpu() {
+void Optimiser::Passes::add_gpu(bool pairs) {
   llvm::FunctionPassManager& p = pipeline;
   p.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   p.addPass(llvm::InstCombinePass());
@@ -46,6 +47,9 @@ void Optimiser::Passes::add_gpu() {
   p.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   p.addPass(llvm::ADCEPass());
   p.addPass(llvm::SimplifyCFGPass());
+  if (!pairs) return;
+  p.addPass(llvm::SLPVectorizerPass());
+  p.addPass(llvm::EarlyCSEPass());
 }
 
 Optimiser::Optimiser(llvm::TargetMachine& machine, Pipeline pipeline, const Cancellation* cancellation) {
@@ -59,7 +63,7 @@ Optimiser::Optimiser(llvm::TargetMachine& machine, Pipeline pipeline, const Canc
   builder.registerLoopAnalyses(passes->loops);
   builder.crossRegisterProxies(passes->loops, passes->functions, passes->calls, passes->modules);
 
-  pipeline == Pipeline::host ? passes->add_host() : passes->add_gpu();
+  pipeline == Pipeline::host ? passes->add_host() : passes->add_gpu(pipeline == Pipeline::gpu_of_pairs);
   passes_.reset(passes);
 }
 

@@ -1,5 +1,6 @@
 // Lean pass pipelines. The emitters already vectorise and unroll, so what is left is promotion of register
-// memories (host), sharing, hoisting and clean-up; the vectorisers and unrollers would only cost time.
+// memories (host), sharing, hoisting and clean-up; the vectorisers and unrollers would only cost time. Where
+// instructions work on two registers of a lane (v_pk_fma_f32), the straight-line vectoriser makes pairs.
 #pragma once
 
 #include <memory>
@@ -14,7 +15,7 @@ namespace tilegen::codegen {
 // Owns the analyses of one compile. After a fatal error it must be leaked with the module.
 class Optimiser {
  public:
-  enum class Pipeline { host, gpu };
+  enum class Pipeline { host, gpu, gpu_of_pairs };
   // Passes are left out once `cancellation` asks to stop.
   Optimiser(llvm::TargetMachine& machine, Pipeline pipeline, const Cancellation* cancellation);
   ~Optimiser();

@@ -182,9 +182,7 @@ int64_t k_laid_together(const ir::Program& p, const ir::Region& operand, const M
                         const MatrixDims& m, const target::Target& t) {
   const ir::Buffer& b = p.buffer(operand.buffer);
   const int k_dim = side == 0 ? m.col : m.row;
-  if (!t.register_copies || b.scope != ir::MemScope::shared || ir::dtype_bytes(b.type) != 2 ||
-      atom.unit != target::MmaUnit::matrix)
-    return 1;
+  if (!t.register_copies || b.scope != ir::MemScope::shared || atom.unit != target::MmaUnit::matrix) return 1;
   const int64_t held = registers_along_k(side == 0 ? atom.a_layout : atom.b_layout, side);
   const bool whole = m.shape[static_cast<size_t>(k_dim)] % held == 0;
   return whole && between_loads_and_products(p, operand.buffer, k_dim) ? held : 1;

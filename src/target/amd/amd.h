@@ -10,6 +10,7 @@ constexpr int kWave = 64;  // lanes
 // Cycles of a unit for the products of an instruction, where its multiply-adds take so many a cycle.
 struct MatrixRates {
   int halves = 0, bytes = 0, words = 0;  // f16 and bf16; i8; f32 and f64
+  int reduced_words = 0;                 // f32 as xf32, 10 bits of mantissa; 0: none
   bool wide_bytes = false;               // i8 by 16 or 32 k at once, and 8-bit floats
 };
 

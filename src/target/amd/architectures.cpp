@@ -28,7 +28,7 @@ constexpr Architecture kArchitectures[] = {
      .clock_mhz = 2100,
      .memory_gb_per_s = 5300,
      .l2_bytes_per_cycle = 53,
-     .matrix = {.halves = 256, .bytes = 512, .words = 32, .wide_bytes = true},
+     .matrix = {.halves = 256, .bytes = 512, .words = 32, .reduced_words = 128, .wide_bytes = true},
      .fnuz = true},
     // one of the two dies of an MI250X, which are devices of their own, with 32 channels
     {.name = "gfx90a",
@@ -39,6 +39,14 @@ constexpr Architecture kArchitectures[] = {
      .l2_bytes_per_cycle = 37,
      .matrix = {.halves = 128, .bytes = 128, .words = 32}},
 };
+
+// v_dot: where no matrix instruction takes a tile.
+std::vector<DotProduct> dot_products() {
+  using ir::DType;
+  return {{"dot2.f32.f16", DType::f16, DType::f16, DType::f32, meaning::dot_f32, "llvm.amdgcn.fdot2"},
+          {"dot4.s32.s8", DType::i8, DType::i8, DType::i32, meaning::dot_i32, "llvm.amdgcn.sdot4"},
+          {"dot4.s32.u8", DType::u8, DType::u8, DType::i32, meaning::dot_i32, "llvm.amdgcn.udot4"}};
+}
 
 Target make(const Architecture& a) {
   Target t;
@@ -76,8 +84,9 @@ Target make(const Architecture& a) {
   t.memory_latency = 800, t.shared_latency = 64, t.meeting_latency = 40, t.launch_cycles = 10000;
   t.mma = matrix_atoms(a.matrix);
   // A wave on the 16 lanes of a unit.
-  for (MmaAtom& atom : multiply_add_atoms({.rows = 8, .columns = 8, .cycles = 4}))
-    t.mma.push_back(std::move(atom));
+  const LaneGrid grid = {.rows = 8, .columns = 8, .cycles = 4};
+  for (MmaAtom& atom : dot_atoms(grid, dot_products())) t.mma.push_back(std::move(atom));
+  for (MmaAtom& atom : multiply_add_atoms(grid)) t.mma.push_back(std::move(atom));
   return t;
 }
 

@@ -23,6 +23,7 @@ struct Row {
   int rate;                     // multiply-adds a cycle
   DType in_b = DType::none;     // where it differs
   std::string transposed = {};  // the instruction of exchanged operands, where that is another one
+  bool tf32 = false;
 };
 
 // `row`, `column`: the dimensions that are those of what the instruction computes.
@@ -56,7 +57,7 @@ MmaAtom atom_of(const Row& r, bool transposed) {
           r.meaning,
           MmaUnit::matrix,
           transposed && !r.transposed.empty() ? r.transposed : r.instruction,
-          /*tf32=*/false,
+          r.tf32,
           /*isa_version=*/0,
           /*waits_around_loops=*/true,
           transposed};
@@ -114,6 +115,14 @@ std::vector<MmaAtom> matrix_atoms(const MatrixRates& rates) {
   rows.insert(rows.end(), bytes.begin(), bytes.end());
   if (rates.wide_bytes)
     for (Row& r : fnuz_rows(rates.bytes)) rows.push_back(std::move(r));
+  if (rates.reduced_words != 0)
+    for (const char* shape : {"32x32x4", "16x16x8"}) {
+      const bool large = shape[0] == '3';
+      rows.push_back({std::string("mfma.") + shape + ".f32.xf32",
+                      std::string("llvm.amdgcn.mfma.f32.") + shape + ".xf32", large ? 32 : 16, large ? 4 : 8,
+                      DType::f32, DType::f32, dot_tf32, rates.reduced_words});
+      rows.back().tf32 = true;
+    }
   std::vector<MmaAtom> atoms;
   for (bool transposed : {false, true})
     for (const Row& r : rows) atoms.push_back(atom_of(r, transposed));

@@ -71,27 +71,6 @@ MmaAtom m8n8k4_f64() {
           8, meaning::fma_f64, MmaUnit::matrix, "llvm.nvvm.mma.m8n8k4.row.col.f64"};
 }
 
-// Dot products of four bytes (dp4a) in the arrangement of the multiply-adds: the four k of a row are one
-// register.
-MmaAtom dp4a_4x4(const std::string& name, DType a, DType b) {
-  return {name + ":4x4", 32, 16, 4, a, b, DType::i32,
-          over_lanes({32, 4}, {{0, 4, kRegister, 4}, {0, 8, kThread, 4}, {1, 4, kRegister, 1},
-                               {kReplica, 4, kThread, 1}}),
-          over_lanes({4, 16}, {{0, 4, kRegister, 1}, {1, 4, kRegister, 4}, {1, 4, kThread, 1},
-                               {kReplica, 8, kThread, 4}}),
-          over_lanes({32, 16}, {{0, 4, kRegister, 4}, {0, 8, kThread, 4}, {1, 4, kRegister, 1},
-                                {1, 4, kThread, 1}}),
-          32, meaning::dot_i32, MmaUnit::byte_dot, {}};
-}
-
-MmaAtom dp4a_1x1(const std::string& name, DType a, DType b) {
-  return {name + ":1x1", 8, 4, 4, a, b, DType::i32,
-          over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kRegister, 1}, {kReplica, 4, kThread, 1}}),
-          over_lanes({4, 4}, {{0, 4, kRegister, 1}, {1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
-          over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}), 2, meaning::dot_i32,
-          MmaUnit::byte_dot, {}};
-}
-
 // clang-format on
 
 // 8-bit floats came with PTX 8.4; LLVM has no intrinsic.
@@ -134,15 +113,16 @@ std::vector<MmaAtom> warp_atoms(bool fp8) {
   atoms.push_back(m16n8k8_tf32());
   atoms.push_back(m16n8k4_tf32());
   if (fp8) add_fp8_atoms(atoms);
+  // 8 x 4 lanes, a warp on the 16 lanes of a scheduler.
+  const LaneGrid grid = {.rows = 8, .columns = 4, .cycles = 2};
+  std::vector<DotProduct> dots;
   for (DType a : {DType::i8, DType::u8})
     for (DType b : {DType::i8, DType::u8}) {
       const auto sign = [](DType t) { return t == DType::i8 ? ".s8" : ".u8"; };
-      atoms.push_back(dp4a_4x4(std::string("dp4a.s32") + sign(a) + sign(b), a, b));
-      atoms.push_back(dp4a_1x1(std::string("dp4a.s32") + sign(a) + sign(b), a, b));
+      dots.push_back({std::string("dp4a.s32") + sign(a) + sign(b), a, b, DType::i32, meaning::dot_i32});
     }
-  // 8 x 4 lanes, a warp on the 16 lanes of a scheduler.
-  for (MmaAtom& atom : multiply_add_atoms({.rows = 8, .columns = 4, .cycles = 2}))
-    atoms.push_back(std::move(atom));
+  for (MmaAtom& atom : dot_atoms(grid, dots)) atoms.push_back(std::move(atom));
+  for (MmaAtom& atom : multiply_add_atoms(grid)) atoms.push_back(std::move(atom));
   return atoms;
 }
 

@@ -1,4 +1,5 @@
 // Counters of accesses: bank conflicts as the bank model has them, sectors of global memory, instructions.
+#include <algorithm>
 #include <numeric>
 #include <random>
 
@@ -100,6 +101,52 @@ TEST(SimCounters, WideAccessesAreCountedByParts) {
   EXPECT_EQ(access(r, "In", "load").requests, 2);
   EXPECT_EQ(access(r, "In", "load").bytes, 1024);
   EXPECT_EQ(access(r, "In", "load").least, 32);
+}
+
+// Loads come in their order: to wait for one is to wait for those before it. A register that is written by
+// something else waits for its load; what is the same for all lanes is not counted.
+TEST(SimCounters, LoadsAheadOfProducts) {
+  const target::Target gfx942 = *target::find_target("gfx942");
+  const auto atom = std::find_if(gfx942.mma.begin(), gfx942.mma.end(),
+                                 [](const target::MmaAtom& a) { return a.name == "mfma.32x32x2.f32"; });
+  ASSERT_NE(atom, gfx942.mma.end());
+  GpuProgram g(64);
+  g.p.machine = gfx942;
+  const MemoryId first = g.tensor("First", DType::f32), second = g.tensor("Second", DType::f32),
+                 third = g.tensor("Third", DType::f32), same = g.tensor("Same", DType::f32),
+                 out = g.tensor("Out", DType::f32), operand = g.registers("operand", DType::f32, 1),
+                 sum = g.registers("sum", DType::f32, 16), held = g.registers("held", DType::f32, 3);
+  g.store(operand, g.i(0), g.num(1, DType::f32));
+  g.loop(g.i(16), LoopForm::unrolled, [&](E i) { g.store(sum, i, g.num(0, DType::f32)); });
+  const auto product = [&] {
+    g.add(thread::WarpMma{atom->name, operand, operand, sum, g.i(0).id, g.i(0).id, g.i(0).id, 1, 1, 16},
+          "product");
+  };
+  g.store(held, g.i(0), g.load(first, g.thread()));
+  product();
+  g.store(held, g.i(1), g.load(second, g.thread()));
+  product();
+  g.store(held, g.i(2), g.load(third, g.thread()));
+  product();
+  g.store(out, g.thread(), g.load(held, g.i(1)));  // the first, too
+  g.store(out, g.thread(), g.load(held, g.i(0)));
+  product();
+  g.store(held, g.i(2), g.load(same, g.i(5)));
+  g.store(out, g.thread(), g.load(first, g.thread() + 1) + g.load(held, g.i(2)), "at once");
+  std::vector<float> v(65), w(65);
+  const SimResult r = run(g, Arguments().tensor(v).tensor(v).tensor(v).tensor(v).tensor(w), {}, gfx942);
+  EXPECT_EQ(texts(r), "");
+  EXPECT_EQ(access(r, "First", "load").ahead, 3);
+  EXPECT_EQ(access(r, "Second", "load").ahead, 2);
+  EXPECT_EQ(access(r, "Third", "load").ahead, 2);
+  EXPECT_EQ(access(r, "Same", "load").ahead, -1);
+  EXPECT_EQ(access(r, "Out", "store").ahead, -1);
+  EXPECT_EQ(r.counters.most_loads, 3);
+  EXPECT_EQ(r.counters.load_waits, 3);
+  int64_t at_once = -1;
+  for (const AccessCount& a : r.counters.accesses)
+    if (a.op == "at once" && a.memory == "First") at_once = a.ahead;
+  EXPECT_EQ(at_once, 0);
 }
 
 TEST(SimCounters, AreTheSameWhateverTheSchedule) {

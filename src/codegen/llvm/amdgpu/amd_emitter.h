@@ -6,11 +6,14 @@
 #pragma once
 
 #include "codegen/llvm/gpu/gpu_emitter.h"
+#include "codegen/llvm/optimise.h"
 
 namespace tilegen::codegen {
 
 class AmdEmitter : public GpuEmitter {
  public:
+  static constexpr auto kPipeline = Optimiser::Pipeline::gpu_of_pairs;
+
   AmdEmitter(llvm::Module& module, const thread::ThreadProgram& program, IndexFacts& facts,
              const MachineFeatures& features, const target::Target& target, std::string symbol)
       : GpuEmitter(module, program, facts, features, target, std::move(symbol)) {}

@@ -1,4 +1,4 @@
-// Products of a wave: matrix instructions, and multiply-adds of the lanes.
+// Products of a wave: matrix instructions, dot products and multiply-adds of the lanes.
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include "codegen/llvm/amdgpu/amd_emitter.h"
@@ -51,6 +51,13 @@ void AmdEmitter::emit_node(const WarpMma& mma) {
       mma.c_registers != atom->c_layout.registers())
     return refuse("atom '" + mma.atom + "' takes other numbers of elements");
   llvm::Function* product = llvm::Intrinsic::getDeclaration(&module_, id);
+  if (atom->unit == target::MmaUnit::byte_dot) {
+    const llvm::FunctionType* type = product->getFunctionType();
+    return emit_dots(mma, [&](Value* a, Value* b, Value* sum) {
+      return b_.CreateCall(product, {b_.CreateBitCast(a, type->getParamType(0)),
+                                     b_.CreateBitCast(b, type->getParamType(1)), sum, b_.getFalse()});
+    });
+  }
   keep_loads_in_front();
   Values a = matrix_operand(mma.a, mma.a_index, mma.a_registers),
          b = matrix_operand(mma.b, mma.b_index, mma.b_registers);

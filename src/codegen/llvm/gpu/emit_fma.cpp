@@ -1,4 +1,4 @@
-// Products of plain multiply-adds, and the registers of matrix operands.
+// Products of plain multiply-adds and of dot products, and the registers of matrix operands.
 #include <llvm/IR/Intrinsics.h>
 
 #include "codegen/llvm/gpu/gpu_emitter.h"
@@ -34,6 +34,26 @@ void GpuEmitter::emit_fma(const WarpMma& mma) {
   Value* sum = ir::is_float(t) ? b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, old})
                                : b_.CreateAdd(b_.CreateMul(x, y), old);
   registers_.set(mma.c, *c, sum);
+}
+
+// C += A * B, every element of C the dot product of two registers.
+void GpuEmitter::emit_dots(const WarpMma& mma, const Dot& dot) {
+  const int per_word = word_elements(program_.memory(mma.a).type);
+  const int rows = mma.a_registers / per_word, columns = mma.b_registers / per_word;
+  const auto a = first_word(mma.a, mma.a_index), b = first_word(mma.b, mma.b_index),
+             c = first_word(mma.c, mma.c_index);
+  if (!a || !b || !c) return;
+  if (rows * columns != mma.c_registers)
+    return refuse("atom '" + mma.atom + "' of " + std::to_string(rows) + " rows and " +
+                  std::to_string(columns) + " columns takes as many sums, '" + program_.memory(mma.c).name +
+                  "' gives " + std::to_string(mma.c_registers));
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < columns; ++j) {
+      const int64_t at = *c + i * columns + j;
+      registers_.set(mma.c, at,
+                     dot(registers_.get_register(mma.a, *a + i), registers_.get_register(mma.b, *b + j),
+                         registers_.get(mma.c, at)));
+    }
 }
 
 }  // namespace tilegen::codegen

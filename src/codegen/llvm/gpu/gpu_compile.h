@@ -91,7 +91,7 @@ std::optional<Error> make_module(GpuCompile& c, std::span<const thread::ThreadPr
   result.emit_ms = clock.lap();
   if (options.keep_ir) result.llvm_ir = module_text(*c.module);
   clock.lap();
-  c.optimiser = std::make_unique<Optimiser>(*c.machine, Optimiser::Pipeline::gpu, options.cancellation);
+  c.optimiser = std::make_unique<Optimiser>(*c.machine, Emitter::kPipeline, options.cancellation);
   c.optimiser->run(*c.module);
   optimised(*c.module);
   result.optimise_ms = clock.lap();

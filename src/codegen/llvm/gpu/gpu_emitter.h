@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -174,8 +175,11 @@ class GpuEmitter : protected ProgramEmitter {
   bool goes_on(const thread::Shuffle& shuffle);
   void emit_shuffles(size_t count);
 
-  // products of multiply-adds (emit_fma.cpp)
+  // products of the lanes' own instructions (emit_fma.cpp)
   void emit_fma(const thread::WarpMma& mma);
+  // Of a register of A and one of B, added to an element of C.
+  using Dot = std::function<llvm::Value*(llvm::Value* a, llvm::Value* b, llvm::Value* sum)>;
+  void emit_dots(const thread::WarpMma& mma, const Dot& dot);
   // First word of a register memory's slice that matrix instructions use as words.
   std::optional<int64_t> first_word(thread::MemoryId memory, ir::ExprId index);
 

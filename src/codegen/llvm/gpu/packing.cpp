@@ -1,6 +1,7 @@
 #include "codegen/llvm/gpu/packing.h"
 
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/IntrinsicsAMDGPU.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "codegen/llvm/fp8.h"
@@ -67,9 +68,30 @@ const Packing::Origin* Packing::origin(DType t, Value* held) const {
   return it != origins_.end() && it->second.type == t ? &it->second : nullptr;
 }
 
+// Bytes of up to four words put together by v_perm_b32, whose selector counts the second word's bytes first:
+// two pairs, then both.
+Value* Packing::permuted_by_pairs(DType t, std::span<Value* const> held) {
+  const Origin* of[4] = {};
+  for (size_t i = 0; i < held.size(); ++i)
+    if (of[i] = origin(t, held[i]); !of[i]) return nullptr;
+  const auto perm = [&](Value* second, Value* first, uint32_t selector) {
+    return b_.CreateIntrinsic(llvm::Intrinsic::amdgcn_perm, {}, {second, first, b_.getInt32(selector)});
+  };
+  const auto pair = [&](const Origin& low, const Origin& high) {
+    constexpr uint32_t kZeros = 0x0c0c0000, kOfSecond = 4;
+    const auto at = static_cast<uint32_t>(low.position),
+               next = static_cast<uint32_t>(high.position) + kOfSecond;
+    return perm(high.word, low.word, kZeros | next << 8 | at);
+  };
+  constexpr uint32_t kLowHalves = 0x05040100;
+  return perm(pair(*of[2], *of[3]), pair(*of[0], *of[1]), kLowHalves);
+}
+
 // Bytes of two words put together: one instruction, also where a condition chooses among them.
 Value* Packing::permuted(DType t, std::span<Value* const> held) {
-  if (held.size() != 4 || !features_.nvptx) return nullptr;
+  if (held.size() != 4) return nullptr;
+  if (features_.amdgpu) return permuted_by_pairs(t, held);
+  if (!features_.nvptx) return nullptr;
   Value* words[2] = {};
   Value* condition = nullptr;
   uint32_t selector[2] = {};  // where the condition holds, and elsewhere

@@ -34,6 +34,11 @@ class Packing {
   std::vector<llvm::Value*> words(ir::DType t, std::span<llvm::Value* const> held);
   std::vector<llvm::Value*> elements(ir::DType t, std::span<llvm::Value* const> words, int64_t count);
 
+  // Elements that are copied as they are stay in words where control flow joins.
+  bool joins_words(ir::DType t) const {
+    return word_elements(t) > 1 && (ir::is_float(t) || features_.amdgpu);
+  }
+
  private:
   struct Origin {
     llvm::Value* word = nullptr;
@@ -43,6 +48,7 @@ class Packing {
   const Origin* origin(ir::DType t, llvm::Value* held) const;  // null: of no word
   llvm::Value* unpack_new(ir::DType t, llvm::Value* word, int position);
   llvm::Value* permuted(ir::DType t, std::span<llvm::Value* const> held);
+  llvm::Value* permuted_by_pairs(ir::DType t, std::span<llvm::Value* const> held);
   llvm::Value* same_word(ir::DType t, std::span<llvm::Value* const> held);
   llvm::Value* pack_halves(ir::DType t, llvm::Value* low, llvm::Value* high);
   // The 16-bit float that `held` was widened from or is to be rounded to; as `half` or `bfloat`.

@@ -38,7 +38,7 @@ void RegisterFile::mark_copied() {
   for (const Stmt& s : program_.stmts)
     if (const auto* store = std::get_if<Store>(&s.node); store && owns(store->memory)) {
       const ir::DType t = program_.memory(store->memory).type;
-      copied[store->memory.value] = ir::is_float(t) && word_elements(t) > 1;
+      copied[store->memory.value] = packing_.joins_words(t);
     }
   const auto used = [&](ir::ExprId e) {
     if (e.valid() && loaded(e).valid()) copied[loaded(e).value] = false;

@@ -92,28 +92,14 @@ llvm::Function* declaration(llvm::Module& module, std::string_view name) {
 
 }  // namespace
 
-// C += A * B, every element of C the dot product of two registers of four bytes.
 void PtxEmitter::emit_byte_dots(const WarpMma& mma) {
-  const int rows = mma.a_registers / 4, columns = mma.b_registers / 4;
-  auto a = first_word(mma.a, mma.a_index), b = first_word(mma.b, mma.b_index),
-       c = first_word(mma.c, mma.c_index);
-  if (!a || !b || !c) return;
-  if (rows * columns != mma.c_registers)
-    return refuse("atom '" + mma.atom + "' of " + std::to_string(rows) + " rows and " +
-                  std::to_string(columns) + " columns takes as many sums, '" + program_.memory(mma.c).name +
-                  "' gives " + std::to_string(mma.c_registers));
   auto sign = [&](MemoryId m) { return program_.memory(m).type == ir::DType::u8 ? ".u32" : ".s32"; };
   const std::string text = std::string("dp4a") + sign(mma.a) + sign(mma.b) + " $0, $1, $2, $3;";
-  for (int i = 0; i < rows; ++i)
-    for (int j = 0; j < columns; ++j) {
-      const int64_t at = *c + i * columns + j;
-      llvm::CallInst* sum =
-          ptx_.instruction(b_.getInt32Ty(), text, "=r,r,r,r",
-                           {registers_.get_register(mma.a, *a + i), registers_.get_register(mma.b, *b + j),
-                            registers_.get(mma.c, at)});
-      sum->setDoesNotAccessMemory();
-      registers_.set(mma.c, at, sum);
-    }
+  emit_dots(mma, [&](Value* a, Value* b, Value* c) {
+    llvm::CallInst* sum = ptx_.instruction(b_.getInt32Ty(), text, "=r,r,r,r", {a, b, c});
+    sum->setDoesNotAccessMemory();
+    return sum;
+  });
 }
 
 PtxEmitter::Values PtxEmitter::mma_operands(const MatrixOperands& row, const WarpMma& mma) {

@@ -6,11 +6,14 @@
 #include "codegen/llvm/nvptx/assembly.h"
 #include "codegen/llvm/nvptx/matrix_operands.h"
 #include "codegen/llvm/nvptx/product_foldings.h"
+#include "codegen/llvm/optimise.h"
 
 namespace tilegen::codegen {
 
 class PtxEmitter : public GpuEmitter {
  public:
+  static constexpr auto kPipeline = Optimiser::Pipeline::gpu;
+
   PtxEmitter(llvm::Module& module, const thread::ThreadProgram& program, IndexFacts& facts,
              const MachineFeatures& features, const target::Target& target, std::string symbol);
 
