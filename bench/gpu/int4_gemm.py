@@ -45,9 +45,14 @@ class Int4(contest.Case):
 
     def ours(self):
         tiles = TILES[min(m for m in TILES if self.m <= m)]
-        return {f"ours {'x'.join(map(str, tile))} {threads} {stages} {word.name}":
-                (product_programs.int4_gemm(tile, threads, stages, word, GROUP), lambda t, key=key: (t["x"], t[key], t["s"], t["out"]))
-                for tile, threads, stages in tiles for key, word in (("bytes", tg.u8), ("words", tg.i32))}
+        found = {}
+        for tile, threads, stages in tiles:
+            for key, word in (("bytes", tg.u8), ("words", tg.i32)):
+                for shape in (None, (self.m, self.n, self.k)):
+                    who = f"ours {'x'.join(map(str, tile))} {threads} {stages} {word.name}{' known sizes' if shape else ''}"
+                    found[who] = (product_programs.int4_gemm(tile, threads, stages, word, GROUP, shape=shape),
+                                  lambda t, key=key: (t["x"], t[key], t["s"], t["out"]))
+        return found
 
     def peers(self, t):
         kept = {}
