@@ -57,6 +57,16 @@ TEST(NarrowElements, ZeroesOfFloats) {
   EXPECT_LACKS(ptx, "add.rn.f16x2");
 }
 
+// A rounding to a narrower type in between stays one.
+TEST(NarrowElements, OtherFloatsInBetween) {
+  const std::string ptx = decoded(DType::u16, DType::f16, 1, [&](ir::ExprPool& e, ExprId word, ExprId) {
+    const ExprId code = e.binary(ExprOp::bit_and, e.cast(DType::i32, word), e.const_int(1023, DType::i32));
+    return e.cast(DType::f16, e.sub(e.cast(DType::bf16, code), e.const_float(8, DType::bf16)));
+  });
+  EXPECT_LACKS(ptx, "prmt.b32");
+  EXPECT_HAS(ptx, "cvt.rn");
+}
+
 TEST(NarrowElements, WholeBytes) {
   for (DType packed : {DType::u8, DType::i8}) {
     const auto whole = [](DType to) {

@@ -124,9 +124,9 @@ std::optional<Field> field_of(Value* v, bool is_signed) {
   return f;
 }
 
-// The integer that a float was made of, but for `plus`, which was added since; all sums are exact, of numbers
-// below 2^(room + 1).
-Value* integer_behind(Value* held, unsigned room, bool& is_signed, int64_t& plus) {
+// The integer that a float was made of, but for `plus`, which was added since; sums are rounded to `type`,
+// and are exact, of numbers below 2^(room + 1).
+Value* integer_behind(Value* held, llvm::Type* type, unsigned room, bool& is_signed, int64_t& plus) {
   for (int steps = kMaxSteps; steps > 0; --steps) {
     auto* made = llvm::dyn_cast<llvm::BinaryOperator>(held);
     const auto* c = made ? llvm::dyn_cast<llvm::ConstantFP>(made->getOperand(1)) : nullptr;
@@ -138,7 +138,10 @@ Value* integer_behind(Value* held, unsigned room, bool& is_signed, int64_t& plus
     if (std::abs(plus) > int64_t{1} << room) return nullptr;
     held = made->getOperand(0);
     if (auto* widened = llvm::dyn_cast<llvm::FPExtInst>(held)) held = widened->getOperand(0);
-    if (auto* rounded = llvm::dyn_cast<llvm::FPTruncInst>(held)) held = rounded->getOperand(0);
+    if (auto* rounded = llvm::dyn_cast<llvm::FPTruncInst>(held)) {
+      if (rounded->getDestTy() != type) return nullptr;
+      held = rounded->getOperand(0);
+    }
   }
   auto* cast = llvm::dyn_cast<llvm::CastInst>(held);
   if (!cast || !cast->getSrcTy()->isIntegerTy()) return nullptr;
@@ -192,7 +195,7 @@ Value* converted_fields(llvm::IRBuilder<>& b, ir::DType t, Value* low, Value* hi
   for (int side = 0; side < 2; ++side) {
     bool is_signed = false;
     int64_t plus = 0;
-    Value* v = integer_behind(side == 0 ? low : high, room, is_signed, plus);
+    Value* v = integer_behind(side == 0 ? low : high, type, room, is_signed, plus);
     if (v) fields[side] = field_of(v, is_signed);
     if (!fields[side] || fields[side]->width > room) return nullptr;
     if (std::abs(fields[side]->plus) > int64_t{1} << room) return nullptr;
