@@ -153,10 +153,25 @@ Value* Packing::pack(DType t, std::span<Value* const> held) {
   return word;
 }
 
+namespace {
+
+// A float of bits whose lower half is 0.
+bool is_widened_bits(const Value* held) {
+  const auto* cast = llvm::dyn_cast<llvm::BitCastInst>(held);
+  const auto* made = cast ? llvm::dyn_cast<llvm::BinaryOperator>(cast->getOperand(0)) : nullptr;
+  const auto* by = made ? llvm::dyn_cast<llvm::ConstantInt>(made->getOperand(1)) : nullptr;
+  if (!by || by->getBitWidth() != 32) return false;
+  return (made->getOpcode() == llvm::Instruction::Shl && by->equalsInt(16)) ||
+         (made->getOpcode() == llvm::Instruction::And && by->equalsInt(0xffff0000));
+}
+
+}  // namespace
+
 Value* Packing::narrowed(DType t, Value* held) {
   llvm::Type* type = t == DType::f16 ? b_.getHalfTy() : b_.getBFloatTy();
-  // Elsewhere bf16 is rounded in integers, and the upper half of the f32 is the number.
-  if (t == DType::bf16 && !features_.nvptx) {
+  // Elsewhere bf16 is rounded in integers, and the upper half of the f32 is the number. So it is of a number
+  // made of bits, of which a conversion would lose those of a NaN.
+  if (t == DType::bf16 && (!features_.nvptx || is_widened_bits(held))) {
     Value* high = b_.CreateTrunc(b_.CreateLShr(bits(held), 16), b_.getInt16Ty());
     return b_.CreateBitCast(high, type);
   }
