@@ -31,7 +31,7 @@ TEST(Mutants, OfTheProgramsOfTheTestFiles) {
     cases.push_back(
         {file.parent_path().filename() / file.filename(), text_of(file), mutant_launches(subject.program())});
   }
-  expect_named(judge_all(cases, mutant_sample(20, 12)));
+  expect_named(judge_all(cases, mutant_sample(13, 12)));
 }
 
 }  // namespace
