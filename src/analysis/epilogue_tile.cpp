@@ -80,7 +80,7 @@ std::optional<EpilogueTile> epilogue_tile(const ir::Program& p, const KernelOp& 
     if (s->columns * bytes % width != 0) continue;
     s->inner = width / bytes;
     s->swizzle = width;
-    s->least_columns = s->transposed ? std::max<int64_t>(s->inner, t.warpgroup_mma.front().m) : s->inner;
+    s->least_columns = s->transposed ? std::max<int64_t>(s->inner, t.warpgroup_rows()) : s->inner;
     s->epilogue_columns = s->columns;
     s->part_bytes = s->rows * s->columns * bytes;
     return s;

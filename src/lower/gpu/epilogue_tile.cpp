@@ -22,7 +22,6 @@ namespace tilegen::lower {
 namespace {
 
 constexpr int64_t kUnit = layout::kSwizzleUnit;
-constexpr int64_t kAtomRows = 64;  // of an instruction of a warpgroup
 
 class StagedStore {
  public:
@@ -43,6 +42,7 @@ class StagedStore {
     bytes_ = ir::dtype_bytes(type_);
     unit_ = kUnit / bytes_;
     part_elements_ = stage.rows * pass_columns_;
+    atom_rows_ = k.in.target.warpgroup_rows();
   }
 
   void run() {
@@ -96,7 +96,7 @@ class StagedStore {
     if (stage_.transposed)
       write_transposed(column);
     else
-      for (int64_t row = 0; row < stage_.rows; row += kAtomRows)
+      for (int64_t row = 0; row < stage_.rows; row += atom_rows_)
         bytes_ == 2 ? write_matrices(row, column) : write_elements(row, column);
     emit(thread::ProxyFence{});
     if (column == 0 && stage_.warpgroups_m * stage_.warpgroups_n > 1 && tensor_is_read())
@@ -170,7 +170,7 @@ class StagedStore {
 
   // A block of the instructions' rows, which are columns here, after the other.
   void write_transposed(int64_t column) {
-    for (int64_t c = 0; c < pass_columns_; c += kAtomRows)
+    for (int64_t c = 0; c < pass_columns_; c += atom_rows_)
       for (int64_t row = 0; row < stage_.rows; row += bytes_ == 2 ? 16 : 8)
         bytes_ == 2 ? write_matrices_transposed(row, column, c) : write_elements_transposed(row, column, c);
   }
@@ -254,6 +254,7 @@ class StagedStore {
   thread::Block& out_;
   ir::DType type_ = ir::DType::none;
   int64_t bytes_ = 2, unit_ = 8, pass_columns_ = 0, part_elements_ = 0;
+  int64_t atom_rows_ = 0;  // of an instruction
   MemoryId memory_;
   ExprId group_, group_m_, group_n_, lane_, warp_;
   analysis::TensorCopyDims dims_;

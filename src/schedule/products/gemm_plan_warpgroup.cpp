@@ -207,11 +207,6 @@ Choice cheapest(const std::vector<Split>& splits, const View& v, int64_t limit, 
   return best;
 }
 
-// Whether rows of the instructions' A are the last dimension of the operand in its place.
-bool flips(const TileOp& op, const View& v) {
-  return v.swapped ? !op.flag(ir::gemm_attr::transpose_b) : op.flag(ir::gemm_attr::transpose_a);
-}
-
 GemmPlan make_plan(const ir::Program& p, const TileOp& op, const View& v, const Split& x, const Target& t) {
   const GemmShape& s = v.s;
   const int64_t reps = s.m / (x.atom->m * x.m), columns = s.n / x.n;
@@ -226,13 +221,14 @@ GemmPlan make_plan(const ir::Program& p, const TileOp& op, const View& v, const 
   const int bytes[2] = {ir::dtype_bytes(s.a), ir::dtype_bytes(s.b)};
   std::optional<Layout>& left = v.swapped ? plan.b_memory : plan.a_memory;
   std::optional<Layout>& right = v.swapped ? plan.a_memory : plan.b_memory;
-  if (v.a_shared)
+  if (v.a_shared) {
     left = boxed_operand(v.sides[0], x.atom->m, bytes[0]);
-  else
-    (v.swapped ? plan.b_fragment : plan.a_fragment) =
-        partitioned(x.atom->a_operand(), {{reps, s.k / x.atom->k}, {x.m, 1}}, grid,
-                    matrix_dims(p, op.operands[static_cast<size_t>(v.operand(0))], flips(op, v)), {s.m, s.k},
-                    t.warpgroup);
+  } else {
+    MatrixDims a = v.sides[0].dims;
+    if (v.swapped) std::swap(a.row, a.col);
+    (v.swapped ? plan.b_fragment : plan.a_fragment) = partitioned(
+        x.atom->a_operand(), {{reps, s.k / x.atom->k}, {x.m, 1}}, grid, a, {s.m, s.k}, t.warpgroup);
+  }
   right = boxed_operand(v.sides[1], x.width, bytes[1]);
   for (int side = 0; side < 2; ++side) {
     if (!v.copied[side]) continue;

@@ -1,6 +1,5 @@
 // Integers of few bits as 16-bit floats, two at a time: the bits are put below a power of two whose last
-// digit counts ones, and one multiply-add takes the power off again. A conversion has half of its rate and
-// makes one.
+// digit counts ones, and one multiply-add takes the power off again. A conversion makes one at a time.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>

@@ -14,13 +14,6 @@ using thread::Memory;
 using thread::MemoryId;
 using thread::Space;
 
-namespace {
-
-// Bytes of one access: the largest power of two, up to 16, that divides all of it.
-int64_t part_bytes(int64_t bytes) { return std::min<int64_t>(bytes & -bytes, 16); }
-
-}  // namespace
-
 // `count` elements from `at` on, held.
 GpuEmitter::Values GpuEmitter::load_wide(MemoryId memory, const Place& at, int64_t count,
                                          const Condition& condition, LoadKind kind, int64_t most_bytes) {

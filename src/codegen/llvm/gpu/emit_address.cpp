@@ -177,7 +177,7 @@ std::optional<GpuEmitter::NearElements> GpuEmitter::near_elements(MemoryId memor
   near.count = *most - first + 1;
   form.constant = plus(form.constant, first);
   const int64_t divisor = facts_.divisor(form), bytes = near.count * size;
-  near.access_bytes = std::min<int64_t>(bytes & -bytes, 16);
+  near.access_bytes = part_bytes(bytes);
   while (near.access_bytes > size &&
          (m.alignment % near.access_bytes != 0 || divisor * size % near.access_bytes != 0))
     near.access_bytes /= 2;

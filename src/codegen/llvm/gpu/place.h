@@ -1,6 +1,7 @@
 // Places in memory.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include <llvm/IR/IRBuilder.h>
@@ -14,6 +15,9 @@ struct Place {
 };
 
 llvm::Value* pointer(llvm::IRBuilder<>& b, const Place& at);  // with its offset
+
+// Of one access to `bytes` bytes: the largest power of two, up to 16, that divides them.
+inline int64_t part_bytes(int64_t bytes) { return std::min<int64_t>(bytes & -bytes, 16); }
 
 // Of a load. standing: nothing writes the memory while the kernel runs, equal loads may be one, and may leave
 // loops. early: of such memory, and emitted where its latency is to begin: it stays there.
