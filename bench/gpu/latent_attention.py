@@ -16,7 +16,7 @@ LATENT, TURNED, PAGE = 512, 64, 64
 WIDTH = LATENT + TURNED
 TYPES = {"f16": (f16, torch.float16), "bf16": (bf16, torch.bfloat16)}
 # Tile of heads and keys, threads, stages, tiles that the latent columns are in.
-TILES = [((64, 64), 256, 2, 1), ((64, 64), 256, 2, 2), ((64, 64), 256, 2, 4), ((64, 32), 256, 4, 1)]
+TILES = [((64, 64), 256, 2, 1), ((64, 64), 256, 2, 2), ((64, 64), 256, 2, 4), ((64, 32), 256, 4, 1), ((64, 128), 256, 1, 2), ((64, 128), 256, 1, 4)]
 
 
 class Latent(contest.Case):

@@ -172,7 +172,7 @@ def latent_attention(dtype, tile, threads, stages, latent=512, turned=64, page=0
     with b.kernel("latent_attention", [batch, ceil_div(heads, th)], threads=threads, names=["bb", "bh"]) as (bb, bh):
         Qs = [b.shared(named("Qs", i), dtype, [th, wide]) for i in range(pieces)]
         Ks = [b.shared(named("Ks", i), dtype, [tk, wide]) for i in range(pieces)]
-        Qt, Kt = b.shared("Qt", dtype, [th, turned]), b.shared("Kt", dtype, [tk, turned])
+        Qt, Kt = b.fragment("Qt", dtype, [th, turned]), b.shared("Kt", dtype, [tk, turned])
         weights = b.shared("weights", dtype, [th, tk])  # the warpgroups share the columns of the result
         scores = b.fragment("scores", f32, [th, tk])
         out = [b.fragment(named("out", i), f32, [th, wide]) for i in range(pieces)]
@@ -193,12 +193,12 @@ def latent_attention(dtype, tile, threads, stages, latent=512, turned=64, page=0
         b.fill(total, 0.0)
         b.fill(top, -1e30)  # below every score, and finite: -inf less -inf is no number
         with b.pipelined(0, ceil_div(keys, tk), stages=stages, name="kb") as kb:
+            b.copy(box(kb, latent, turned), Kt)
             for i, tile in enumerate(Ks):
                 b.copy(box(kb, i * wide, wide), tile)
-            b.copy(box(kb, latent, turned), Kt)
+            b.gemm(Qt, Kt, scores, transpose_b=True, clear=True)
             for i in range(pieces):
-                b.gemm(Qs[i], Ks[i], scores, transpose_b=True, clear=i == 0)
-            b.gemm(Qt, Kt, scores, transpose_b=True)
+                b.gemm(Qs[i], Ks[i], scores, transpose_b=True)
             with b.parallel(th, tk) as (i, j):
                 b.store(scores, i, j, b.select(kb * tk + j < keys, scores(i, j), float("-inf")))
             weigh_scores(b, scores, weights, out, top, before, piece, total, lambda x: x * scale)

@@ -138,7 +138,7 @@ class KernelCliffs {
     suspect(DiagCode::slow_product, i, best,
             "the " + number(s.m) + "x" + number(s.n) + "x" + number(s.k) + " product is done by " +
                 (tensor ? plan.atom : std::string("multiply-adds")) + (why.empty() ? "" : " (" + why + ")"),
-            has_one_stage(op)
+            has_one_stage(op) && why.find("one stage") != std::string::npos
                 ? "ask for 2 stages or more"
                 : "give the tile and the kernel's threads a shape that the fastest instructions divide: "
                   "rows of 64 for each 128 threads, or other threads");
@@ -220,9 +220,12 @@ class KernelCliffs {
     if (stages > 1 && wanted < stages) return;
     const double gain =
         base_.cycles / estimate_kernel(index_, k_, sizes_, works_, {id, wanted, stages <= 1}).cycles;
+    const bool produced = std::any_of(k_.schedule.pipelines.begin(), k_.schedule.pipelines.end(),
+                                      [&](const plan::PipelinePlan& c) { return c.loop == path; });
     if (stages <= 1)
       add(DiagCode::no_overlap, path, location, gain,
-          "each iteration waits for its own loads, nothing is loaded ahead" +
+          (produced ? "tiles have one slot, and are loaded only between their last use and the next one"
+                    : "each iteration waits for its own loads, nothing is loaded ahead") +
               (plan && !plan->reason.empty() ? " (" + plan->reason + ")" : ""),
           loop.num_stages == 1 ? "ask for 2 stages or more"
                                : "copy tiles that the kernel does not write from tensors to shared memory, "

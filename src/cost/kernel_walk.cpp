@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/idle_tiles.h"
+#include "analysis/run_ahead.h"
 #include "analysis/split_loop.h"
 
 namespace tilegen::cost {
@@ -24,7 +26,8 @@ constexpr double kProductLatency = 130, kOverlappedLatency = 52;
 constexpr double kHeld = 0.53;
 // instructions of a warp that waits for a tile and gives it back (attention of small tiles);
 constexpr double kWaitInstructions = 29;
-// how much longer than the memory's latency threads wait for their own loads (softmax, GEMV);
+// how much longer than the memory's latency loads take that are asked for when the machine waits for them
+// (softmax, GEMV; tiles of one slot);
 constexpr double kExposed = 2;
 // until what another block of the cluster has comes, and bytes of it in a cycle;
 constexpr double kOtherBlock = 400, kOtherBytes = 32;
@@ -224,9 +227,32 @@ Span KernelWalk::combine(const Parts& parts, ir::StmtId loop) {
   span.threads += waits;
   span.serial += waits + slots.pipelines * t.shared_latency;
   const double held = slots.produced ? kHeld * parts.products / slots.pipelines : 0;
-  span.serial = std::max(span.serial, (arrival + held) / depth);
+  span.serial = slots.produced && slots.slots == 1 ? span.serial + late_in_one_slot(*k_.p.as<ir::Loop>(loop))
+                                                   : std::max(span.serial, (arrival + held) / depth);
   if (!persistent()) fill_ = arrival;
   return span;
+}
+
+// Cycles for which an iteration waits for tiles that have one slot: the next contents are on their way only
+// while a tile lies idle.
+double KernelWalk::late_in_one_slot(const ir::Loop& loop) const {
+  double late = 0;
+  for (const analysis::KernelOp* copy : analysis::ops_inside(k_.p, k_.ops, loop)) {
+    const OpWork& load = works_[k_.ops.id_of(*copy).index()];
+    if (load.place != OpPlace::engine) continue;
+    const analysis::ValueId tile = copy->accesses.back().value;
+    if (!tile.valid()) continue;
+    double idle = 0;
+    for (const analysis::KernelOp* op : analysis::ops_beside_idle_tile(k_.p, k_.ops, loop, tile)) {
+      const OpWork& w = works_[k_.ops.id_of(*op).index()];
+      if (w.place == OpPlace::units)
+        idle += std::max(w.work[Pipe::tensor], w.work[Pipe::shared]) / warpgroups_ + kProductLatency;
+      else if (w.place == OpPlace::threads)
+        idle += own_serial(w.work, warpgroups_);
+    }
+    late = std::max(late, kExposed * k_.t.memory_latency + load.work.l2_bytes * cycles_of_byte_ - idle);
+  }
+  return late;
 }
 
 bool KernelWalk::through_registers(const plan::LoopPlan& l) const {

@@ -57,6 +57,7 @@ class KernelWalk {
   void loop(ir::StmtId id, double weight, Parts& parts);
   void op(analysis::OpId id, double weight, Parts& parts);
   Span combine(const Parts& parts, ir::StmtId loop);
+  double late_in_one_slot(const ir::Loop& loop) const;
   bool persistent() const;
   bool through_registers(const plan::LoopPlan& l) const;
   const plan::LoopPlan* find_plan(const ir::Loop& loop) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "analysis/block_tree.h"
+#include "analysis/idle_tiles.h"
 #include "analysis/run_ahead.h"
 #include "ir/statement_paths.h"
 #include "schedule/grid/cluster_plan.h"
@@ -159,26 +160,46 @@ Refusals KernelPlanner::unfit_threads(int64_t threads) const {
   return unfit;
 }
 
-// One slot leaves a producer nothing to run ahead into.
+// One slot leaves a producer something to run beside where products work on other tiles of the loop.
+bool KernelPlanner::overlaps_in_one_slot(ir::StmtId loop) const {
+  const auto beside_products = [&](OpId copy) {
+    const auto beside = analysis::ops_beside_idle_tile(p_, ops_, *p_.as<ir::Loop>(loop),
+                                                       ops_.ops[copy].accesses.back().value);
+    return std::any_of(beside.begin(), beside.end(), [&](const KernelOp* op) {
+      return tensor_loads_.products.count(ops_.id_of(*op)) != 0;
+    });
+  };
+  return std::any_of(tensor_loads_.products.begin(), tensor_loads_.products.end(), [&](const auto& product) {
+    const ProductLoads& load = product.second;
+    return load.loop == loop && std::any_of(load.copies.begin(), load.copies.end(), beside_products);
+  });
+}
+
+// Whether a producer's copies run beside something in every loop that has one.
 bool KernelPlanner::produced_loops_overlap() {
   const ir::KernelPaths paths(p_, index_);
-  Refusals alone;
-  for (const auto& [product, load] : tensor_loads_.products)
+  const auto one_stage = [&](ir::StmtId loop) -> const plan::LoopPlan* {
     for (const plan::LoopPlan& l : pipelines_.loops)
-      if (load.loop.valid() && l.loop == paths[load.loop.value] && l.num_stages < 2)
-        alone[product] =
-            "its loop has one stage (" + l.reason + "), a producer would have nothing to overlap";
-  // Slots of tiles that threads could copy themselves are the first to go.
-  Refusals crowded;
-  for (const auto& [product, why] : alone)
-    for (const auto& [copy, load] : tensor_loads_.tiles)
-      if (load.loop == tensor_loads_.products.at(product).loop)
+      if (loop.valid() && l.loop == paths[loop.value] && l.num_stages < 2) return &l;
+    return nullptr;
+  };
+  // Slots of tiles that threads could copy themselves are the first to go, where a second stage is wanted.
+  Refusals alone, crowded;
+  for (const auto& [product, load] : tensor_loads_.products) {
+    const plan::LoopPlan* l = one_stage(load.loop);
+    if (!l) continue;
+    const bool overlaps = overlaps_in_one_slot(load.loop);
+    if (!overlaps)
+      alone[product] = "its loop has one stage (" + l->reason + "), a producer would have nothing to overlap";
+    if (overlaps && p_.as<ir::Loop>(load.loop)->num_stages == 1) continue;
+    for (const auto& [copy, tile] : tensor_loads_.tiles)
+      if (tile.loop == load.loop)
         crowded.emplace(copy, "with slots for its tile the loop would have one stage");
+  }
   for (const auto& [copy, load] : tensor_loads_.tiles)
-    for (const plan::LoopPlan& l : pipelines_.loops)
-      if (load.alone && load.loop.valid() && l.loop == paths[load.loop.value] && l.num_stages < 2)
-        crowded.emplace(
-            copy, "its loop has one stage (" + l.reason + "), a producer would have nothing to overlap");
+    if (const plan::LoopPlan* l = one_stage(load.loop); l && load.alone)
+      crowded.emplace(copy,
+                      "its loop has one stage (" + l->reason + "), a producer would have nothing to overlap");
   return leave_to_threads(crowded) ? false : !refuse(alone);
 }
 

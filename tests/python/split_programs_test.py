@@ -122,7 +122,7 @@ class PagedSplit(unittest.TestCase):
 
 
 class LatentAttention(unittest.TestCase):
-    def check(self, executors, lengths, page=0, dtype="float16", heads=64, tile=(64, 32), latent=128, turned=64):
+    def check(self, executors, lengths, page=0, dtype="float16", heads=64, tile=(64, 32), latent=128, turned=64, stages=2, pieces=1):
         random.seed(str(lengths))
         batch, width = len(lengths), latent + turned
         keys = Pages(lengths, page) if page else None
@@ -134,8 +134,8 @@ class LatentAttention(unittest.TestCase):
             found = softmax_of(q.matrices()[s], rows, [row[:latent] for row in rows], 1 / math.sqrt(width))
             want.append(found[0])
             sizes.append(found[1])
-        program = split_programs.latent_attention(getattr(tg, {"float16": "f16", "bfloat16": "bf16"}[dtype]), tile, 256, 2, latent,
-                                                  turned, page)
+        program = split_programs.latent_attention(getattr(tg, {"float16": "f16", "bfloat16": "bf16"}[dtype]), tile, 256, stages,
+                                                  latent, turned, page, pieces)
         between = [keys.table, keys.lengths_given] if page else []
         for executor in executors:
             with self.subTest(executor=executor):
@@ -146,6 +146,10 @@ class LatentAttention(unittest.TestCase):
     def test_keys_in_a_row(self):
         self.check(EXECUTORS, [70, 70])
         self.check(("sim:sm_90a",), [33], heads=80, dtype="bfloat16")
+
+    def test_one_slot_of_each_piece(self):
+        self.check(EXECUTORS, [70], heads=16, latent=64, tile=(16, 32), stages=1, pieces=2)
+        self.check(("sim:sm_90a",), [290, 290], tile=(64, 128), latent=256, stages=1, pieces=2)
 
     def test_pages(self):
         self.check(EXECUTORS, [100, 1], page=64)

@@ -45,6 +45,7 @@ class Orders {
 
   LoopOrder best() {
     LoopOrder best = early_products();
+    if (fills_idle_tiles() && best.most_lag() == 0) return best;
     if (auto late = complete(late_products(), best.slots)) {
       delay(*late);
       late->cycles = cycles_of(g_, *late);
@@ -73,6 +74,13 @@ class Orders {
   // As a group of warps alone sees it, where the units are no longer busy than before.
   bool is_worthwhile(const LoopOrder& o, const LoopOrder& base) const {
     return o.cycles <= base.cycles && cycles_alone(g_, o) < kWorthwhile * cycles_alone(g_, base);
+  }
+  // A tile with one slot is filled again while it lies idle. A product that lags reads its tile beside the
+  // ones that do not, and several groups of warps each at another time: less is left. On an H200 attention
+  // without lag took 0.71 to 0.97 of the time with it (seven tiles of bench/gpu/configurations.py).
+  bool fills_idle_tiles() const {
+    return std::any_of(g_.tiles.begin(), g_.tiles.end(),
+                       [](const LoopTiles& t) { return t.slots == 1 && !t.users.empty(); });
   }
   // With the producer, whose loads an order may begin later.
   bool waits_no_longer(const LoopOrder& o, const LoopOrder& base) const {

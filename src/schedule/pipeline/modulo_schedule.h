@@ -8,7 +8,8 @@
 //   again counts n - 1 iterations later. A producer's tiles have slots for all iterations under way. Of the
 //   legal orders that were looked at, that do not wait for tiles longer than the program's and under which no
 //   more values are live at once than threads have registers for, or than under the program's, the one of
-//   the fewest cycles an iteration; of equals that of the fewest slots and stages.
+//   the fewest cycles an iteration; of equals that of the fewest slots and stages. Nothing lags where a
+//   producer's tile has one slot.
 // why here: engines and layouts say what runs where and for how long; slots follow from the order.
 // refuses: nothing; the order of the program is always there.
 #pragma once

@@ -1,8 +1,7 @@
 // The order in which a loop with a producer issues its products and what threads do between them.
 #include <algorithm>
 
-#include "plan_support.h"
-#include "support/diag_codes.h"
+#include "hopper_plans.h"
 
 namespace tilegen::schedule {
 namespace {
@@ -10,7 +9,7 @@ namespace {
 using Stages = std::vector<std::pair<std::string, int64_t>>;
 
 // Attention in small: Q once, K and V in every iteration, each for a product of its own.
-std::string attention(const std::string& in_loop = "") {
+std::string attention(const std::string& in_loop = "", const char* stages = "2") {
   return "tl 1 program p\ndim n divisible 8\ntensor Q: f16[n, 64] readonly\ntensor K: f16[n, 64] readonly\n"
          "tensor V: f16[n, 64] readonly\ntensor O: f16[n, 64]\n"
          "kernel a grid (by: ceildiv(n, 64)) threads 128 {\n alloc Qs: shared f16[64, 64]\n alloc Ks: shared "
@@ -18,8 +17,9 @@ std::string attention(const std::string& in_loop = "") {
          " alloc Vs: shared f16[64, 64]\n alloc s: fragment f32[64, 64]\n alloc w: fragment f16[64, 64]\n"
          " alloc o: fragment f32[64, 64]\n alloc top: fragment f32[64]\n copy Q[by * 64 :+ 64, 0 :+ 64] -> "
          "Qs\n"
-         " fill o, 0.0f32\n pipelined kb in 0 .. ceildiv(n, 64) stages 2 {\n copy K[kb * 64 :+ 64, 0 :+ 64] "
-         "-> Ks\n"
+         " fill o, 0.0f32\n pipelined kb in 0 .. ceildiv(n, 64) stages " +
+         std::string(stages) +
+         " {\n copy K[kb * 64 :+ 64, 0 :+ 64] -> Ks\n"
          " gemm Qs, Ks -> s {transpose_b, clear}\n reduce s -> top {kind=max, axis=1}\n" +
          in_loop +
          " parallel i, j in 64, 64 { s[i, j] = exp2(s[i, j] - top[i]) }\n copy s -> w\n"
@@ -28,13 +28,12 @@ std::string attention(const std::string& in_loop = "") {
          "64]\n}\n";
 }
 
-plan::KernelSchedule planned(const ir::Program& p) {
-  auto s = plan_for(p, "sm_90a");
-  EXPECT_TRUE(s) << s.error().to_text();
-  return s ? s->kernels[0] : plan::KernelSchedule{};
+plan::KernelSchedule kernel_of(const ir::Program& p) {
+  const plan::Schedule s = planned(p);
+  return s.kernels.empty() ? plan::KernelSchedule{} : s.kernels[0];
 }
 
-Expected<plan::Schedule> plan_with(const ir::Program& p, const Stages& stages) {
+Expected<plan::Schedule> plan_in(const ir::Program& p, const Stages& stages) {
   plan::Schedule given;
   given.kernels.resize(1);
   given.kernels[0].kernel = "a";
@@ -43,7 +42,7 @@ Expected<plan::Schedule> plan_with(const ir::Program& p, const Stages& stages) {
 }
 
 std::string refusal(const ir::Program& p, const Stages& stages) {
-  auto s = plan_with(p, stages);
+  auto s = plan_in(p, stages);
   if (s) return "not refused";
   EXPECT_EQ(s.error().diagnostics[0].code, DiagCode::schedule_illegal);
   return s.error().diagnostics[0].message;
@@ -55,7 +54,7 @@ const Stages kLagging = {{"a/kb/copy#0", 0}, {"a/kb/copy#2", 0},   {"a/kb/gemm#0
 TEST(Overlap, AProductThatWaitsForAnotherLagsBehindIt) {
   auto p = program_from(attention());
   ASSERT_TRUE(p);
-  const plan::KernelSchedule k = planned(*p);
+  const plan::KernelSchedule k = kernel_of(*p);
   EXPECT_EQ(k.loops[0].stages, kLagging);
   ASSERT_EQ(k.pipelines.size(), 3u);
   EXPECT_EQ(k.pipelines[0], (plan::PipelinePlan{"a:Qs", "", {"a:Qs"}, 1}));
@@ -63,12 +62,54 @@ TEST(Overlap, AProductThatWaitsForAnotherLagsBehindIt) {
   EXPECT_EQ(k.pipelines[2], (plan::PipelinePlan{"a/kb:Vs", "a/kb", {"a:Vs"}, 2}));
 }
 
+// K is filled again beside the product with V, and V beside the one with K: in the order of the program both
+// lie idle for longer than if one lagged.
+TEST(Overlap, TilesOfOneSlotComeBesideTheOtherProduct) {
+  auto p = program_from(attention("", "1"));
+  ASSERT_TRUE(p);
+  const plan::KernelSchedule k = kernel_of(*p);
+  EXPECT_TRUE(k.has_producer());
+  EXPECT_EQ(k.loops[0].num_stages, 1);
+  for (const auto& [op, stage] : k.loops[0].stages) EXPECT_EQ(stage, 0) << op;
+  EXPECT_EQ(plan::find_op(k, "a/kb/gemm#0")->engine, plan::Engine::warpgroup_mma);
+  ASSERT_EQ(k.pipelines.size(), 3u);
+  EXPECT_EQ(k.pipelines[1], (plan::PipelinePlan{"a/kb:Ks", "a/kb", {"a:Ks"}, 1}));
+  EXPECT_EQ(k.pipelines[2], (plan::PipelinePlan{"a/kb:Vs", "a/kb", {"a:Vs"}, 1}));
+}
+
+// One product reads both of its tiles at once: nothing is left to run beside.
+TEST(Overlap, OneSlotAndOneProductNeedNoProducer) {
+  auto p = program_from(gemm_text(128, 128, 64, 1, 256));
+  ASSERT_TRUE(p);
+  const plan::KernelSchedule k = kernel_of(*p);
+  EXPECT_FALSE(k.has_producer());
+  const auto note = std::find_if(k.notes.begin(), k.notes.end(), [](const plan::Note& n) {
+    return n.text.find("a producer would have nothing to overlap") != std::string::npos;
+  });
+  EXPECT_NE(note, k.notes.end());
+}
+
+// A schedule may say that a product lags all the same.
+TEST(Overlap, OfOneSlotAProductMayLagWhereAsked) {
+  auto p = program_from(attention("", "1"));
+  ASSERT_TRUE(p);
+  Stages lagging = kLagging;
+  for (auto& [op, stage] : lagging) stage = std::max<int64_t>(0, stage - 1);
+  plan::Schedule given;
+  given.kernels.resize(1);
+  given.kernels[0].kernel = "a";
+  given.kernels[0].loops = {{"a/kb", 1, lagging, ""}};
+  auto s = plan_for(*p, "sm_90a", &given);
+  ASSERT_TRUE(s) << s.error().to_text();
+  EXPECT_EQ(s->kernels[0].loops[0].stages, lagging);
+}
+
 TEST(Overlap, AGivenOrderIsTakenWhereEveryOpSeesWhatItDoesInTheText) {
   auto p = program_from(attention());
   ASSERT_TRUE(p);
   const Stages in_text = {{"a/kb/copy#0", 0}, {"a/kb/gemm#0", 1}, {"a/kb/reduce#0", 1}, {"a/kb/i.j", 1},
                           {"a/kb/copy#1", 1}, {"a/kb/i.j#1", 1},  {"a/kb/copy#2", 0},   {"a/kb/gemm#1", 1}};
-  auto taken = plan_with(*p, in_text);
+  auto taken = plan_in(*p, in_text);
   ASSERT_TRUE(taken) << taken.error().to_text();
   EXPECT_EQ(taken->kernels[0].loops[0].stages, in_text);
 
@@ -95,12 +136,12 @@ TEST(Overlap, OpsOfABranchStayTogether) {
   auto p = program_from(
       attention(" if kb < 3 { fill s, 0.0f32\n parallel i, j in 64, 64 { s[i, j] = s[i, j] + top[i] } }\n"));
   ASSERT_TRUE(p);
-  const plan::KernelSchedule k = planned(*p);
+  const plan::KernelSchedule k = kernel_of(*p);
   Stages stages = kLagging;
   stages[3].first = "a/kb/i.j#1";
   stages.insert(stages.begin() + 6, {{"a/kb/if#0/fill#0", 1}, {"a/kb/if#0/i.j", 1}});
   EXPECT_EQ(k.loops[0].stages, stages);
-  EXPECT_TRUE(plan_with(*p, stages));
+  EXPECT_TRUE(plan_in(*p, stages));
   std::swap(stages[7], stages[8]);
   EXPECT_NE(refusal(*p, stages).find("a/kb/if#0/i.j is issued apart from a/kb/if#0/fill#0"),
             std::string::npos);
