@@ -93,17 +93,19 @@ void KernelPlanner::store_tile(OpId op, plan::ValuePlan& tile) {
   engine_values_.insert(ops_.ops[op].accesses[0].value);
 }
 
-// Loops keep two stages beside staged stores, or the stores are plain.
+// Loops keep two stages beside staged stores, or the one that they ask for; or the stores are plain.
 void KernelPlanner::fit_stores() {
   plan_loops();
   const ir::KernelPaths paths(p_, index_);
-  const bool crowded =
-      arena(pipelines_.slots) > target_.shared_bytes ||
-      std::any_of(tensor_loads_.products.begin(), tensor_loads_.products.end(), [&](const auto& f) {
-        return std::any_of(pipelines_.loops.begin(), pipelines_.loops.end(), [&](const auto& l) {
-          return f.second.loop.valid() && l.loop == paths[f.second.loop.value] && l.num_stages < 2;
-        });
-      });
+  const auto lost = [&](ir::StmtId loop) {
+    if (!loop.valid() || p_.as<ir::Loop>(loop)->num_stages == 1) return false;
+    return std::any_of(pipelines_.loops.begin(), pipelines_.loops.end(), [&](const plan::LoopPlan& l) {
+      return l.loop == paths[loop.value] && l.num_stages < 2;
+    });
+  };
+  const bool crowded = arena(pipelines_.slots) > target_.shared_bytes ||
+                       std::any_of(tensor_loads_.products.begin(), tensor_loads_.products.end(),
+                                   [&](const auto& f) { return lost(f.second.loop); });
   if (stores_.empty() || !crowded) return;
   for (const StagedStore& s : stores_) {
     const std::string why = "its staged tile of " + std::to_string(s.bytes(s.pass)) +
