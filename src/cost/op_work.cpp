@@ -26,8 +26,6 @@ namespace {
 // wanted (rows of 64 bytes in GEMM); instructions of a warp for an op, however small.
 constexpr double kPartOfLine = 0.6, kOpInstructions = 17;
 
-constexpr double kSector = 32;  // bytes of a line that are fetched at least
-
 double as_double(int64_t v) { return static_cast<double>(v); }
 
 // Rows of a tensor are no whole lines apart.
@@ -167,7 +165,8 @@ class ThreadOp {
                    touched = uniform ? 1 : lines(view, bytes, least), row = row_bytes(view, bytes);
       out_.work[Pipe::global] += accesses * warps() * touched;
       out_.least_lines += accesses * warps() * std::min(touched, least);
-      const double moved = own_elements(view) * as_double(bytes) * std::max(1.0, kSector / row);
+      const double moved =
+          own_elements(view) * as_double(bytes) * std::max(1.0, as_double(k_.t.fetch_bytes) / row);
       (a.write ? out_.work.written_bytes : out_.work.read_bytes) += moved;
       out_.work.l2_bytes += served_bytes(k_, buffer, moved, row);
       if (!a.write) out_.reads_tensor = true;

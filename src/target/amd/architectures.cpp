@@ -68,7 +68,9 @@ Target make(const Architecture& a) {
   t.vector_bytes = 16;
   t.register_copies = true;  // memory counters: a load is waited for at its first use
   t.line_bytes = 128;
+  t.fetch_bytes = 32;  // the least that L2 asks of memory
   t.threads_per_multiprocessor = 4 * 8 * kWave;
+  t.blocks_per_multiprocessor = 32;  // those of several waves are fewer by their waves alone
   t.multiprocessors = a.compute_units;
   t.dies = a.dies;
   t.l2_bytes = a.l2_mib << 20;

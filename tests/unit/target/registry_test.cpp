@@ -68,6 +68,9 @@ TEST(Targets, FiguresOfAMachineFitTogether) {
     EXPECT_LE(t.registers_per_thread, t.max_role_registers);
     EXPECT_GE(t.registers_per_multiprocessor, t.min_role_registers * t.max_threads);
     EXPECT_GT(t.line_bytes, 0);
+    EXPECT_EQ(t.line_bytes % std::max<int64_t>(1, t.fetch_bytes), 0);
+    EXPECT_GT(t.fetch_bytes, 0);
+    EXPECT_GT(t.blocks_per_multiprocessor, 0);
     EXPECT_GT(t.special_lanes * t.convert_lanes, 0);
     // 0, the role's, and one of each warpgroup.
     if (!t.warpgroup_mma.empty()) EXPECT_GE(t.named_barriers, 2 + t.max_threads / t.warpgroup);
@@ -105,7 +108,7 @@ TEST(Targets, AtomsAreOfTheMachine) {
     SCOPED_TRACE(name);
     for (const MmaAtom& atom : t.mma) {
       EXPECT_EQ(find_mma_atom(t, atom.name), &atom);
-      const bool dots = atom.unit == MmaUnit::byte_dot && t.vendor == "amd";  // intrinsics of LLVM
+      const bool dots = atom.unit == MmaUnit::dot && t.vendor == "amd";  // intrinsics of LLVM
       EXPECT_EQ(atom.instruction.empty(), atom.unit != MmaUnit::matrix && !dots) << atom.name;
       for (const layout::Fragment* f : {&atom.a_layout, &atom.b_layout, &atom.c_layout})
         EXPECT_EQ(f->threads(), t.warp) << atom.name;
