@@ -151,8 +151,8 @@ struct Target : thread::Machine {
 
   // Data movement and launches.
   std::vector<int> async_copy_bytes;  // global -> shared without registers: what one may move; empty: none
-  // Loads of threads go on while these do other things: tiles are loaded to registers ahead, where there are
-  // no asynchronous copies.
+  // Loads of threads go on while these do other things: tiles are loaded to registers ahead. Where there are
+  // asynchronous copies, too, a kernel's tiles come all in the one way or all in the other.
   bool register_copies = false;
   bool store_matrix = false;  // 8x8 matrices from registers to shared memory (stmatrix)
   bool tensor_copy = false;   // a copy engine that moves boxes of tensors (TMA), and transaction barriers
