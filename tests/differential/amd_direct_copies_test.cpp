@@ -163,6 +163,25 @@ TEST(DirectCopiesRefused, WhereTheyCannotBe) {
   EXPECT_TRUE(has(refusal(text_of(few), "gfx942"), "words"));
 }
 
+// Rows that an index names come word by word in any case; products of tiles stay with loads of 16 bytes.
+TEST(DirectCopiesChosen, WhereTheEstimateIsShorter) {
+  for (Scheduled& program : scheduled_programs()) {
+    const plan::Schedule* planned = program.schedule("gfx942");
+    if (!planned || (program.name() != "gathered_rows.tl" && program.name() != "gemm.tl")) continue;
+    const plan::KernelSchedule& kernel = planned->kernels[0];
+    const bool direct = std::any_of(kernel.ops.begin(), kernel.ops.end(),
+                                    [](const plan::OpPlan& op) { return op.engine == Engine::async_copy; });
+    EXPECT_EQ(direct, program.name() == "gathered_rows.tl") << program.name();
+    for (const plan::LoopPlan& l : kernel.loops)
+      EXPECT_EQ(l.reason.find("through registers") != std::string::npos, direct) << l.reason;
+    // The plan given back is the plan.
+    const auto again = program.compile("gfx942", *planned, true);
+    ASSERT_TRUE(again) << again.error().to_text();
+    for (const plan::OpPlan& op : kernel.ops)
+      EXPECT_EQ(plan::find_op((*again)->schedule.kernels[0], op.op)->engine, op.engine) << op.op;
+  }
+}
+
 // Every load of a tile, in all programs: as asked, or refused with a way out.
 TEST(DirectCopiesAsked, OfEveryProgram) {
   int ran = 0, refused = 0;
