@@ -185,7 +185,18 @@ def loops_of(lines):
             inner = [[n for n in to if n not in entries] if i in cycle else to for i, to in enumerate(following)]
             yield from list(innermost(cycle, inner)) or [cycle]
 
-    return [[line for i in sorted(cycle) for line in blocks[i][1]] for cycle in innermost(set(range(len(blocks))), following)]
+    def waits(i):
+        """Loads that a block leaves under way which does nothing but wait."""
+        work = [line for line in blocks[i][1] if not re.match(r"s_c?branch", line)]
+        wait = re.match(r"s_waitcnt vmcnt\((\d+)\)$", work[0]) if len(work) == 1 else None
+        return int(wait.group(1)) if wait else None
+
+    def steady(cycle):
+        """Of two ways to wait for loads to shared memory the one that leaves some: the other is for the last iterations."""
+        kept = any(waits(i) for i in cycle)
+        return [i for i in sorted(cycle) if not (kept and waits(i) == 0)]
+
+    return [[line for i in steady(cycle) for line in blocks[i][1]] for cycle in innermost(set(range(len(blocks))), following)]
 
 
 def main_loop(kernel, machine):

@@ -8,7 +8,6 @@ namespace tilegen::cost {
 
 namespace {
 
-constexpr int64_t kBlocks = 32;          // that a multiprocessor keeps account of
 constexpr int64_t kOtherRegisters = 24;  // addresses, predicates, counters, an element on its way
 
 int64_t words(int64_t elements, ir::DType type) {
@@ -63,7 +62,7 @@ Occupancy occupancy(const PlannedKernel& k) {
   const int64_t by_shared = (t.shared_bytes + t.reserved_shared_bytes) / std::max<int64_t>(1, shared);
   const int64_t by_registers =
       given > 0 ? 1 : t.registers_per_multiprocessor / std::max<int64_t>(1, each * threads);
-  const int64_t by_threads = std::min(kBlocks, t.threads_per_multiprocessor / threads);
+  const int64_t by_threads = std::min(t.blocks_per_multiprocessor, t.threads_per_multiprocessor / threads);
   o.blocks = std::max<int64_t>(1, std::min({by_shared, by_registers, by_threads}));
   o.bound = o.blocks >= by_shared ? "shared memory" : o.blocks >= by_registers ? "registers" : "threads";
   return o;

@@ -26,7 +26,9 @@ namespace {
 // wanted (rows of 64 bytes in GEMM); instructions of a warp for an op, however small.
 constexpr double kPartOfLine = 0.6, kOpInstructions = 17;
 
-constexpr double kSector = 32;  // bytes of a line that are fetched at least
+// Of a wave, beside a copy that goes to shared memory in the order of lanes: its addresses on both sides,
+// whether it is in bounds, and where the first lane's word goes (of the code of gfx942).
+constexpr double kLaneOrderInstructions = 7;
 
 double as_double(int64_t v) { return static_cast<double>(v); }
 
@@ -160,14 +162,16 @@ class ThreadOp {
     const bool uniform =
         std::all_of(view.dim_of.begin(), view.dim_of.end(), [](int d) { return d == ops::kUniformIndex; });
     const double accesses = uniform ? 1 : registers_points(view) / (walks ? as_double(vector) : 1);
-    issue(accesses);
+    const bool by_lanes = plan_.engine == Engine::async_copy && k_.t.copies_in_lane_order;
+    issue(by_lanes && !a.value.valid() ? accesses * (1 + kLaneOrderInstructions) : accesses);
     const double warp_bytes = as_double(bytes * (walks ? vector : 1) * k_.t.warp);
     if (buffer.scope == ir::MemScope::global) {
       const double least = std::max(1.0, warp_bytes / as_double(k_.t.line_bytes)),
                    touched = uniform ? 1 : lines(view, bytes, least), row = row_bytes(view, bytes);
       out_.work[Pipe::global] += accesses * warps() * touched;
       out_.least_lines += accesses * warps() * std::min(touched, least);
-      const double moved = own_elements(view) * as_double(bytes) * std::max(1.0, kSector / row);
+      const double moved =
+          own_elements(view) * as_double(bytes) * std::max(1.0, as_double(k_.t.fetch_bytes) / row);
       (a.write ? out_.work.written_bytes : out_.work.read_bytes) += moved;
       out_.work.l2_bytes += served_bytes(k_, buffer, moved, row);
       if (!a.write) out_.reads_tensor = true;

@@ -52,6 +52,7 @@ void CandidateStages::plan(Candidate& c, const plan::KernelSchedule* given) cons
   schedule::PlanOptions how{nullptr, options_.conversions};
   how.form = c.form;
   how.most_stages = c.most_stages;
+  how.direct_copies = c.direct;
   how.overlap = c.overlap.plan ? &*c.overlap.plan : nullptr;
   const auto blocks = known_blocks(program_of(c), kernel, options_.sizes);
   how.single_wave = blocks && *blocks <= target_.multiprocessors;

@@ -21,6 +21,7 @@ struct Candidate {
   SplitProgram split;       // the program, where they do
   bool alone = false;       // they do not: such a plan was rejected
   int64_t most_stages = 0;  // of loops that ask for none; 0: any
+  bool direct = false;      // tiles come by asynchronous copies where they could come through registers
   std::optional<plan::KernelSchedule> plan;
   std::optional<expand::ScheduledKernel> scheduled;
   std::optional<thread::ThreadProgram> code;

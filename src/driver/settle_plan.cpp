@@ -29,6 +29,9 @@ using schedule::PlanForm;
 // Of the time without (bench/results/few_blocks.json: none of 39 kernels that are planned so takes more than
 // 1.01 of it).
 constexpr double kWorthSharing = 0.95;
+// Of the time through registers, by tiles that come past them. bench/amd/loop_model.py sees less in loops of
+// products whose estimates are within some percent of each other: nothing was measured.
+constexpr double kWorthDirect = 0.85;
 
 class Settler : private CandidateStages {
  public:
@@ -117,6 +120,9 @@ class Settler : private CandidateStages {
     const auto stages_of_loops = [&](Candidate& c) { choose_stages(c); };
     if (std::any_of(open.begin(), open.end(), [&](const Candidate* c) { return may_choose_stages(*c); }))
       if (Checked ok = stage("stages", stages_of_loops, planned); !ok) return ok;
+    const auto transport_of_loops = [&](Candidate& c) { choose_transport(c); };
+    if (std::any_of(open.begin(), open.end(), [&](const Candidate* c) { return may_choose_transport(*c); }))
+      if (Checked ok = stage("transport", transport_of_loops, planned); !ok) return ok;
     for (Candidate* c : open)
       if (may_share(*c)) find_shared_loop(*c);
     const auto share = [&](Candidate& c) { share_loop(c); };
@@ -146,6 +152,57 @@ class Settler : private CandidateStages {
     return stage("verify", check, holds);
   }
 
+  // Tiles come through registers, and the target has asynchronous copies.
+  bool may_choose_transport(const Candidate& c) const {
+    return !c.rejected && !given_of(c) && !planned_ && c.plan && c.form < PlanForm::no_async_copies &&
+           target_.register_copies && target_.async_copy() &&
+           std::any_of(c.plan->ops.begin(), c.plan->ops.end(),
+                       [](const plan::OpPlan& op) { return op.engine == plan::Engine::register_copy; });
+  }
+
+  // Copies past the registers where that is shorter by the estimate.
+  void choose_transport(Candidate& c) const {
+    if (!may_choose_transport(c)) return;
+    const double before = microseconds(c);
+    double least = kWorthDirect * before;
+    bool taken = false;
+    for (int64_t stages : {0, 2}) {
+      Candidate other = planned_otherwise(c, stages, /*direct=*/true);
+      if (other.rejected ||
+          std::none_of(other.plan->ops.begin(), other.plan->ops.end(),
+                       [](const plan::OpPlan& op) { return op.engine == plan::Engine::async_copy; }))
+        continue;
+      const double direct = microseconds(other);
+      if (direct >= least) continue;
+      least = direct;
+      take_plan(c, other);
+      taken = true;
+    }
+    if (!taken) return;
+    char text[96];
+    std::snprintf(text, sizeof text, ": estimated at %.1f us, and at %.1f through registers", least, before);
+    for (plan::LoopPlan& l : c.plan->loops) l.reason += text;
+  }
+
+  // As if the target had no more than these stages, with its tiles by asynchronous copies or not.
+  Candidate planned_otherwise(const Candidate& c, int64_t stages, bool direct) const {
+    Candidate other;
+    other.kernel = c.kernel;
+    other.form = c.form;
+    other.overlap = c.overlap;
+    other.most_stages = stages;
+    other.direct = direct;
+    plan(other, nullptr);
+    if (!other.rejected) expand(other);
+    if (!other.rejected) decide_accesses(other, nullptr);
+    return other;
+  }
+  static void take_plan(Candidate& c, Candidate& other) {
+    c.plan = std::move(other.plan);
+    c.scheduled = std::move(other.scheduled);
+    c.scheduled->schedule = &*c.plan;
+  }
+
   // A loop asks for no stages, and its loads ahead take registers and shared memory that other blocks could
   // have.
   bool may_choose_stages(const Candidate& c) const {
@@ -172,21 +229,12 @@ class Settler : private CandidateStages {
     const double all = microseconds(c);
     double least = all;
     for (int64_t stages : {2, 1}) {
-      Candidate other;
-      other.kernel = c.kernel;
-      other.form = c.form;
-      other.overlap = c.overlap;
-      other.most_stages = stages;
-      plan(other, nullptr);
-      if (!other.rejected) expand(other);
-      if (!other.rejected) decide_accesses(other, nullptr);
+      Candidate other = planned_otherwise(c, stages, /*direct=*/false);
       if (other.rejected) continue;
       const double fewer = microseconds(other);
       if (fewer >= least) continue;
       least = fewer;
-      c.plan = std::move(other.plan);
-      c.scheduled = std::move(other.scheduled);
-      c.scheduled->schedule = &*c.plan;
+      take_plan(c, other);
       char text[64];
       std::snprintf(text, sizeof text, ": estimated at %.1f us, and at %.1f with more", least, all);
       for (plan::LoopPlan& l : c.plan->loops) l.reason += text;

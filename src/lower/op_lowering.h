@@ -71,6 +71,8 @@ class OpLowering final : public ops::LowerSink {
   };
   Moved moved(int dst) const;  // of a copy
   Moved moved(const ir::Loop& loop, const ir::Store& store) const;
+  std::vector<ExprId> point_fetched(const layout::Layout& tile, const std::vector<ExprId>& place,
+                                    std::vector<ExprId> point);
   void async_copy_points(const Moved& m);
   void find_async_facts(const Moved& m);
   // gpu/register_copy.cpp

@@ -72,6 +72,7 @@ class KernelPlanner {
   bool threads_meet_for(const KernelOp& op) const;
   void choose_stores();
   void lay_out_tiles();
+  void place_lane_order_copies(int64_t threads);
   void find_stores();
   bool computed_by_threads(OpId copy) const;
   void store_tile(OpId op, plan::ValuePlan& tile);

@@ -19,6 +19,7 @@
 #include "schedule/products/zero_init.h"
 #include "schedule/reductions/conditional_rescale.h"
 #include "schedule/reductions/deferred_reduction.h"
+#include "schedule/transport/lane_order_copies.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::schedule {
@@ -116,6 +117,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   scratch_ = plan_scratch(p_, index_, ops_, layouts_.values, layouts_.ops, layouts_.conversions, target_);
   choose_stores();
   lay_out_tiles();
+  place_lane_order_copies(threads);
   if (!produced_loops_overlap()) return std::optional<KernelSchedule>(kAgain);
   if (pipelines_.refused) return *pipelines_.refused;
   if (Checked ok = check_given_engines(); !ok) return ok.error();
@@ -212,6 +214,27 @@ void KernelPlanner::take_engines() {
   });
 }
 
+// Tiles lie as they will: which lane fetches what follows from it.
+void KernelPlanner::place_lane_order_copies(int64_t threads) {
+  if (!target_.copies_in_lane_order) return;
+  for (OpId i : ops_.ops.ids()) {
+    plan::OpPlan& plan = layouts_.ops[i];
+    if (plan.engine != Engine::async_copy) continue;
+    const auto& tile = *std::find_if(ops_.ops[i].accesses.begin(), ops_.ops[i].accesses.end(),
+                                     [](const analysis::OpAccess& a) { return a.write; });
+    LaneOrderCopy copy = lane_order_copy(ops_.ops[i], *layouts_.values[tile.value].memory,
+                                         ir::dtype_bytes(p_.buffer(tile.buffer).type), threads, target_);
+    if (copy.iteration) {
+      plan.iteration = std::move(copy.iteration);
+      plan.vector = copy.vector;
+      plan.reason = "a word of each lane, side by side in shared memory";
+    } else {
+      plan.engine = p_.as<ir::TileOp>(ops_.ops[i].stmt) ? Engine::vector_copy : Engine::loop;
+      notes_.push_back({ops_.ops[i].path, "no asynchronous copy: " + copy.why});
+    }
+  }
+}
+
 // Products read them while threads go on.
 void KernelPlanner::find_written_operands(int64_t threads) {
   written_ = analysis::written_operands(p_, ops_, target_, threads, layouts_.ops, layouts_.values,
@@ -286,11 +309,35 @@ void KernelPlanner::plan_loops() {
       given_, not_loaded(p_, ops_, target_, given_, layouts_), options_.most_stages);
 }
 
+namespace {
+
+// Of a target that could do both: the tiles come through registers, or by asynchronous copies where these are
+// asked for.
+target::Target with_one_transport(const target::Target& t, const KernelSchedule* given,
+                                  const PlanOptions& options) {
+  target::Target less = t;
+  const bool direct = options.direct_copies ||
+                      (given && std::any_of(given->ops.begin(), given->ops.end(), [](const plan::OpPlan& op) {
+                         return op.engine == Engine::async_copy;
+                       }));
+  if (direct)
+    less.register_copies = false;
+  else
+    less.async_copy_bytes.clear();
+  return less;
+}
+
+}  // namespace
+
 Expected<KernelSchedule> plan_kernel(const ir::Program& p, int kernel, const target::Target& t,
                                      const KernelSchedule* given, const PlanOptions& options) {
   PlanOptions how = options;
   how.tensor_copies = std::max(options.tensor_copies, copies_of_form(options.form));
-  if (options.form < PlanForm::no_async_copies) return KernelPlanner(p, kernel, t, how).plan(given);
+  if (options.form < PlanForm::no_async_copies) {
+    if (!t.register_copies || !t.async_copy()) return KernelPlanner(p, kernel, t, how).plan(given);
+    const target::Target one = with_one_transport(t, given, options);
+    return KernelPlanner(p, kernel, one, how).plan(given);
+  }
   const target::Target less = target_of_form(t, options.form);
   return KernelPlanner(p, kernel, less, how).plan(given);
 }

@@ -53,6 +53,8 @@ struct PlanOptions {
   bool single_wave = false;
   // Of loops that ask for none: as many at most; 0: any.
   int64_t most_stages = 0;
+  // Tiles come by asynchronous copies where the target could load them to registers, too.
+  bool direct_copies = false;
   // Of the form that is planned; null: none of its tiles overlap.
   const plan::OverlapPlan* overlap = nullptr;
   // Of the program, once for all kernels; plan_program finds it itself.

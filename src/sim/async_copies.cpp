@@ -1,4 +1,4 @@
-// cp.async: copies in flight, their groups, and who touches their bytes meanwhile.
+// Asynchronous copies: those in flight, their groups, and who touches their bytes meanwhile.
 #include "sim/async_copies.h"
 
 #include <algorithm>
@@ -65,6 +65,22 @@ void land(ClusterRun& run, Warp& w, CopyInFlight& c, uint32_t id, LaneMask lanes
   if (c.pending == 0 && src.watched && c.fetched != 0) --run.watched_sources;
 }
 
+// Lane l's bytes come l places behind those of lane 0.
+void check_lane_order(ClusterRun& run, const Warp& w, const Step& s, const Addresses& to, int bytes) {
+  if (!run.code.program->machine.copies_in_lane_order || to.lanes == 0) return;
+  const MemoryView& m = run.memory(run.code.accesses[s.access].memory);
+  const int first = std::countr_zero(to.lanes);
+  for (int l = first; l < run.lanes; ++l) {
+    if ((to.lanes & bit(l)) == 0) continue;
+    const int64_t at = to.at[static_cast<size_t>(l)], behind = at - to.at[static_cast<size_t>(first)];
+    if (behind == int64_t{bytes} * (l - first)) continue;
+    return access_finding(run, FindingKind::lane_order, s.access, thread_of(w, l),
+                          (at - run.arena_begin(w.rank) - m.arena_offset) / m.element,
+                          "lane " + std::to_string(l) + " writes " + std::to_string(behind) +
+                              " bytes behind lane " + std::to_string(first));
+  }
+}
+
 }  // namespace
 
 void global_access(ClusterRun& run, const Warp& w, uint32_t access, int lane, uint64_t address, int64_t bytes,
@@ -84,8 +100,8 @@ void global_access(ClusterRun& run, const SharedHistory::Actor& who, uint64_t ad
   by.block = run.block + thread_of_party(by.thread) / run.block_threads();
   GlobalHistory& history = *run.launch.global;
   // Of blocks that write the same value no one races with another.
-  const bool atomic = write && (run.code.program->overlapping_blocks ||
-                                run.code.accesses[who.access].atomic.has_value());
+  const bool atomic =
+      write && (run.code.program->overlapping_blocks || run.code.accesses[who.access].atomic.has_value());
   const GlobalHistory::Found f = atomic  ? history.update(by, address, bytes)
                                  : write ? history.write(by, address, bytes)
                                          : history.read(by, address, bytes);
@@ -111,6 +127,7 @@ void async_copy(ClusterRun& run, Warp& w, const Step& s) {
   const Addresses from = locate(run, w, s.access2, wanted, w.values.operand(s.y), true);
   check_alignment(run, w, s.access, to, n.bytes);
   check_alignment(run, w, s.access2, from, n.bytes);
+  check_lane_order(run, w, s, to, n.bytes);
   count_access(run, s.access, dst, to, n.bytes);
   count_access(run, s.access2, src, from, n.bytes);
   run.counters.async_bytes += int64_t{n.bytes} * std::popcount(to.lanes);
@@ -135,6 +152,7 @@ void async_copy(ClusterRun& run, Warp& w, const Step& s) {
   c.dst_access = s.access;
   c.src_access = s.access2;
   c.bytes = n.bytes;
+  c.load = issue_copy(w, s.access2);
   c.group = w.commits;
   c.to = to.at;
   for (size_t l = 0; l < run.width(); ++l) c.from[l] = static_cast<uint64_t>(from.at[l]);
@@ -173,6 +191,7 @@ void async_wait(ClusterRun& run, Warp& w, const Step& s) {
       lanes |= LaneMask{int64_t{c.group[at]} + pending < int64_t{w.commits[at]}} << l;
     }
     lanes &= c.pending & w.mask;
+    if (lanes != 0) wait_for_copy(run, w, c.load);
     if (lanes != 0) land(run, w, c, id, lanes);
     if (c.pending != 0)
       w.copies[kept++] = id;

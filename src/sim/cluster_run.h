@@ -31,10 +31,11 @@ struct BarrierState {
   uint32_t first_stmt = kNothing, last_stmt = kNothing;
 };
 
-// cp.async of a warp.
+// An asynchronous copy of a warp.
 struct CopyInFlight {
   LaneMask pending = 0, fetched = 0;  // lanes: not yet waited for; with a true predicate
   uint32_t dst_access = 0, src_access = 0;
+  uint32_t load = 0;  // its number among the warp's loads, where they are counted
   int bytes = 0;
   std::array<int64_t, kMaxLanes> to;  // arena bytes
   std::array<uint64_t, kMaxLanes> from;

@@ -27,6 +27,16 @@ void issue_load(Warp& w, uint32_t access) {
   w.loads.fresh = true;
 }
 
+uint32_t issue_copy(Warp& w, uint32_t access) {
+  if (w.loads.of_register.empty()) return 0;
+  w.loads.issues.push_back({access, w.matrix_instructions});
+  return ++w.loads.issued;
+}
+
+void wait_for_copy(ClusterRun& run, Warp& w, uint32_t copy) {
+  if (copy > w.loads.landed()) wait_for(run, w, copy);
+}
+
 void load_goes_to(Warp& w, size_t at) { w.loads.of_register[at] = w.loads.issued; }
 
 void use_loaded(ClusterRun& run, Warp& w) {

@@ -34,6 +34,9 @@ struct LoadsUnderWay {
 
 // Where they are counted: an access of the lanes to a tensor's elements.
 void issue_load(Warp& w, uint32_t access);
+// An asynchronous copy of the lanes is counted with them; its number.
+uint32_t issue_copy(Warp& w, uint32_t access);
+void wait_for_copy(ClusterRun& run, Warp& w, uint32_t copy);
 // What the step loads goes to these registers as it is.
 void load_goes_to(Warp& w, size_t at);
 // What the step loaded otherwise is used in it.

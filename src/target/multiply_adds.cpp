@@ -55,7 +55,7 @@ MmaAtom wide_dot(const DotProduct& p, const LaneGrid& g) {
                                          {1, g.columns, kThread, 1}, {kReplica, g.rows, kThread, g.columns}}),
           over_lanes(g.lanes(), {m, n}, {{0, kTile, kRegister, kTile}, {0, g.rows, kThread, g.columns},
                                          {1, kTile, kRegister, 1}, {1, g.columns, kThread, 1}}),
-          kTile * kTile * g.cycles, p.meaning, MmaUnit::byte_dot, p.instruction};
+          kTile * kTile * g.cycles, p.meaning, MmaUnit::dot, p.instruction};
 }
 
 MmaAtom single_dot(const DotProduct& p, const LaneGrid& g) {
@@ -67,7 +67,7 @@ MmaAtom single_dot(const DotProduct& p, const LaneGrid& g) {
                                                  {kReplica, g.rows, kThread, g.columns}}),
           over_lanes(g.lanes(), {g.rows, g.columns}, {{0, g.rows, kThread, g.columns},
                                                       {1, g.columns, kThread, 1}}),
-          g.cycles, p.meaning, MmaUnit::byte_dot, p.instruction};
+          g.cycles, p.meaning, MmaUnit::dot, p.instruction};
 }
 // clang-format on
 

@@ -24,8 +24,8 @@ inline constexpr size_t kCodeFormats = 3;
 const char* code_format_name(CodeFormat format);  // "object", "ptx", "hsaco"
 
 // What a matrix atom's products run on: a matrix unit, or the lanes' own multiply-adds and dot products of
-// four bytes.
-enum class MmaUnit : uint8_t { matrix, multiply_add, byte_dot };
+// registers of four bytes.
+enum class MmaUnit : uint8_t { matrix, multiply_add, dot };
 
 // One matrix instruction of a warp: D[m x n] = A[m x k] * B[k x n] + C, with the (lane, register) layout of
 // each operand (PTX ISA, "Matrix Fragments for mma"). B is laid out as the k x n matrix.
@@ -37,7 +37,8 @@ struct MmaAtom {
   int cycles = 0;                                 // issue cycles per warp, for the cost model
   MmaSemantics meaning;                           // what it computes on the gathered matrices
   MmaUnit unit = MmaUnit::matrix;
-  // Of a matrix unit: LLVM's intrinsic ("llvm. ..."), or the vendor's instruction where LLVM has none.
+  // Of a matrix unit and dot products: LLVM's intrinsic ("llvm. ..."), or the vendor's instruction where LLVM
+  // has none.
   std::string instruction;
   bool tf32 = false;    // for products that ask for it: f32 operands are rounded
   int isa_version = 0;  // least that has it, as Target::isa_version; 0: the target's
@@ -118,10 +119,12 @@ struct Target : thread::Machine {
   int64_t reserved_shared_bytes = 0;  // of a block, that the system keeps beside them
   layout::BankModel banks;            // of shared memory
   int64_t threads_per_multiprocessor = 0;
-  int multiprocessors = 1;  // of the generation's usual part, for the cost model
-  int dies = 1;             // parts with an L2 each, to which a launch's blocks go in turn
-  int vector_bytes = 16;    // widest plain memory access of a thread
-  int64_t line_bytes = 0;   // of the device memory's caches
+  int64_t blocks_per_multiprocessor = 0;  // that it keeps account of
+  int multiprocessors = 1;                // of the generation's usual part, for the cost model
+  int dies = 1;                           // parts with an L2 each, to which a launch's blocks go in turn
+  int vector_bytes = 16;                  // widest plain memory access of a thread
+  int64_t line_bytes = 0;                 // of the device memory's caches
+  int64_t fetch_bytes = 0;                // of a line that are fetched at least; for the cost model
   // Results of at least this size bypass the caches when nothing reads them again; 0: none do.
   int64_t streaming_bytes = 0;
   // data caches of one core, for the cost model; GPUs: l2 of the device
@@ -148,8 +151,8 @@ struct Target : thread::Machine {
 
   // Data movement and launches.
   std::vector<int> async_copy_bytes;  // global -> shared without registers: what one may move; empty: none
-  // Loads of threads go on while these do other things: tiles are loaded to registers ahead, where there are
-  // no asynchronous copies.
+  // Loads of threads go on while these do other things: tiles are loaded to registers ahead. Where there are
+  // asynchronous copies, too, a kernel's tiles come all in the one way or all in the other.
   bool register_copies = false;
   bool store_matrix = false;  // 8x8 matrices from registers to shared memory (stmatrix)
   bool tensor_copy = false;   // a copy engine that moves boxes of tensors (TMA), and transaction barriers

@@ -13,6 +13,8 @@ struct Machine {
   int warpgroup = 1;  // threads that a warpgroup's instructions take, consecutive
   int named_barriers = 0;
   int max_cluster = 1;  // blocks
+  // Asynchronous copies of a warp's lanes go to shared memory side by side, in the order of lanes.
+  bool copies_in_lane_order = false;
   // Registers have 32 bits.
   int64_t registers_per_multiprocessor = 0;
   int registers_per_thread = 0;                        // that code may use; 0: local memory is addressable

@@ -45,6 +45,12 @@ class Model(unittest.TestCase):
         load = "global_load_dwordx4 v[4:7], v8, s[0:1]"
         self.assertGreater(cycles_of("s_waitcnt vmcnt(0)", load, *[PRODUCT] * 32)[0], 0.98)
 
+    def test_of_two_ways_to_wait_the_one_that_leaves_loads(self):
+        load = "global_load_lds_dword v[4:5], off"
+        body = ["s_cbranch_scc1 .LBB0_2", "s_waitcnt vmcnt(1)", "s_branch .LBB0_3"]
+        labels = [".LBB0_2:", "s_waitcnt vmcnt(0)", ".LBB0_3:", load, *[PRODUCT] * 32]
+        self.assertGreater(cycles_of(*body, *labels)[0], 0.95)
+
     def test_shared_memory_is_one_for_all_units(self):
         # 4 waves read 1024 bytes each by an instruction, 128 a cycle
         _, cycles = cycles_of(*["ds_read_b128 v[4:7], v8"] * 32, "s_waitcnt lgkmcnt(0)", PRODUCT)

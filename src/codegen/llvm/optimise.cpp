@@ -1,5 +1,6 @@
 #include "codegen/llvm/optimise.h"
 
+#include <llvm/IR/InstIterator.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/ADCE.h>
@@ -12,6 +13,23 @@
 #include <llvm/Transforms/Vectorize/SLPVectorizer.h>
 
 namespace tilegen::codegen {
+
+namespace {
+
+// The vectoriser looks at all that is stored, which takes as long as all other passes for a product: where a
+// kernel computes nothing in floats by itself there are no pairs to find.
+struct PairsOfFloats : llvm::PassInfoMixin<PairsOfFloats> {
+  llvm::PreservedAnalyses run(llvm::Function& f, llvm::FunctionAnalysisManager& known) {
+    for (const llvm::Instruction& i : llvm::instructions(f))
+      if (i.getType()->isFloatingPointTy() &&
+          (i.isBinaryOp() || i.isUnaryOp() || llvm::isa<llvm::CallInst>(i)))
+        return vectoriser.run(f, known);
+    return llvm::PreservedAnalyses::all();
+  }
+  llvm::SLPVectorizerPass vectoriser;
+};
+
+}  // namespace
 
 struct Optimiser::Passes {
   llvm::LoopAnalysisManager loops;
@@ -48,7 +66,7 @@ void Optimiser::Passes::add_gpu(bool pairs) {
   p.addPass(llvm::ADCEPass());
   p.addPass(llvm::SimplifyCFGPass());
   if (!pairs) return;
-  p.addPass(llvm::SLPVectorizerPass());
+  p.addPass(PairsOfFloats());
   p.addPass(llvm::EarlyCSEPass());
 }
 

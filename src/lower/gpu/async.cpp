@@ -3,6 +3,9 @@
 //
 // The copies of an op make one group, closed right after the op; inside a pipelined loop the loop closes it.
 // The wait is not emitted here: planting barriers puts it before the first use.
+//
+// Where copies go to shared memory in the order of lanes (schedule/transport/lane_order_copies.h) the points
+// of a thread are places of the tile as if it had no swizzle: it fetches what the swizzle has there.
 #include <algorithm>
 
 #include "arith/prove.h"
@@ -36,6 +39,62 @@ OpLowering::Moved OpLowering::moved(const ir::Loop& loop, const ir::Store& store
           }};
 }
 
+namespace {
+
+// XORs bits of a value of `d` at a tile's address with the swizzle's key: what an involution puts there.
+ExprId swizzled_digit(LoweringContext& k, const layout::Digit& d, ExprId value, ExprId key, int64_t low,
+                      int64_t end) {
+  ir::ExprPool& e = k.out.exprs;
+  const int64_t from = std::max(d.stride, low), to = std::min(d.stride * d.extent, end);
+  if (from >= to) return value;
+  const ExprId unit = e.const_int(from / d.stride);
+  const ExprId bits = e.floormod(e.floordiv(key, e.const_int(from / low)), e.const_int(to / from));
+  const ExprId high = e.binary(ir::ExprOp::bit_xor, k.simplified(e.floordiv(value, unit)), bits);
+  return e.add(e.mul(high, unit), e.floormod(value, unit));
+}
+
+// The point of the tile that lies where `place` would without the tile's swizzle. A vector of the nest keeps
+// its order: the swizzle moves nothing smaller.
+std::vector<ExprId> point_at_place(LoweringContext& k, const layout::Layout& l, std::vector<ExprId> place) {
+  const layout::Swizzle& s = l.swizzle();
+  if (s.none()) return place;
+  ir::ExprPool& e = k.out.exprs;
+  const int64_t low = (int64_t{1} << s.base) / l.element_bytes(), end = low << s.bits;
+  const ExprId index = layout_index(k, l, 0, place);
+  const ExprId key =
+      e.floormod(e.floordiv(index, e.const_int(low << s.shift)), e.const_int(int64_t{1} << s.bits));
+  std::vector<ExprId> point;
+  for (int d = 0; d < l.rank(); ++d) {
+    const ExprId whole = place[static_cast<size_t>(d)];
+    ExprId sum = e.const_int(0);
+    bool moved = false;
+    for (const layout::Digit& digit : l.digits()) {
+      if (digit.dim != d) continue;
+      ExprId value = e.floordiv(whole, e.const_int(digit.weight));
+      if (digit.weight * digit.extent < l.padded_extent(d))
+        value = e.floormod(value, e.const_int(digit.extent));
+      value = k.simplified(value);
+      const ExprId other = swizzled_digit(k, digit, value, k.simplified(key), low, end);
+      moved |= other != value;
+      sum = e.add(sum, e.mul(other, digit.weight));
+    }
+    point.push_back(moved ? k.simplified(sum) : whole);
+  }
+  return point;
+}
+
+}  // namespace
+
+// Of the iteration, where the tile's place is `place` and the nest is at `point`.
+std::vector<ExprId> OpLowering::point_fetched(const layout::Layout& tile, const std::vector<ExprId>& place,
+                                              std::vector<ExprId> point) {
+  const std::vector<ExprId> held = point_at_place(k_, tile, place);
+  for (const ops::ElementAccess& a : op_.view.accesses)
+    for (size_t d = 0; a.write && d < a.dim_of.size(); ++d)
+      if (a.dim_of[d] >= 0) point[static_cast<size_t>(a.dim_of[d])] = held[d];
+  return point;
+}
+
 // Copies of `width` elements; nothing where that is not known to be legal. `edges`: there were predicates.
 std::optional<thread::Block> OpLowering::async_copies(const Moved& m, int64_t width, bool& edges,
                                                       ExprId* interior) {
@@ -52,9 +111,17 @@ std::optional<thread::Block> OpLowering::async_copies(const Moved& m, int64_t wi
   const VarId lane = vector ? nest.loops.back().var : VarId();
   const auto outside = k_.ctx.mark();
   if (const ExprId inside = both(k_, ExprId(), nest.inside)) k_.ctx.assume(inside);  // padding is not copied
-  const auto source = m.element(nest, true), target = m.element(nest, false);
+  const auto target = m.element(nest, false);
+  ExprId dst_index = memory_index(k_, to, target);
+  Nest fetched = nest;
+  if (k_.in.target.copies_in_lane_order) {
+    const layout::Layout& tile = *value_plan(k_, to).memory;
+    dst_index = in_slot(k_, value_of(k_, to), layout_index(k_, tile, 0, target));
+    fetched.point = point_fetched(tile, target, nest.point);
+  }
+  const auto source = m.element(fetched, true);
   const ExprId predicate = bounds_predicate(k_, from, source);
-  ExprId src_index = memory_index(k_, from, source), dst_index = memory_index(k_, to, target);
+  ExprId src_index = memory_index(k_, from, source);
   const MemoryId src_memory = memory_of(k_, from), dst_memory = memory_of(k_, to);
   const int64_t bytes = width * ir::dtype_bytes(k_.out.memory(src_memory).type);
   auto first = [&](MemoryId memory, ExprId index) {

@@ -145,7 +145,11 @@ void plan_copy_engines(const ir::Program& p, int kernel, const KernelOps& ops, c
                      &dst = p.buffer(moved ? moved->buffer : tile_op->operands[1].buffer);
     if (!t.async_copy() || src.scope != ir::MemScope::global || dst.scope != ir::MemScope::shared) continue;
     if (g && g->engine == (moved ? plan::Engine::loop : plan::Engine::vector_copy)) continue;
-    int64_t bytes = plan.vector * ir::dtype_bytes(src.type);
+    if (t.copies_in_lane_order && src.type == dst.type) {  // how wide: lane_order_copies.h
+      plan.engine = plan::Engine::async_copy;
+      continue;
+    }
+    const int64_t bytes = plan.vector * ir::dtype_bytes(src.type);
     if (src.type == dst.type && std::count(t.async_copy_bytes.begin(), t.async_copy_bytes.end(), bytes) > 0)
       plan.engine = plan::Engine::async_copy;
     else

@@ -17,6 +17,8 @@ struct Architecture {
   double clock_mhz = 0, memory_gb_per_s = 0, l2_bytes_per_cycle = 0;
   MatrixRates matrix;  // from the peak rates of the data sheet
   bool fnuz = false;   // converts 8-bit floats
+  // global_load_lds: loads to shared memory, from any address. Those of gfx90a reach 4 GiB of a buffer.
+  bool lds_loads = false;
 };
 
 constexpr Architecture kArchitectures[] = {
@@ -29,7 +31,8 @@ constexpr Architecture kArchitectures[] = {
      .memory_gb_per_s = 5300,
      .l2_bytes_per_cycle = 53,
      .matrix = {.halves = 256, .bytes = 512, .words = 32, .reduced_words = 128, .wide_bytes = true},
-     .fnuz = true},
+     .fnuz = true,
+     .lds_loads = true},
     // one of the two dies of an MI250X, which are devices of their own, with 32 channels
     {.name = "gfx90a",
      .compute_units = 110,
@@ -67,8 +70,13 @@ Target make(const Architecture& a) {
   t.banks = {32, 4};
   t.vector_bytes = 16;
   t.register_copies = true;  // memory counters: a load is waited for at its first use
+  // A word of each lane, those of a wave beside each other from M0 on.
+  if (a.lds_loads) t.async_copy_bytes = {4};
+  t.copies_in_lane_order = true;
   t.line_bytes = 128;
+  t.fetch_bytes = 32;  // the least that L2 asks of memory
   t.threads_per_multiprocessor = 4 * 8 * kWave;
+  t.blocks_per_multiprocessor = 32;  // those of several waves are fewer by their waves alone
   t.multiprocessors = a.compute_units;
   t.dies = a.dies;
   t.l2_bytes = a.l2_mib << 20;

@@ -17,7 +17,7 @@ struct Generation {
   int ptx = 0, fp8_ptx = 0;     // least PTX version times 10
   int64_t shared_kib = 0;       // of a block
   int multiprocessors = 0;      // of the usual part
-  int64_t threads_per_multiprocessor = 0, l2_mib = 0;
+  int64_t threads_per_multiprocessor = 0, blocks_per_multiprocessor = 32, l2_mib = 0;
   // Clock under load and bandwidth of device memory of the usual part, by its data sheet (sm_90, sm_90a:
   // bench/results/limits.json). L2: NVIDIA A100 white paper (5120 bytes a cycle), the same of a
   // multiprocessor for others; sm_90, sm_90a: fitted to bench/results/configurations.json.
@@ -50,6 +50,7 @@ constexpr Generation kGenerations[] = {
      .shared_kib = 99,
      .multiprocessors = 84,
      .threads_per_multiprocessor = 1536,
+     .blocks_per_multiprocessor = 16,
      .l2_mib = 6,
      .clock_mhz = 1695,
      .memory_gb_per_s = 936},
@@ -59,6 +60,7 @@ constexpr Generation kGenerations[] = {
      .shared_kib = 163,
      .multiprocessors = 16,
      .threads_per_multiprocessor = 1536,
+     .blocks_per_multiprocessor = 16,
      .l2_mib = 4,
      .clock_mhz = 1300,
      .memory_gb_per_s = 204},
@@ -69,6 +71,7 @@ constexpr Generation kGenerations[] = {
      .shared_kib = 99,
      .multiprocessors = 128,
      .threads_per_multiprocessor = 1536,
+     .blocks_per_multiprocessor = 24,
      .l2_mib = 72,
      .clock_mhz = 2520,
      .memory_gb_per_s = 1008,
@@ -127,6 +130,7 @@ Target common() {
   t.reserved_shared_bytes = 1024;
   t.banks = {32, 4};
   t.line_bytes = 128;
+  t.fetch_bytes = 32;
   t.max_cluster = 16;  // of more than 8 blocks: sm_90, where the kernel says so ("Thread Block Clusters")
   // CUDA C++ Programming Guide, "Arithmetic Instructions": results in a cycle.
   t.special_lanes = 16, t.convert_lanes = 64;
@@ -155,6 +159,7 @@ Target make(const Generation& g) {
   t.shared_bytes = g.shared_kib << 10;
   t.multiprocessors = g.multiprocessors;
   t.threads_per_multiprocessor = g.threads_per_multiprocessor;
+  t.blocks_per_multiprocessor = g.blocks_per_multiprocessor;
   t.l2_bytes = g.l2_mib << 20;
   t.plain_lanes = g.plain_lanes;
   t.clock_mhz = g.clock_mhz;

@@ -117,5 +117,29 @@ TEST_F(SimAsync, PredicatedCopiesWriteZeros) {
   for (int i = 0; i < 128; ++i) EXPECT_EQ(memory[1][i], i / 4 < 10 ? i / 4 * 100 + i % 4 : 0);
 }
 
+// Where the machine puts the words of lanes side by side, whatever the lanes say.
+TEST_F(SimAsync, LanesThatAreOutOfOrder) {
+  const auto build = [](GpuProgram& g, E to) {
+    const MemoryId in = g.tensor("In", DType::i32), tile = g.shared("Tile", DType::i32, 64);
+    g.tensor("Out", DType::i32);
+    g.copy_async(tile, to, in, g.i(63) - g.thread(), 4, "k/copy#0");
+    g.commit();
+    g.wait(0);
+  };
+  for (bool ordered : {false, true}) {
+    GpuProgram good(64), bad(64);
+    good.p.machine.copies_in_lane_order = true;
+    bad.p.machine.copies_in_lane_order = ordered;
+    build(good, good.thread());
+    build(bad, bad.thread() ^ 1);
+    expect_clean(good, arguments);
+    if (!ordered) expect_clean(bad, arguments);
+    if (!ordered) continue;
+    const Finding f = expect_one(bad, FindingKind::lane_order, arguments);
+    EXPECT_EQ(f.site.op, "k/copy#0");
+    EXPECT_EQ(f.memory, "Tile");
+  }
+}
+
 }  // namespace
 }  // namespace tilegen::sim::test

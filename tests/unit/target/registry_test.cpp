@@ -68,10 +68,14 @@ TEST(Targets, FiguresOfAMachineFitTogether) {
     EXPECT_LE(t.registers_per_thread, t.max_role_registers);
     EXPECT_GE(t.registers_per_multiprocessor, t.min_role_registers * t.max_threads);
     EXPECT_GT(t.line_bytes, 0);
+    EXPECT_EQ(t.line_bytes % std::max<int64_t>(1, t.fetch_bytes), 0);
+    EXPECT_GT(t.fetch_bytes, 0);
+    EXPECT_GT(t.blocks_per_multiprocessor, 0);
     EXPECT_GT(t.special_lanes * t.convert_lanes, 0);
     // 0, the role's, and one of each warpgroup.
     if (!t.warpgroup_mma.empty()) EXPECT_GE(t.named_barriers, 2 + t.max_threads / t.warpgroup);
     for (int bytes : t.async_copy_bytes) EXPECT_LE(bytes, t.vector_bytes);
+    if (t.copies_in_lane_order) EXPECT_LE(t.async_copy_bytes.size(), 1u) << "one word of each lane";
     if (t.tensor_copy) {
       EXPECT_GT(t.transaction_barrier_bytes, 0);
       EXPECT_EQ(t.tensor_tile_alignment % t.banks.row_bytes(), 0);
@@ -90,7 +94,7 @@ TEST(Targets, OfAmdHaveWavesOf64Lanes) {
     EXPECT_EQ(t.cpu, name);
     EXPECT_EQ(t.warp, 64);
     EXPECT_EQ(t.shared_bytes, 64 << 10);
-    EXPECT_FALSE(t.async_copy());
+    EXPECT_EQ(t.async_copy(), t.cpu == "gfx942");
     // A block of 1024 threads has 128 registers a lane, one of 256 all that plain code reaches.
     EXPECT_EQ(t.registers_at_launch(1024), 128);
     EXPECT_GE(t.registers_at_launch(256), t.registers_per_thread);
@@ -105,7 +109,7 @@ TEST(Targets, AtomsAreOfTheMachine) {
     SCOPED_TRACE(name);
     for (const MmaAtom& atom : t.mma) {
       EXPECT_EQ(find_mma_atom(t, atom.name), &atom);
-      const bool dots = atom.unit == MmaUnit::byte_dot && t.vendor == "amd";  // intrinsics of LLVM
+      const bool dots = atom.unit == MmaUnit::dot && t.vendor == "amd";  // intrinsics of LLVM
       EXPECT_EQ(atom.instruction.empty(), atom.unit != MmaUnit::matrix && !dots) << atom.name;
       for (const layout::Fragment* f : {&atom.a_layout, &atom.b_layout, &atom.c_layout})
         EXPECT_EQ(f->threads(), t.warp) << atom.name;

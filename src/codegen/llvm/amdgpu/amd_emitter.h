@@ -33,6 +33,14 @@ class AmdEmitter : public GpuEmitter {
                    llvm::Value* condition, bool streaming) override;
   llvm::Value* zeros();
 
+  // loads to shared memory (emit_async.cpp)
+  void begin_body() override;
+  void emit_node(const thread::AsyncCopy& copy) override;
+  void emit_node(const thread::AsyncCommit& commit) override;
+  void emit_node(const thread::AsyncWait& wait) override;
+  std::vector<llvm::Value*> issued_;  // since the last commit, and by the groups before
+  int64_t largest_group_ = 0;
+
   // statements of a wave (emit_wave.cpp)
   using GpuEmitter::emit_node;
   llvm::Value* any_lane(llvm::Value* condition) override;
@@ -48,5 +56,8 @@ class AmdEmitter : public GpuEmitter {
   void keep_loads_in_front();
   llvm::Instruction* product_end_ = nullptr;  // the last instruction of the product before
 };
+
+// What kernels count in memory of their own (emit_async.cpp) becomes values; comes before other passes.
+void counts_to_registers(llvm::Module& module);
 
 }  // namespace tilegen::codegen

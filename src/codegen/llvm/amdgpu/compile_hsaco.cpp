@@ -31,6 +31,7 @@ std::optional<Error> generate(GpuCompile& c, Kernels kernels, const target::Targ
                               HsacoResult& result) {
   const auto name_version = [](llvm::Module& m) {
     m.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", kCodeObjectVersion);
+    counts_to_registers(m);
   };
   if (auto error = make_module<AmdEmitter>(c, kernels, target, features, options, kAmdGrid, result,
                                            name_version, split_wide_or))

@@ -51,7 +51,7 @@ void AmdEmitter::emit_node(const WarpMma& mma) {
       mma.c_registers != atom->c_layout.registers())
     return refuse("atom '" + mma.atom + "' takes other numbers of elements");
   llvm::Function* product = llvm::Intrinsic::getDeclaration(&module_, id);
-  if (atom->unit == target::MmaUnit::byte_dot) {
+  if (atom->unit == target::MmaUnit::dot) {
     const llvm::FunctionType* type = product->getFunctionType();
     return emit_dots(mma, [&](Value* a, Value* b, Value* sum) {
       return b_.CreateCall(product, {b_.CreateBitCast(a, type->getParamType(0)),

@@ -122,7 +122,7 @@ void PtxEmitter::emit_node(const WarpMma& mma) {
   const target::MmaAtom* atom = target::find_mma_atom(target_, mma.atom);
   if (!atom) return refuse("no instruction for matrix atom '" + mma.atom + "'");
   if (atom->unit == target::MmaUnit::multiply_add) return emit_fma(mma);
-  if (atom->unit == target::MmaUnit::byte_dot) return emit_byte_dots(mma);
+  if (atom->unit == target::MmaUnit::dot) return emit_byte_dots(mma);
   const MatrixOperands row = matrix_operands(*atom);
   Values operands = mma_operands(row, mma);
   if (refused()) return;
