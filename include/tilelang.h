@@ -908,6 +908,19 @@ TL_API tl_expr tl_var(tl_builder* builder, const char* name, tl_expr value);
 /** From here on `var`, which tl_var returned, is `value`, of its type. */
 TL_API void tl_assign(tl_builder* builder, tl_expr var, tl_expr value);
 
+/** Names the next operation, loop, if or store in schedules, costs and diagnostics: its path is then
+ *  "kernel/name", wherever it stands. Once in a kernel, outside of parallel loops. */
+TL_API void tl_label(tl_builder* builder, const char* name);
+
+/** Decides how the next operation or loop is done: fields of the schedule (docs/language.md, Annotations), as
+ *  the text form has them between braces: "vector = 8, engine = async_copy". What cannot be had is refused by
+ *  tl_compile. */
+TL_API void tl_annotate(tl_builder* builder, const char* text);
+
+/** The same for a tile, "swizzle = 128", and for the kernel that is open, "raster = grouped, group = 8". */
+TL_API void tl_annotate_tile(tl_builder* builder, tl_buffer tile, const char* text);
+TL_API void tl_annotate_kernel(tl_builder* builder, const char* text);
+
 /* --------------------------------------------------------------------------------- layouts -- */
 
 /** Forms of a layout's picture. */

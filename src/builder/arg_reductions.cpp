@@ -10,7 +10,7 @@ namespace tilegen::builder {
 void Builder::arg_reduce(const ir::Region& src, const ir::Region& value, const ir::Region& index,
                          bool largest, int64_t axis) {
   constexpr std::string_view kCall = "tl_arg_reduce";
-  if (!ready(kCall) || !inside_kernel(kCall) || !outside_parallel(kCall) ||
+  if (!ready(kCall) || !inside_kernel(kCall) || !unmarked(kCall) || !outside_parallel(kCall) ||
       !check_region(kCall, "the source", src) || !check_region(kCall, "the value", value) ||
       !check_region(kCall, "the place", index) || !room_for_buffer(kCall) || !check_operands(kCall, {}) ||
       !reached(kCall))

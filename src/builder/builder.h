@@ -8,11 +8,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "ir/annotations.h"
 #include "ir/draft.h"
 #include "ir/program.h"
 #include "support/cancellation.h"
@@ -115,6 +117,12 @@ class Builder {
   ir::VarId let(std::string_view name, ir::ExprId value, bool assignable);
   void assign(ir::ExprId var, ir::ExprId value);
 
+  // Of the next operation, loop, if or store; annotations of a tile and of the open kernel.
+  void label(std::string_view name);
+  void annotate(std::string_view text);
+  void annotate_tile(ir::BufferId tile, std::string_view text);
+  void annotate_kernel(std::string_view text);
+
   // Hands the program over once `check` (check::check_program, a later stage of the road) finds no error. The
   // builder is spent.
   Expected<std::shared_ptr<const ir::Program>> finish(ProgramCheck check,
@@ -170,6 +178,12 @@ class Builder {
   ir::StmtId add_statement(std::string_view call,
                            std::variant<ir::Loop, ir::Branch, ir::Store, ir::TileOp> node);
   ir::StmtId add_store(std::string_view call, ir::Store store);
+  // What was said of the statement ahead is said of `s`.
+  ir::StmtId marked(std::string_view call, ir::StmtId s);
+  // Nothing was said of the statement ahead, which has no path.
+  bool unmarked(std::string_view call);
+  void add_annotations(std::string_view call, ir::Annotations& to, ir::AnnotationPlace place,
+                       std::string_view what, std::string_view text);
   bool check_report(std::string_view call, std::string_view text, int64_t statements);
   std::vector<ir::StmtId> open_statements() const;
   uint64_t open(Frame frame);
@@ -191,6 +205,10 @@ class Builder {
   std::map<std::string, int64_t, std::less<>> bindings_;     // by parameter, those not declared yet
   uint64_t next_token_ = 1;
   uint64_t made_up_names_ = 0;
+  std::string label_;        // of the statement ahead
+  std::string annotations_;  // the same
+  bool annotated_ = false;
+  std::set<std::string, std::less<>> labels_;  // of the kernel
   bool spent_ = false;
 };
 

@@ -30,14 +30,14 @@ uint64_t Builder::begin_while(ir::ExprId condition) {
   if (!var) return 0;
   loop.vars = {var};
   draft_.conditions = true;
-  frame.stmt = add_statement(kCall, std::move(loop));
+  frame.stmt = marked(kCall, add_statement(kCall, std::move(loop)));
   return frame.stmt ? open(std::move(frame)) : 0;
 }
 
 void Builder::jump(ir::Draft::Jump kind) {
   static constexpr std::string_view kCalls[] = {"tl_break", "tl_continue", "tl_return"};
   const std::string_view call = kCalls[static_cast<size_t>(kind)];
-  if (!ready(call) || !inside_kernel(call)) return;
+  if (!ready(call) || !inside_kernel(call) || !unmarked(call)) return;
   const auto around = open_statements();
   if (const std::string wrong = ir::jump_refusal(program_, around, kind); !wrong.empty())
     return fail(DiagCode::misplaced_statement, call, "it " + wrong, ir::jump_hint(kind));

@@ -8,7 +8,7 @@ namespace tilegen::builder {
 
 ir::VarId Builder::let(std::string_view name, ir::ExprId value, bool assignable) {
   const std::string_view call = assignable ? "tl_var" : "tl_let";
-  if (!ready(call) || !inside_kernel(call) || !check_expr(call, "the value", value) ||
+  if (!ready(call) || !inside_kernel(call) || !unmarked(call) || !check_expr(call, "the value", value) ||
       !check_operands(call, {value}))
     return {};
   if (assignable && !in_parallel()) {
@@ -27,7 +27,7 @@ ir::VarId Builder::let(std::string_view name, ir::ExprId value, bool assignable)
 
 void Builder::assign(ir::ExprId to, ir::ExprId value) {
   constexpr std::string_view kCall = "tl_assign";
-  if (!ready(kCall) || !inside_kernel(kCall) || !check_expr(kCall, "the variable", to) ||
+  if (!ready(kCall) || !inside_kernel(kCall) || !unmarked(kCall) || !check_expr(kCall, "the variable", to) ||
       !check_expr(kCall, "the value", value) || !check_operands(kCall, {value}))
     return;
   const ir::VarId var = as_var(to);

@@ -33,8 +33,9 @@ std::vector<ir::StmtId> Builder::open_statements() const {
 
 void Builder::assertion(ir::ExprId condition, std::string_view message) {
   constexpr std::string_view kCall = "tl_assert";
-  if (!ready(kCall) || !inside_kernel(kCall) || !check_expr(kCall, "the condition", condition) ||
-      !room_for_buffer(kCall) || !check_operands(kCall, {condition}))
+  if (!ready(kCall) || !inside_kernel(kCall) || !unmarked(kCall) ||
+      !check_expr(kCall, "the condition", condition) || !room_for_buffer(kCall) ||
+      !check_operands(kCall, {condition}))
     return;
   if (!ir::is_bool(program_.exprs.type(condition)))
     return fail(
@@ -48,7 +49,9 @@ void Builder::assertion(ir::ExprId condition, std::string_view message) {
 
 void Builder::print(std::string_view text, std::span<const ir::ExprId> values) {
   constexpr std::string_view kCall = "tl_print";
-  if (!ready(kCall) || !inside_kernel(kCall) || !room_for_buffer(kCall) || !check_operands(kCall, {})) return;
+  if (!ready(kCall) || !inside_kernel(kCall) || !unmarked(kCall) || !room_for_buffer(kCall) ||
+      !check_operands(kCall, {}))
+    return;
   for (size_t i = 0; i < values.size(); ++i)
     if (!check_expr(kCall, "value " + std::to_string(i), values[i])) return;
   if (!ir::has_room_for_print(program_, values.size()))
@@ -61,7 +64,7 @@ void Builder::print(std::string_view text, std::span<const ir::ExprId> values) {
 
 void Builder::print_tile(std::string_view text, const ir::Region& region) {
   constexpr std::string_view kCall = "tl_print_tile";
-  if (!ready(kCall) || !inside_kernel(kCall) || !outside_parallel(kCall) ||
+  if (!ready(kCall) || !inside_kernel(kCall) || !unmarked(kCall) || !outside_parallel(kCall) ||
       !check_region(kCall, "the region", region))
     return;
   std::vector<ir::VarId> vars(region.extents.size());

@@ -130,6 +130,7 @@ uint64_t Builder::begin_kernel(std::string_view name, std::span<const ir::ExprId
          "give 1 to " + std::to_string(kMaxThreads) + ", or 0 to let the planner decide");
     return 0;
   }
+  labels_.clear();
   visible_.emplace(std::string(name), "kernel");  // for good: no other kernel may take it
   Frame frame;
   frame.first_name = names_.size();
@@ -204,7 +205,7 @@ uint64_t Builder::begin_loop(ir::LoopKind kind, ir::ExprId begin, ir::ExprId end
   if (!v) return 0;
   frame.what = "loop '" + program_.var(v).name + "'";
   loop.vars = {v};
-  frame.stmt = add_statement(kCall, std::move(loop));
+  frame.stmt = marked(kCall, add_statement(kCall, std::move(loop)));
   if (!frame.stmt) return 0;
   if (out_var) *out_var = v;
   return open(std::move(frame));
@@ -248,7 +249,7 @@ uint64_t Builder::begin_parallel(std::span<const int64_t> extents, std::span<ir:
     frame.what += (i == 0 ? "parallel loop '" : ", ") + program_.var(out_vars[i]).name;
   }
   frame.what += "'";
-  frame.stmt = add_statement(kCall, std::move(loop));
+  frame.stmt = marked(kCall, add_statement(kCall, std::move(loop)));
   return frame.stmt ? open(std::move(frame)) : 0;
 }
 
@@ -269,7 +270,7 @@ uint64_t Builder::begin_if(ir::ExprId condition) {
   frame.kind = Frame::Kind::branch;
   frame.first_name = names_.size();
   frame.what = "if";
-  frame.stmt = add_statement(kCall, std::move(branch));
+  frame.stmt = marked(kCall, add_statement(kCall, std::move(branch)));
   return frame.stmt ? open(std::move(frame)) : 0;
 }
 
@@ -302,6 +303,7 @@ void Builder::end(uint64_t token) {
                 "that scope is not open; the innermost open scope is the " + frames_.back().what,
                 "end each scope once, innermost first");
   }
+  if (!unmarked(kCall)) return;
   if (frames_.back().kind == Frame::Kind::choice && frames_.back().cases == 0)
     return fail(DiagCode::misplaced_statement, kCall, "the switch has no case",
                 "open one with tl_begin_case");

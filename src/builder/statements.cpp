@@ -180,7 +180,7 @@ void Builder::tile_op(ir::OpKind kind, std::span<const ir::Region> operands, std
   op.operands.assign(operands.begin(), operands.end());
   for (size_t i = 0; i < attrs.size(); ++i) op.attrs[i] = attrs[i];
   if (row.has_value) op.value = value;
-  add_statement(call, std::move(op));
+  marked(call, add_statement(call, std::move(op)));
 }
 
 void Builder::store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value) {
@@ -234,7 +234,7 @@ ir::StmtId Builder::add_store(std::string_view call, ir::Store s) {
            "cast the value");
       return {};
     }
-  return add_statement(call, std::move(s));
+  return marked(call, add_statement(call, std::move(s)));
 }
 
 }  // namespace tilegen::builder

@@ -8,7 +8,7 @@ namespace tilegen::builder {
 
 uint64_t Builder::begin_switch(ir::ExprId value) {
   constexpr std::string_view kCall = "tl_begin_switch";
-  if (!ready(kCall) || !inside_kernel(kCall) || !room_for_scope(kCall) ||
+  if (!ready(kCall) || !inside_kernel(kCall) || !unmarked(kCall) || !room_for_scope(kCall) ||
       !check_expr(kCall, "the value", value) || !check_operands(kCall, {value}))
     return 0;
   const ir::DType type = program_.exprs.type(value);

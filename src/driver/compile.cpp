@@ -11,6 +11,7 @@
 #include "driver/stages.h"
 #include "ir/text.h"
 #include "ops/op.h"
+#include "schedule/annotations.h"
 #include "schedule/form/canonical_form.h"
 
 namespace tilegen::driver {
@@ -95,6 +96,13 @@ Expected<Lowered> make_versions(const ir::Program& program, const target::Target
   return out;
 }
 
+// Each to its kernel, whose name the path begins with.
+void add_notes(const std::vector<plan::Note>& notes, plan::Schedule& s) {
+  for (const plan::Note& n : notes)
+    for (plan::KernelSchedule& k : s.kernels)
+      if (n.path.substr(0, n.path.find_first_of("/:")) == k.kernel) k.notes.push_back(n);
+}
+
 std::string words_of(const codegen::Code& code, const target::Target& target, size_t kernels) {
   return std::to_string(code.bytes.size()) + " bytes of " + target::code_format_name(target.code) +
          " code for " + std::to_string(kernels) + (kernels == 1 ? " kernel" : " kernels");
@@ -125,9 +133,16 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   // plan: engines, atoms, layouts, stages, memory; lower: thread programs; verify: again with less where a
   //   check says no. All of them see one form of what may be written in several.
   const std::optional<ir::Program> canonical = schedule::canonical_form(*program, target);
-  auto versions = make_versions(canonical ? *canonical : *program, target, options, stages);
-  if (!versions) return versions.error();
+  const ir::Program& form = canonical ? *canonical : *program;
+  // What the program decides is planned as what the caller gives.
+  auto annotated = schedule::AnnotatedSchedule::make(*program, form, target, options.schedule);
+  if (!annotated) return annotated.error();
+  CompileOptions asked = options;
+  asked.schedule = annotated->schedule;
+  auto versions = make_versions(form, target, asked, stages);
+  if (!versions) return annotated->with_place(versions.error());
   artifact->schedule = std::move(versions->schedule);
+  add_notes(annotated->notes, artifact->schedule);
   artifact->sizes = options.sizes;
   if (options.log && options.log->wants(LogLevel::warning) && !options.fallback)
     for (const cost::Cliff& c : cliffs(*artifact))

@@ -87,7 +87,8 @@ class Resolver {
   bool read_by_others(BufferId buffer, VarId but, int64_t at);
 
   ExprId resolved(ExprId e);
-  StmtId emit(std::variant<Loop, Branch, Store, TileOp> node, Block& out);
+  // What becomes of `written` has its label and annotations.
+  StmtId emit(std::variant<Loop, Branch, Store, TileOp> node, Block& out, StmtId written = {});
   Buffers writes_of(StmtId s) const;
   void add_writes(StmtId s, Buffers& buffers) const;
   bool live(VarId var, int64_t at) const { return uses_.last(var) > at; }
@@ -147,10 +148,12 @@ ExprId Resolver::resolved(ExprId e) {
   return result;
 }
 
-StmtId Resolver::emit(std::variant<Loop, Branch, Store, TileOp> node, Block& out) {
+StmtId Resolver::emit(std::variant<Loop, Branch, Store, TileOp> node, Block& out, StmtId written) {
   if (static_cast<int64_t>(p_.stmts.size()) >= limits_.statements) too_many(limits_.statements, "statements");
   const StmtId id(p_.stmts.size());
   p_.stmts.push_back({std::move(node), location_});
+  if (written.valid()) p_.stmts.back().label = written_[written.value].label;
+  if (written.valid()) p_.stmts.back().annotations = written_[written.value].annotations;
   out.push_back(id);
   return id;
 }
@@ -181,7 +184,7 @@ void Resolver::run_store(StmtId s, Store store, Block& out) {
     if (live(var, at)) store.old = Store::OldValue{memory.buffer, {indices.begin(), indices.end()}};
     values_[var] = memory.element;
   }
-  emit(std::move(store), out);
+  emit(std::move(store), out, s);
 }
 
 void Resolver::run_tile_op(StmtId s, TileOp op, Block& out) {
@@ -189,7 +192,7 @@ void Resolver::run_tile_op(StmtId s, TileOp op, Block& out) {
   for (Region& region : op.operands)
     for (ExprId& offset : region.offsets) offset = resolved(offset);
   op.value = resolved(op.value);
-  emit(std::move(op), out);
+  emit(std::move(op), out, s);
 }
 
 void Resolver::run_branch(StmtId s, Block& out) {
@@ -208,7 +211,7 @@ void Resolver::run_branch(StmtId s, Block& out) {
     written.insert(memory_[var].buffer);
   }
   keep_before_writes(written, at, out);
-  const StmtId made = emit(Branch{resolved(branch.condition), {}, {}}, out);
+  const StmtId made = emit(Branch{resolved(branch.condition), {}, {}}, out, s);
   const Values before = values_;
   Block then_body, else_body;
   run_block(branch.then_body, then_body);
@@ -259,7 +262,7 @@ void Resolver::run_loop(StmtId s, Loop loop, Block& out) {
   if (written_out) return write_out(s, loop, out);
   const Block body = std::exchange(loop.body, {});
   const Loop head = loop;
-  const StmtId made = emit(std::move(loop), out);
+  const StmtId made = emit(std::move(loop), out, s);
   const Values before = values_;
   const Loop* outer = parallel_;
   if (head.kind == LoopKind::parallel) parallel_ = &head;

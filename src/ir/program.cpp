@@ -13,19 +13,30 @@ namespace {
 class PathWriter {
  public:
   // `first`: the statement whose path comes first in `paths`.
-  PathWriter(const Program& p, size_t first, std::vector<std::string>& paths)
-      : p_(p), first_(first), paths_(paths) {}
+  PathWriter(const Program& p, size_t first, std::vector<std::string>& paths, bool labels = true)
+      : p_(p), first_(first), paths_(paths), labels_(labels) {}
 
-  // Loops and ops share one counter per name, so that a loop variable called "copy" cannot take an op's path.
-  // Recursion is bounded by Limits::nesting.
-  void write_block(const Block& block, const std::string& prefix) {
+  void write_kernel(const Kernel& kernel) {
     std::map<std::string, int> used;
+    kernel_ = &kernel.name;
+    for_each_statement(p_, kernel.body, [&](StmtId id, int) {
+      if (labels_ && !p_.stmt(id).label.empty()) used[p_.stmt(id).label] = 1;
+    });
+    write_block(kernel.body, kernel.name, std::move(used));
+  }
+
+ private:
+  // Loops and ops share one counter per name, so that a loop variable called "copy" cannot take an op's path.
+  // Recursion is bounded by Limits::nesting. `used`: labels are names of the kernel's own block.
+  void write_block(const Block& block, const std::string& prefix, std::map<std::string, int> used = {}) {
     for (StmtId id : block) {
       const bool is_loop = p_.as<Loop>(id) != nullptr;
       const std::string name = base_name(id);
+      const std::string& label = p_.stmt(id).label;
       const int ordinal = used[name]++;
       std::string path = prefix + "/" + name;
       if (!is_loop || ordinal > 0) path += "#" + std::to_string(ordinal);
+      if (labels_ && !label.empty()) path = *kernel_ + "/" + label;
       if (const auto* loop = p_.as<Loop>(id)) write_block(loop->body, path);
       if (const auto* branch = p_.as<Branch>(id)) {
         write_block(branch->then_body, path);
@@ -35,7 +46,6 @@ class PathWriter {
     }
   }
 
- private:
   std::string base_name(StmtId id) const {
     if (const auto* loop = p_.as<Loop>(id)) {
       std::string name;
@@ -49,6 +59,8 @@ class PathWriter {
   const Program& p_;
   const size_t first_;
   std::vector<std::string>& paths_;
+  const bool labels_;
+  const std::string* kernel_ = nullptr;
 };
 
 }  // namespace
@@ -120,7 +132,14 @@ std::vector<std::string> statement_paths(const Program& p) {
   if (p.written) return p.written->paths;
   std::vector<std::string> paths(p.stmts.size());
   PathWriter writer(p, 0, paths);
-  for (const Kernel& kernel : p.kernels) writer.write_block(kernel.body, kernel.name);
+  for (const Kernel& kernel : p.kernels) writer.write_kernel(kernel);
+  return paths;
+}
+
+std::vector<std::string> paths_without_labels(const Program& p) {
+  std::vector<std::string> paths(p.stmts.size());
+  PathWriter writer(p, 0, paths, false);
+  for (const Kernel& kernel : p.kernels) writer.write_kernel(kernel);
   return paths;
 }
 
@@ -139,7 +158,7 @@ KernelPaths::KernelPaths(const Program& p, int kernel) {
     return;
   }
   paths_.resize(end - first);
-  PathWriter(p, first, paths_).write_block(k.body, k.name);
+  PathWriter(p, first, paths_).write_kernel(k);
 }
 
 std::string buffer_path(const Program& p, BufferId id) {

@@ -7,7 +7,9 @@
 //   kernel "gemm" ; loop "gemm/ko" (names of its variables joined by '.') ; op "gemm/ko/copy#1" (ordinal of
 //   that op kind in its enclosing block, store = "store#0", if = "if#0") ; buffer "gemm:As" ; parameter "A".
 //   Inside an if: "gemm/if#0/copy#0", in its else "gemm/if#0.else/copy#0". A second loop of the same
-//   variables in one block is "gemm/ko#1". Paths are unique within a program whose kernels are.
+//   variables in one block is "gemm/ko#1". A statement that has a label is "gemm/label" wherever it stands,
+//   what it holds "gemm/label/copy#0"; it counts among the others as without. Paths are unique within a
+//   program whose kernels are.
 #pragma once
 
 #include <array>
@@ -43,6 +45,14 @@ struct Var {
   SourceLocation location;
 };
 
+// A decision that the program makes about how it is done: a row of annotations.def and what it is set to.
+struct Annotation {
+  std::string key;
+  std::vector<std::string> values;  // numbers in decimal, words, texts; a flag's is "true" or "false"
+  SourceLocation location;
+};
+using Annotations = std::vector<Annotation>;
+
 enum class MemScope : uint8_t { global, shared, fragment, local };
 const char* scope_name(MemScope s);
 
@@ -67,6 +77,7 @@ struct Buffer {
   Report report = Report::none;  // workspaces: one that no text declares
   int kernel = -1;               // on-chip: index of the kernel that owns it
   SourceLocation location;
+  Annotations annotations = {};  // on-chip
 };
 
 // A box of a buffer: per dimension an offset and an extent. Extents are constants; a region may hang over the
@@ -138,6 +149,8 @@ struct TileOp {
 struct Stmt {
   std::variant<Loop, Branch, Store, TileOp> node;
   SourceLocation location;
+  std::string label = {};        // one of its kernel's, or empty
+  Annotations annotations = {};  // of loops and tile operations
 };
 
 struct Kernel {
@@ -147,6 +160,7 @@ struct Kernel {
   int64_t threads = 0;            // computing threads; 0 = the planner decides
   Block body;
   SourceLocation location;
+  Annotations annotations = {};
 
   // Blocks that share the iterations of a loop of the body, in a form that planning has given the program
   // (expand/split_form.h): `part`, the first of block_vars, tells them apart.

@@ -9,6 +9,9 @@
 
 namespace tilegen::ir {
 
+// As if no statement of the program, which is as written, had a label.
+std::vector<std::string> paths_without_labels(const Program& p);
+
 class KernelPaths {
  public:
   KernelPaths(const Program& p, int kernel);

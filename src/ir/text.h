@@ -10,12 +10,16 @@
 //              | "scalar" NAME ":" DTYPE | let | "fn" NAME params ["->" DTYPE] "{" let* "return" expr "}"
 //              | "tensor" NAME ":" DTYPE "[" exprs "]" ["strides" "[" exprs "]"] ["readonly" | "workspace"]
 //              | "param" NAME ["=" int] "in" "{" int ("," int)* "}"
-//   kernel    := "kernel" NAME "grid" "(" block ("," block)* ")" ["threads" const] "{" alloc* stmt* "}"
+//   kernel    := "kernel" NAME "grid" "(" block ("," block)* ")" ["threads" const] [with]
+//                "{" alloc* stmt* "}"
 //   block     := NAME ":" expr                   at most three
-//   alloc     := "alloc" NAME ":" ("shared" | "fragment" | "local") DTYPE "[" consts "]"
-//   stmt      := LOOP NAME "in" expr (".." | ":+") expr ["step" const] ["while" expr] ["stages" const] body
+//   alloc     := "alloc" NAME ":" ("shared" | "fragment" | "local") DTYPE "[" consts "]" [braces]
+//   with      := "with" braces                   braces := "{" annotations "}", rows of annotations.def
+//   stmt      := LOOP NAME "in" expr (".." | ":+") expr ["step" const] ["while" expr] ["stages" const]
+//                [with] body
 //              | "while" expr body | "break" | "continue" | "return"           body := "{" stmt* "}"
-//              | "parallel" NAME ("," NAME)* "in" const ("," const)* "{" stmt* "}"
+//              | "parallel" NAME ("," NAME)* "in" const ("," const)* [with] "{" stmt* "}"
+//              | "label" NAME ":" stmt                  of an OP, a loop, an if or a store
 //              | "if" expr "{" stmt* "}" ["else" ("{" stmt* "}" | if)]
 //              | "switch" expr "{" ("case" consts body)+ ["else" body] "}"
 //              | NAME "[" exprs "]" ASSIGN expr         ASSIGN := = += -= *= /=

@@ -122,15 +122,17 @@ class Formatter {
     if ((t.is(")") || t.is("]")) && brackets_ > 0) --brackets_;
     if (t.kind == TokenKind::name) {
       const bool is_name = last_.is("kernel") || last_.is("program");
-      if (!is_name && (op_from_text(t.text) || is_one_of(t.text, {"argmax", "argmin", "param"})))
+      if (!is_name && (op_from_text(t.text) || is_one_of(t.text, {"argmax", "argmin", "param", "alloc"})))
         list_next_ = true;
       if (is_one_of(t.text, {"kernel", "fn", "if", "else", "while", "switch", "case", "serial", "unroll",
                              "vectorized", "pipelined", "parallel"}))
         list_next_ = false;
+      if (t.is("with") && ends_operand(last_) && text::Lexer(lexer_).next().is("{")) list_next_ = true;
     }
     if (t.is("{")) {
       lists_.push_back(list_next_);
       if (!list_next_) ++braces_;
+      list_next_ = false;
     }
     unary_ = t.is("-") && !ends_operand(last_);
     of_number_ = t.is(":") && (last_.is("inf") || last_.is("nan") || last_.hex);
@@ -140,10 +142,10 @@ class Formatter {
   bool has_space(const Token& a, const Token& b) const {
     if (a.is("(") || a.is("[") || b.is(")") || b.is("]") || b.is(",")) return false;
     if (unary_) return false;  // of the minus in front
-    if (b.is("(")) return a.kind != TokenKind::name || is_keyword(a);
-    if (b.is("[")) return a.kind != TokenKind::name || is_keyword(a);
     const bool list = !lists_.empty() && lists_.back();
     if (list && (a.is("{") || b.is("}") || a.is("=") || b.is("="))) return false;
+    if (b.is("(")) return a.kind != TokenKind::name || is_keyword(a);
+    if (b.is("[")) return a.kind != TokenKind::name || is_keyword(a);
     if (b.is(":")) return false;
     // The type of a number: inf:f32, 0x7e01:f16.
     if (a.is(":")) return !of_number_;

@@ -209,6 +209,8 @@ bool Parser::parse_kernel() {
   bool ok = parse_grid(kernel, names);
   for (const Token& var : names) kernel.block_vars.push_back(add_loop_var(var, VarKind::block_index));
   if (ok && accept("threads")) ok = parse_constant(kernel.threads, "the number of threads");
+  ok = ok && parse_with(AnnotationPlace::kernel, "a kernel", kernel.annotations);
+  labels_.clear();
   program_.kernels.push_back(std::move(kernel));
   statement_seen_ = false;
   return ok && open_block(BlockKind::kernel, StmtId(), mark);

@@ -148,6 +148,11 @@ bool Parser::parse_alloc() {
     } while (ok && accept(","));
     ok = ok && expect("]", "or ',' and a further extent");
   }
+  in_attributes_ = ok && accept("{");
+  if (in_attributes_)
+    ok = parse_annotation_list(AnnotationPlace::tile, "a tile", buffer.annotations) &&
+         expect("}", "or ',' and a further annotation");
+  if (ok) in_attributes_ = false;
   declare(name, SymbolKind::buffer, static_cast<uint32_t>(program_.buffers.size()));
   program_.buffers.push_back(std::move(buffer));
   return ok;
@@ -219,6 +224,7 @@ bool Parser::parse_statement() {
   if ((name.is("argmax") || name.is("argmin")) && token_.kind == TokenKind::name)
     return parse_arg_reduction(name);
   if ((name.is("let") || name.is("var")) && token_.kind == TokenKind::name) return parse_let(name.is("var"));
+  if (name.is("label") && token_.kind == TokenKind::name) return parse_label();
   if (const Symbol* symbol = find(name.text);
       symbol != nullptr && symbol->kind == SymbolKind::variable && !token_.is("["))
     return parse_assignment(name);
@@ -227,7 +233,7 @@ bool Parser::parse_statement() {
   for (const OpRow& row : op_rows()) nearest.offer(row.text);
   for (LoopKind kind : kSingleVarLoops) nearest.offer(loop_kind_name(kind));
   for (std::string_view word : {"parallel", "if", "alloc", "let", "var", "view", "argmax", "argmin", "assert",
-                                "print", "while", "break", "continue", "return"})
+                                "print", "while", "break", "continue", "return", "label"})
     nearest.offer(word);
   for (int kind = 0; kind < kAtomicKinds; ++kind) nearest.offer(atomic_text(static_cast<AtomicKind>(kind)));
   error(DiagCode::unknown_name, name, "expected a statement, found the unknown operation " + describe(name),
@@ -248,12 +254,18 @@ bool Parser::parse_loop(LoopKind kind) {
   if (ok && token_.is("step")) ok = parse_step(loop, name, stepped);
   if (ok && token_.is("while")) ok = parse_loop_condition(loop);
   if (ok && accept("stages")) ok = parse_constant(loop.num_stages, "the number of stages");
+  Annotations annotations;
+  ok = ok &&
+       parse_with(AnnotationPlace::loop, std::string("a ") + loop_kind_name(kind) + " loop", annotations);
   if (!stepped.valid())
     loop.vars.push_back(add_loop_var(name, VarKind::loop));  // after the bounds: they cannot use it
   if (!ok) return false;
   draft_.loops_in_parallel |= in_parallel();
   StmtId id = add_statement(at, std::move(loop));
-  if (!id.valid() || !open_block(BlockKind::loop, id, mark)) return false;
+  if (!id.valid()) return false;
+  program_.stmts[id.value].annotations = std::move(annotations);
+  take_label(id);
+  if (!open_block(BlockKind::loop, id, mark)) return false;
   if (!stepped.valid()) return true;
   const VarId value = add_loop_var(name, VarKind::loop);
   draft_.temporaries[value] = false;
@@ -336,8 +348,13 @@ bool Parser::parse_parallel() {
               std::to_string(loop.extents.size()) + " extents",
           "give one extent per variable");
   }
+  Annotations annotations;
+  if (!parse_with(AnnotationPlace::op, "a parallel loop", annotations)) return false;
   StmtId id = add_statement(at, std::move(loop));
-  return id.valid() && open_block(BlockKind::loop, id, mark);
+  if (!id.valid()) return false;
+  program_.stmts[id.value].annotations = std::move(annotations);
+  take_label(id);
+  return open_block(BlockKind::loop, id, mark);
 }
 
 bool Parser::parse_if() {
@@ -353,25 +370,8 @@ bool Parser::parse_if() {
           "compare it with something, for example 'if x != 0'");
   }
   StmtId id = add_statement(at, std::move(branch));
+  take_label(id);
   return id.valid() && open_block(BlockKind::then_body, id, declared_.size());
-}
-
-bool Parser::parse_store(const Token& name) {
-  Store store;
-  store.buffer = find_buffer(name);
-  if (!expect("[", "and the indices of the element to store to")) return false;
-  if (!parse_exprs("]", store.indices, "an index")) return false;
-  if (store.buffer.valid() && token_.is("=")) check_rank(store.buffer, store.indices.size(), name);
-  const DType type = store.buffer.valid() ? program_.buffer(store.buffer).type : DType::none;
-  ExprId old;
-  const bool compound = token_.kind == TokenKind::symbol && !token_.is("=");
-  if (accept("=")) {
-    if (atomic_from_text(token_.text)) return parse_old_value(name, std::move(store));
-    return parse_expr(store.value, kAny, type) && add_statement(name, std::move(store)).valid();
-  }
-  if (compound && store.buffer.valid()) old = make_load(store.buffer, store.indices, name);
-  return parse_assigned(store.value, old, type, "and the value to store") &&
-         add_statement(name, std::move(store)).valid();
 }
 
 void Parser::check_rank(BufferId buffer, size_t given, const Token& at) {

@@ -16,6 +16,7 @@ bool Parser::parse_while() {
   program_.vars[var.value].name = "trip";
   loop.vars = {var};
   const StmtId id = add_statement(at, std::move(loop));
+  take_label(id);
   return id.valid() && open_block(BlockKind::loop, id, declared_.size());
 }
 

@@ -1,4 +1,4 @@
-// Named values of the text form: let, var and assignments.
+// Named values and stores of the text form: let, var and assignments to names and elements.
 #include "ir/text_parser.h"
 #include "support/diag_codes.h"
 
@@ -61,6 +61,30 @@ bool Parser::parse_assignment(const Token& name) {
     return true;
   }
   return add_assignment(name, var, value);
+}
+
+bool Parser::parse_store(const Token& name) {
+  Store store;
+  store.buffer = find_buffer(name);
+  if (!expect("[", "and the indices of the element to store to")) return false;
+  if (!parse_exprs("]", store.indices, "an index")) return false;
+  if (store.buffer.valid() && token_.is("=")) check_rank(store.buffer, store.indices.size(), name);
+  const DType type = store.buffer.valid() ? program_.buffer(store.buffer).type : DType::none;
+  ExprId old;
+  const bool compound = token_.kind == TokenKind::symbol && !token_.is("=");
+  if (accept("=")) {
+    if (atomic_from_text(token_.text)) return parse_old_value(name, std::move(store));
+    return parse_expr(store.value, kAny, type) && add_stored(name, std::move(store));
+  }
+  if (compound && store.buffer.valid()) old = make_load(store.buffer, store.indices, name);
+  return parse_assigned(store.value, old, type, "and the value to store") &&
+         add_stored(name, std::move(store));
+}
+
+bool Parser::add_stored(const Token& name, Store store) {
+  const StmtId id = add_statement(name, std::move(store));
+  take_label(id);
+  return id.valid();
 }
 
 // What stands behind the place that is assigned: "= expr", or "+= expr" on its old value.

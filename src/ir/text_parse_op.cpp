@@ -26,10 +26,15 @@ bool Parser::parse_tile_op(OpKind kind) {
     if (!expect("->", "and what " + std::string(row.text) + " writes")) return false;
     if (!parse_operands(row, op, std::span(order.back, order.back_count))) return false;
   }
+  Annotations annotations;
   in_attributes_ = accept("{");
-  if (in_attributes_ && !parse_attributes(row, op)) return false;
+  if (in_attributes_ && !parse_attributes(row, op, annotations)) return false;
   in_attributes_ = false;
-  return add_statement(at, std::move(op)).valid();
+  const StmtId id = add_statement(at, std::move(op));
+  if (!id.valid()) return false;
+  program_.stmts[id.value].annotations = std::move(annotations);
+  take_label(id);
+  return true;
 }
 
 bool Parser::parse_operands(const OpRow& row, TileOp& op, std::span<const int> slots) {
@@ -90,7 +95,7 @@ void Parser::whole_buffer(Region& region, const Token& at) {
   }
 }
 
-bool Parser::parse_attributes(const OpRow& row, TileOp& op) {
+bool Parser::parse_attributes(const OpRow& row, TileOp& op, Annotations& annotations) {
   std::array<bool, kMaxAttrs> given{};
   do {
     Token name;
@@ -98,6 +103,11 @@ bool Parser::parse_attributes(const OpRow& row, TileOp& op) {
       return false;
     auto found = std::find_if(row.attrs.begin(), row.attrs.end(),
                               [&](const AttrRow& a) { return a.name == name.text; });
+    const AnnotationRow* annotation = annotation_row(AnnotationPlace::op, name.text);
+    if (found == row.attrs.end() && annotation != nullptr) {
+      if (!parse_annotation(*annotation, name, annotations)) return false;
+      continue;
+    }
     if (found == row.attrs.end()) {
       unknown_attribute(row, name);
       if (accept("=")) {
@@ -148,7 +158,9 @@ void Parser::unknown_attribute(const OpRow& row, const Token& name) {
     nearest.offer(a.name);
     all += (all.empty() ? "" : ", ") + std::string(a.name);
   }
-  std::string otherwise =
+  for (const AnnotationRow& a : annotation_rows())
+    if (a.place == AnnotationPlace::op) nearest.offer(a.key);
+  const std::string otherwise =
       all.empty() ? std::string(row.text) + " has no attributes" : "the attributes are " + all;
   error(DiagCode::unknown_name, name, std::string(row.text) + " has no attribute " + describe(name),
         nearest.hint(otherwise));

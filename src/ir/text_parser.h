@@ -7,12 +7,14 @@
 #pragma once
 
 #include <array>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "ir/annotations.h"
 #include "ir/draft.h"
 #include "ir/print.h"
 #include "ir/program.h"
@@ -35,6 +37,9 @@ class Parser {
         bindings_(bindings),
         bound_(bindings.size()) {}
   Expected<Program> run();
+  // Texts of their own (ir/annotations.h).
+  Expected<Annotations> run_annotations(AnnotationPlace place, std::string_view what);
+  Expected<std::vector<int64_t>> run_index_function(std::span<const int64_t> shape);
 
   struct Pending;     // operators and brackets an expression has open
   struct ExprStacks;  // both defined in text_parse_expr.cpp
@@ -59,6 +64,15 @@ class Parser {
   struct Function {
     std::vector<VarId> parameters;
     ExprId value;
+  };
+  struct IndexFunction {
+    ExprPool exprs;
+    std::vector<VarId> indices;
+    ExprId offset;
+  };
+  struct HiddenName {
+    std::string_view name;
+    std::optional<Symbol> symbol;
   };
 
   // text_parse.cpp: program, declarations, kernels
@@ -108,7 +122,6 @@ class Parser {
   bool parse_bounds(Loop& loop);
   bool parse_parallel();
   bool parse_if();
-  bool parse_store(const Token& name);
   bool in_parallel() const;
   bool parse_else(const OpenBlock& closed);
   bool open_block(BlockKind kind, StmtId stmt, size_t scope_mark);
@@ -117,9 +130,11 @@ class Parser {
   VarId add_loop_var(const Token& name, VarKind kind);
   VarId add_unseen_var(const Token& name, VarKind kind);
 
-  // text_parse_let.cpp: named values and assignments
+  // text_parse_let.cpp: named values, assignments and stores
   bool parse_let(bool assignable);
   bool parse_assignment(const Token& name);
+  bool parse_store(const Token& name);
+  bool add_stored(const Token& name, Store store);
   bool parse_assigned(ExprId& value, ExprId old, DType type, std::string_view what);
   bool add_assignment(const Token& at, VarId var, ExprId value);
 
@@ -155,6 +170,23 @@ class Parser {
   bool room_for_report(int64_t statements, const Token& at);
   std::vector<StmtId> open_statements() const;
 
+  // text_parse_annotations.cpp: labels and annotations
+  bool parse_label();
+  void take_label(StmtId id);
+  bool parse_with(AnnotationPlace place, std::string_view what, Annotations& out);
+  bool parse_annotation_list(AnnotationPlace place, std::string_view what, Annotations& out);
+  bool parse_annotation(const AnnotationRow& row, const Token& name, Annotations& out);
+  bool parse_annotation_value(const AnnotationRow& row, std::string& out);
+  bool parse_annotation_word(const AnnotationRow& row, std::string& out);
+  void unknown_annotation(AnnotationPlace place, std::string_view what, const Token& name);
+  bool skip_annotation();
+
+  // text_parse_index_function.cpp: layouts as functions of the indices
+  bool parse_index_names(std::vector<VarId>& vars, std::vector<HiddenName>& hidden);
+  bool parse_index_function(std::string& out);
+  bool is_index_function(size_t first_index, const Token& at);
+  std::string print_index_function(std::span<const VarId> vars) const;
+
   // text_parse_op.cpp: tile operations
   bool parse_tile_op(OpKind kind);
   bool parse_operands(const OpRow& row, TileOp& op, std::span<const int> slots);
@@ -163,7 +195,7 @@ class Parser {
   void whole_buffer(Region& region, const Token& at);
   bool parse_arg_reduction(const Token& word);
   bool parse_axis(int64_t& axis);
-  bool parse_attributes(const OpRow& row, TileOp& op);
+  bool parse_attributes(const OpRow& row, TileOp& op, Annotations& annotations);
   bool parse_attribute_value(const AttrRow& row, const Token& name, int64_t& value);
   void unknown_attribute(const OpRow& row, const Token& name);
 
@@ -265,6 +297,12 @@ class Parser {
   std::vector<ExprId> constants_;          // by symbol
   const ExprPool* outer_exprs_ = nullptr;  // the program's, while a constant has a pool of its own
   std::unordered_map<std::string_view, Function> functions_;
+  Token label_;                                // of the statement ahead
+  std::set<std::string, std::less<>> labels_;  // of the kernel
+  IndexFunction index_function_;               // the latest
+  static constexpr size_t kMostValues = 64;    // of an annotation
+  static constexpr int64_t kMostNumber = INT64_C(1) << 31;
+  static constexpr size_t kMostIndexNodes = 256;
 };
 
 }  // namespace tilegen::ir::text

@@ -1,6 +1,7 @@
 // Printing of whole programs. Nothing here recurses: open blocks stand on a stack.
 #include <algorithm>
 
+#include "ir/annotations.h"
 #include "ir/assertion.h"
 #include "ir/print.h"
 #include "ir/store_parts.h"
@@ -91,6 +92,7 @@ class ProgramPrinter {
     }
     out_ += ')';
     if (kernel.threads != 0) out_ += " threads " + std::to_string(kernel.threads);
+    print_with(kernel.annotations, AnnotationPlace::kernel);
     out_ += " {\n";
     for (size_t b = 0; b < p_.buffers.size(); ++b)
       if (p_.buffers[b].kernel == static_cast<int>(k)) print_alloc(BufferId(b));
@@ -102,7 +104,13 @@ class ProgramPrinter {
     out_ +=
         "  alloc " + names_.buffers[id.value] + ": " + scope_name(b.scope) + " " + dtype_name(b.type) + "[";
     exprs_.print_list(out_, b.shape);
-    out_ += "]\n";
+    out_ += ']';
+    if (!b.annotations.empty()) out_ += " {" + print_annotations(b.annotations, AnnotationPlace::tile) + '}';
+    out_ += '\n';
+  }
+
+  void print_with(const Annotations& list, AnnotationPlace place) {
+    if (!list.empty()) out_ += " with {" + print_annotations(list, place) + '}';
   }
 
   // The statements of a kernel and its closing brace.
@@ -127,10 +135,14 @@ class ProgramPrinter {
 
   void print_statement(StmtId id) {
     out_.append(2 * open_.size(), ' ');
+    if (const std::string& label = p_.stmt(id).label; !label.empty()) out_ += "label " + label + ": ";
+    const Annotations& annotations = p_.stmt(id).annotations;
     if (const auto assertion = assertion_at(p_, id)) {
       print_assertion(*assertion);
     } else if (const auto* loop = p_.as<Loop>(id)) {
       print_loop_head(*loop);
+      print_with(annotations, *annotation_place(p_, id));
+      out_ += " {";
       open_.push_back({&loop->body, 0, nullptr});
     } else if (const auto* branch = p_.as<Branch>(id)) {
       out_ += "if ";
@@ -142,7 +154,7 @@ class ProgramPrinter {
     } else if (const auto* store = p_.as<Store>(id)) {
       print_store(*store);
     } else {
-      print_tile_op(*p_.as<TileOp>(id));
+      print_tile_op(*p_.as<TileOp>(id), annotations);
     }
     out_ += '\n';
   }
@@ -202,7 +214,6 @@ class ProgramPrinter {
       exprs_.print(out_, loop.condition);
     }
     if (loop.num_stages != 0) out_ += " stages " + std::to_string(loop.num_stages);
-    out_ += " {";
   }
 
   void print_bounds(ExprId begin, ExprId extent) {
@@ -227,7 +238,7 @@ class ProgramPrinter {
     }
   }
 
-  void print_tile_op(const TileOp& op) {
+  void print_tile_op(const TileOp& op, const Annotations& annotations) {
     const OpRow& row = op_row(op.kind);
     const OperandOrder order = operand_order(row);
     out_ += row.text;
@@ -244,7 +255,9 @@ class ProgramPrinter {
       any = true;
       print_attribute(row.attrs[i], op.attrs[i]);
     }
-    if (any) out_ += '}';
+    if (!annotations.empty())
+      out_ += (any ? ", " : " {") + print_annotations(annotations, AnnotationPlace::op);
+    if (any || !annotations.empty()) out_ += '}';
   }
 
   void print_operand(const char* before, const TileOp& op, int slot) {

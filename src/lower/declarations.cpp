@@ -10,6 +10,28 @@
 
 namespace tilegen::lower {
 
+namespace {
+
+thread::Caching caching_of(const std::string& word) {
+  return word == "evict_first"   ? thread::Caching::evict_first
+         : word == "evict_last"  ? thread::Caching::evict_last
+         : word == "no_allocate" ? thread::Caching::no_allocate
+                                 : thread::Caching::usual;
+}
+
+// All ops that read a tensor say the same of its lines, and all that write it.
+void tell_caches(const LoweringContext& k, ir::BufferId tensor, thread::Memory& m) {
+  for (analysis::OpId i : k.in.ops.ops.ids())
+    for (const analysis::OpAccess& a : k.in.ops.ops[i].accesses) {
+      if (a.value.valid() || a.buffer != tensor) continue;
+      const thread::Caching caching = caching_of(k.in.schedule.ops[i.index()].cache);
+      if (a.read) m.loads = caching;
+      if (a.write) m.stores = caching;
+    }
+}
+
+}  // namespace
+
 void declare_parameters(LoweringContext& k) {
   k.out.name = k.in.kernel.name;
   k.out.machine = k.in.target;
@@ -18,6 +40,7 @@ void declare_parameters(LoweringContext& k) {
   k.out.overlapping_blocks = k.in.schedule.overlap && !k.in.schedule.overlap->along.empty();
   if (k.block_threads() && k.in.schedule.launch)
     k.out.min_blocks = std::max<int64_t>(k.in.schedule.launch->min_blocks, 1);
+  if (k.block_threads() && k.in.schedule.launch) k.out.most_registers = k.in.schedule.launch->registers;
   const std::vector<int64_t> greatest = ir::greatest_values(k.in.program);
   for (const ir::Param& param : k.in.program.params) {
     if (param.kind == ir::Param::Kind::tensor) continue;
@@ -41,6 +64,7 @@ void declare_parameters(LoweringContext& k) {
       m.alignment = ir::dtype_bytes(b.type);
       m.read_only = b.read_only;
       m.param = static_cast<int>(k.out.params.size());
+      tell_caches(k, param.buffer, m);
       slot = {thread::Param::Kind::tensor, b.name, b.type, VarId(), k.out.add_memory(std::move(m))};
       k.names.globals[param.buffer] = slot.memory;
     } else {

@@ -81,6 +81,7 @@ struct WordField {
   std::string E::*at;
   std::array<const char*, N> names;
   const char* meaning;
+  const char* shown = nullptr;
 };
 
 template <class E>

@@ -66,6 +66,7 @@ struct OpPlan {
   std::optional<layout::Fragment> iteration;  // element-wise work: iteration point -> (thread, register)
   int64_t vector = 0;                         // elements one access moves
   std::optional<bool> streaming;              // results bypass the caches
+  std::string cache;  // accesses to tensors: evict_first | evict_last | no_allocate; empty: as usual
   // tensor_copy out of a fragment: columns a warpgroup stages at once
   int64_t epilogue_columns = 0;
   std::string reason;
@@ -221,11 +222,13 @@ struct OverlapPlan {
 // How the kernel follows the one before it on its stream. `dependent`: its blocks begin, and make
 // themselves ready, while that one ends; they wait for its end before they touch memory, and let the kernel
 // after do the same.
-// `min_blocks`: as many of the kernel's blocks as a multiprocessor should have registers for.
+// `min_blocks`: as many of the kernel's blocks as a multiprocessor should have registers for. `registers`: as
+// many as a thread may have at most.
 struct LaunchPlan {
   std::optional<bool> dependent;
   std::string reason;
   int64_t min_blocks = 0;
+  int64_t registers = 0;
   bool operator==(const LaunchPlan&) const = default;
 };
 

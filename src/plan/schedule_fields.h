@@ -39,6 +39,13 @@ struct EntryFields<OpPlan> {
                                          "element-wise work: which thread does which point"},
         NumberField<E>{"vector", &E::vector, 1, 1024, 0, "elements that one access moves", "vector %", 1},
         FlagField<E>{"streaming", &E::streaming, "results are stored past the caches", "streaming"},
+        WordField<E, 3>{
+            "cache",
+            &E::cache,
+            {"evict_first", "evict_last", "no_allocate"},
+            "what caches do with lines of the tensors that it reads and writes: these are the first or the "
+            "last to go, or take no place in the nearest cache",
+            "cache %"},
         NumberField<E>{"epilogue_columns", &E::epilogue_columns, 1, kMaxNumber, 0,
                        "`tensor_copy` out of a fragment: columns that a warpgroup stages at once",
                        "epilogue tiles of % columns"},
@@ -244,6 +251,8 @@ struct EntryFields<LaunchPlan> {
         NumberField<E>{"min_blocks", &E::min_blocks, 1, 64, 0,
                        "blocks of a multiprocessor that its registers should allow for",
                        "registers for % blocks", 1},
+        NumberField<E>{"registers", &E::registers, 16, 256, 0, "registers of a thread at most",
+                       "at most % registers"},
         ReasonField<E>{"reason", &E::reason}};
   }
 };

@@ -132,6 +132,10 @@ struct ShownFields {
   void shown(const TextField<E>& f) const {
     if (!(entry.*f.at).empty()) add(f.shown, entry.*f.at);
   }
+  template <size_t N>
+  void shown(const WordField<E, N>& f) const {
+    if (!(entry.*f.at).empty()) add(f.shown, entry.*f.at);
+  }
   void shown(const OptionalText<E>& f) const {
     if (!(entry.*f.at).value_or("").empty()) add(f.shown, *(entry.*f.at));
   }

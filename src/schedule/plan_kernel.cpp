@@ -6,6 +6,7 @@
 #include "analysis/warpgroup_operand.h"
 #include "ir/statement_paths.h"
 #include "schedule/accesses/assumption_plan.h"
+#include "schedule/accesses/cache_plan.h"
 #include "schedule/check/check_schedule.h"
 #include "schedule/grid/launch_plan.h"
 #include "schedule/grid/occupancy_plan.h"
@@ -165,6 +166,7 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   for (const std::vector<plan::Note>& more : {layouts_.notes, notes_, pipelines_.notes})
     s.notes.insert(s.notes.end(), more.begin(), more.end());
   keep_given_accesses(s);
+  if (Checked ok = plan_caching(p_, ops_, target_, given_, s); !ok) return ok.error();
   if (!target_.has_block_threads()) return s;
   if (Checked ok = plan_assumptions(p_, ops_, target_, options_.assumptions, given_, s); !ok)
     return ok.error();
@@ -173,6 +175,7 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   plan_matrix_stores(p_, ops_, target_, given_, s);
   plan_register_prefetch(p_, index_, ops_, target_, given_, s);
   plan_min_blocks(p_, ops_, target_, given_, s);
+  if (Checked ok = plan_most_registers(kernel_, target_, given_, s); !ok) return ok.error();
   return s;
 }
 

@@ -21,6 +21,10 @@ using Block = std::vector<StmtId>;
 enum class Space : uint8_t { global, shared, local };
 const char* space_name(Space s);
 
+// How what is loaded or stored treats caches: it is the first or the last to go, or no line of the nearest
+// cache is taken for it (GPU). Results do not depend on it.
+enum class Caching : uint8_t { usual, evict_first, evict_last, no_allocate };
+
 struct Memory {
   std::string name;
   Space space = Space::global;
@@ -32,7 +36,8 @@ struct Memory {
   int64_t slots = 1;
   bool in_registers = false;  // local: every index is a constant after unrolling; on GPUs always
   bool read_only = false;
-  int param = -1;  // global: index into ThreadProgram::params
+  int param = -1;                                           // global: index into ThreadProgram::params
+  Caching loads = Caching::usual, stores = Caching::usual;  // global
 };
 
 // An array of transaction barriers (mbarrier) in the block's arena. A phase completes when `arrivals` threads

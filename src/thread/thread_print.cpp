@@ -55,6 +55,7 @@ class Printer {
     if (p_.cluster > 1) out_ += " clusters of " + std::to_string(p_.cluster);
     if (p_.dependent) out_ += " dependent";
     if (p_.overlapping_blocks) out_ += " overlapping";
+    if (p_.most_registers > 0) out_ += "\nmost_registers " + std::to_string(p_.most_registers);
     if (p_.min_blocks > 1) out_ += "\nmin_blocks " + std::to_string(p_.min_blocks);
     out_ += "\nparams\n";
     for (const Param& param : p_.params) print_param(param);
@@ -91,6 +92,11 @@ class Printer {
             std::to_string(guard.divisor) + "\n";
   }
 
+  static const char* caching_name(Caching c) {
+    return c == Caching::evict_first  ? "evict_first"
+           : c == Caching::evict_last ? "evict_last"
+                                      : "no_allocate";
+  }
   void print_memory(const Memory& m) {
     out_ += std::string("  ") + space_name(m.space) + " " + m.name + ": " + ir::dtype_name(m.type);
     if (m.elements > 0) out_ += "[" + std::to_string(m.elements) + "]";
@@ -100,6 +106,8 @@ class Printer {
     if (m.in_registers) out_ += " registers";
     if (m.read_only) out_ += " readonly";
     if (m.param >= 0) out_ += " param " + std::to_string(m.param);
+    if (m.loads != Caching::usual) out_ += std::string(" loads ") + caching_name(m.loads);
+    if (m.stores != Caching::usual) out_ += std::string(" stores ") + caching_name(m.stores);
     out_ += "\n";
   }
 

@@ -76,7 +76,8 @@ struct ThreadProgram {
   bool dependent = false;
   // Several blocks may write an element of a tensor, all of them the same value.
   bool overlapping_blocks = false;
-  int64_t min_blocks = 1;  // blocks of a multiprocessor that registers should allow for (GPU)
+  int64_t min_blocks = 1;      // blocks of a multiprocessor that registers should allow for (GPU)
+  int64_t most_registers = 0;  // of a thread (GPU); 0: as many as there are
   std::vector<TransactionBarriers> barriers;
   std::vector<NamedBarrier> named_barriers;  // the first is number 1
   // What indices are divided by though no constant, over dims and integer scalars, positive wherever a block

@@ -29,6 +29,14 @@ bool is_gpu_limit(DiagCode code) {
   return code == DiagCode::target_unsupported || code == DiagCode::no_atom || code == DiagCode::limit_unroll;
 }
 
+// Some annotation of it may ask for what cannot be had.
+bool is_annotated(const ir::Program& p) {
+  const auto has = [](const auto& entry) { return !entry.annotations.empty(); };
+  return std::any_of(p.kernels.begin(), p.kernels.end(), has) ||
+         std::any_of(p.buffers.begin(), p.buffers.end(), has) ||
+         std::any_of(p.stmts.begin(), p.stmts.end(), has);
+}
+
 }  // namespace
 
 Bound Bound::of_sum(DType type, int64_t terms, double largest) {
@@ -222,7 +230,10 @@ void Subject::compile_for(const std::string& name) {
     if (!artifact) {
       const DiagCode code = artifact.error().diagnostics[0].code;
       const bool refused =
-          code == DiagCode::limit_memory || (target->has_block_threads() && is_gpu_limit(code));
+          code == DiagCode::limit_memory || (target->has_block_threads() && is_gpu_limit(code)) ||
+          ((code == DiagCode::schedule_illegal || code == DiagCode::schedule_mismatch ||
+            code == DiagCode::conversion_refused) &&
+           is_annotated(*program_));
       e.failed = {refused ? Kind::refused : Kind::rejected, name + ": " + artifact.error().to_text()};
       return;
     }

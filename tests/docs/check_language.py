@@ -12,6 +12,7 @@ page = (source / "docs/language.md").read_text()
 
 for table, row in (("ops.def", r'^TILEGEN_TILE_OP\(\w+, "(\w+)"'),
                    ("expr_ops.def", r'^TILEGEN_EXPR_OP\(\w+, \d, \w+, "(\w+)"\)'),
+                   ("annotations.def", r'^TILEGEN_ANNOTATION\(\w+, "(\w+)"'),
                    ("dtypes.def", r'^TILEGEN_DTYPE\(\w+, \d+, "(\w+)"')):
     for word in re.findall(row, (source / "src/ir" / table).read_text(), re.M):
         assert re.search(rf"\b{word}\b", page), f"'{word}' of {table} is not in docs/language.md"

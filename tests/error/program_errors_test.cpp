@@ -17,6 +17,19 @@ Failure parse_failure(const std::string& text) {
   return Failure(error);
 }
 
+Failure compile_failure(const std::string& text, const char* target_name) {
+  const Context context = make_context();
+  tl_program* program = nullptr;
+  tl_target* target = nullptr;
+  tl_artifact* artifact = nullptr;
+  tl_error* error = nullptr;
+  EXPECT_EQ(tl_program_parse(context.get(), text.data(), text.size(), "p.tl", &program, nullptr), TL_OK);
+  EXPECT_EQ(tl_target_parse(target_name, &target, nullptr), TL_OK);
+  EXPECT_NE(tl_compile(context.get(), program, target, nullptr, &artifact, &error), TL_OK);
+  tl_program_release(program), tl_target_release(target), tl_artifact_release(artifact);
+  return Failure(error);
+}
+
 std::string kernel(const std::string& body) {
   return "tl 1 program p\ndim n\ntensor A: f32[n, 32]\ntensor B: f32[n, 32]\nkernel k grid(b: n) {\n" + body +
          "}\n";
@@ -34,6 +47,29 @@ TEST(ProgramErrors, Reports) {
   expect_golden("syntax_error.open_text", parse_failure(kernel("  print \"rows, b\n")));
   expect_golden("misplaced_statement.print_of_region",
                 parse_failure(kernel("  parallel i in 4 {\n    print \"a\" of A[b :+ 1, 0 :+ 2]\n  }\n")));
+}
+
+// What a program says of itself is refused where it stands.
+TEST(ProgramErrors, Annotations) {
+  const std::string copy = "copy A[b :+ 1, 0 :+ 32] -> B[b :+ 1, 0 :+ 32]";
+  expect_golden("duplicate_name.label",
+                parse_failure(kernel("  label x: " + copy + "\n  label x: " + copy + "\n")));
+  expect_golden("misplaced_statement.label", parse_failure(kernel("  label x: let y = 4\n")));
+  expect_golden("unknown_name.annotation", parse_failure(kernel("  " + copy + " {vektor = 8}\n")));
+  expect_golden("bad_attribute.annotation", parse_failure(kernel("  " + copy + " {engine = tma}\n")));
+  expect_golden("out_of_scope.layout",
+                parse_failure(kernel("  alloc t: shared f32[8, 4] {layout = (i, j) -> i * n + j}\n")));
+  expect_golden(
+      "schedule_illegal.annotation",
+      compile_failure(kernel("  alloc t: shared f32[1, 32] {swizzle = 128}\n  copy A[b :+ 1, 0 :+ 32] -> t\n"
+                             "  copy t -> B[b :+ 1, 0 :+ 32]\n"),
+                      "sm_80"));
+  expect_golden(
+      "schedule_mismatch.annotation",
+      compile_failure(
+          kernel("  alloc t: shared f32[1, 32]\n  pipelined i in 0 .. 2 with {order = [x], stage = [0]} {\n"
+                 "    copy A[b :+ 1, 0 :+ 32] -> t\n    copy t -> B[b :+ 1, 0 :+ 32]\n  }\n"),
+          "sm_80"));
 }
 
 TEST(ProgramErrors, OldValues) {

@@ -15,6 +15,43 @@ BINARY = {"atan2": math.atan2, "fmod": lambda a, b: math.fmod(a, b), "copysign":
           "pow": lambda a, b: math.nan if a < 0 else a**b}
 
 
+class Annotations(unittest.TestCase):
+    def build(self, **layout):
+        b = tg.Builder("p")
+        n = b.dim("n")
+        x, y = b.tensor("X", f32, [n], read_only=True), b.tensor("Y", f32, [n])
+        with b.kernel("k", [(n + 31) // 32], 32, names=["b"], raster="row_major", persistence="none") as block:
+            t = b.shared("t", f32, [32], **layout)
+            b.copy(x[block * 32 : 32], t, label="load", vector=1, engine="vector_copy")
+            with b.pipelined(0, 1, name="r", label="again", drained=False):
+                with b.parallel(32, names=["i"], label="add", unroll=8) as i:
+                    b.store(t, i, t(i) + 1.0)
+            b.copy(t, y[block * 32 : 32], full_tile_version=False)
+        return b.finish()
+
+    def test_are_keywords(self):
+        text = str(self.build(layout=lambda i: i // 8 * 10 + i % 8, slots=1))
+        for line in ("kernel k grid (b: (n + 31) // 32) threads 32 with {raster=row_major, persistence=none} {",
+                     "  alloc t: shared f32[32] {layout=(d0) -> d0 // 8 * 10 + d0 % 8, slots=1}",
+                     "  label load: copy X[b * 32 :+ 32] -> t {vector=1, engine=vector_copy}",
+                     "  label again: pipelined r in 0 .. 1 with {drained=false} {",
+                     "    label add: parallel i in 32 with {unroll=8} {",
+                     "  copy t -> Y[b * 32 :+ 32] {full_tile_version=false}"):
+            self.assertIn(line + "\n", text)
+        self.assertIn('{layout="(32) -> [0: d0/1%32*1]"}', str(self.build(layout="(32) -> [0: d0/1%32*1]")))
+
+    def test_change_no_result(self):
+        x, y = array.array("f", range(70)), array.array("f", [0.0] * 70)
+        self.build(layout=lambda i: i // 8 * 10 + i % 8).compile("sim:sm_80").load()(x, y)
+        self.assertEqual(list(y), [v + 1 for v in x])
+
+    def test_mistakes(self):
+        with self.assertRaisesRegex(TypeError, "made of the indices and integers"):
+            self.build(layout=lambda i: i * 0.5)
+        with self.assertRaisesRegex(tg.Error, "a tile has no annotation 'swizle'"):
+            self.build(swizle=64)
+
+
 class Functions(unittest.TestCase):
     def test_of_floats(self):
         b = tg.Builder("functions")

@@ -23,6 +23,7 @@ import sys
 
 from . import _header as h
 from ._library import call, lib as _lib
+from .annotations import annotations_text, marked
 from .program import Program, int64_of
 from .types import boolean, dtype_of, f32, i64, u64, ALL, FLOATS
 
@@ -362,13 +363,16 @@ class Builder:
         yield value
         lib.tl_end(self.handle, raw)
 
-    def kernel(self, name, grid, threads=0, names=None):
-        """Opens a kernel; gives its block index, or a list of them for a grid of several dimensions."""
+    def kernel(self, name, grid, threads=0, names=None, **annotations):
+        """Opens a kernel; gives its block index, or a list of them for a grid of several dimensions. What else is given are
+        annotations: raster="grouped", group=8."""
         n = len(grid)
         blocks = (h.tl_expr * n)()
         given = (ctypes.c_char_p * n)(*(s.encode() for s in names)) if names else None
         raw = lib.tl_begin_kernel(self.handle, name.encode(), n, (h.tl_expr * n)(*(self.expr(g, i64).raw for g in grid)),
                                   threads, given, blocks)
+        if annotations:
+            lib.tl_annotate_kernel(self.handle, annotations_text(annotations).encode())
         out = [Expr(self, h.tl_expr(b.bits)) for b in blocks]
         return self._scope(raw, out[0] if n == 1 else out)
 
@@ -378,10 +382,19 @@ class Builder:
                                 name.encode() if name else None, ctypes.byref(var))
         return self._scope(raw, Expr(self, var))
 
-    def serial(self, begin, end, name=None): return self._loop(h.TL_LOOP_SERIAL, begin, end, 0, name)
-    def unroll(self, begin, end, name=None): return self._loop(h.TL_LOOP_UNROLL, begin, end, 0, name)
-    def vectorized(self, begin, end, name=None): return self._loop(h.TL_LOOP_VECTORIZED, begin, end, 0, name)
+    @marked
+    def serial(self, begin, end, name=None):
+        return self._loop(h.TL_LOOP_SERIAL, begin, end, 0, name)
 
+    @marked
+    def unroll(self, begin, end, name=None):
+        return self._loop(h.TL_LOOP_UNROLL, begin, end, 0, name)
+
+    @marked
+    def vectorized(self, begin, end, name=None):
+        return self._loop(h.TL_LOOP_VECTORIZED, begin, end, 0, name)
+
+    @marked
     def loop_while(self, condition):
         """Opens a loop that runs while the condition, which is the same for the block, holds."""
         return self._scope(lib.tl_begin_while(self.handle, condition.raw), None)
@@ -390,9 +403,11 @@ class Builder:
     def next_iteration(self): lib.tl_continue(self.handle)
     def leave_kernel(self): lib.tl_return(self.handle)
 
+    @marked
     def pipelined(self, begin, end, stages=0, name=None):
         return self._loop(h.TL_LOOP_PIPELINED, begin, end, stages, name)
 
+    @marked
     def parallel(self, *extents, names=None):
         n = len(extents)
         variables = (h.tl_expr * n)()
@@ -401,6 +416,7 @@ class Builder:
         out = [Expr(self, h.tl_expr(v.bits)) for v in variables]
         return self._scope(raw, out[0] if n == 1 else out)
 
+    @marked
     def branch(self, condition):
         """with b.branch(c) as otherwise: ...; otherwise() begins the other branch."""
         raw = lib.tl_begin_if(self.handle, condition.raw)
@@ -420,14 +436,20 @@ class Builder:
 
     # Tiles and statements.
 
-    def alloc(self, name, scope, dtype, shape):
+    def _label(self, name): lib.tl_label(self.handle, name.encode())
+    def _annotate(self, text): lib.tl_annotate(self.handle, text.encode())
+
+    def alloc(self, name, scope, dtype, shape, **annotations):
+        """A tile of the kernel; what else is given are annotations: swizzle=128, padding=8, layout=lambda i, j: i * 72 + j."""
         dtype, n = dtype_of(dtype), len(shape)
         raw = lib.tl_alloc(self.handle, name.encode(), scope, dtype.value, n, (ctypes.c_int64 * n)(*shape))
+        if annotations:
+            lib.tl_annotate_tile(self.handle, raw, annotations_text(annotations).encode())
         return Buffer(self, raw, shape, dtype)
 
-    def shared(self, name, dtype, shape): return self.alloc(name, h.TL_SCOPE_SHARED, dtype, shape)
-    def fragment(self, name, dtype, shape): return self.alloc(name, h.TL_SCOPE_FRAGMENT, dtype, shape)
-    def local(self, name, dtype, shape): return self.alloc(name, h.TL_SCOPE_LOCAL, dtype, shape)
+    def shared(self, name, dtype, shape, **annotations): return self.alloc(name, h.TL_SCOPE_SHARED, dtype, shape, **annotations)
+    def fragment(self, name, dtype, shape, **annotations): return self.alloc(name, h.TL_SCOPE_FRAGMENT, dtype, shape, **annotations)
+    def local(self, name, dtype, shape, **annotations): return self.alloc(name, h.TL_SCOPE_LOCAL, dtype, shape, **annotations)
 
     def _axis(self, axis, region):
         """Axes from the last on are -1, -2, ..."""
@@ -439,13 +461,16 @@ class Builder:
     def _region(self, r):
         return r.raw if isinstance(r, Region) else lib.tl_whole(self.handle, r.raw)
 
+    @marked
     def copy(self, src, dst):
         lib.tl_copy(self.handle, self._region(src), self._region(dst))
 
+    @marked
     def fill(self, dst, value):
         dtype = dst.dtype if isinstance(dst, Buffer) else None
         lib.tl_fill(self.handle, self._region(dst), self.expr(value, dtype).raw)
 
+    @marked
     def gemm(self, a, b, c, transpose_a=False, transpose_b=False, clear=False, policy=h.TL_POLICY_DEFAULT,
              tf32=False, promote=False):
         """c += a * b; policy: "square", "full_row" or "full_col"; with tf32 the f32 operands may be reduced to that; with promote the sums of
@@ -455,16 +480,19 @@ class Builder:
                  | h.TL_GEMM_TF32 * tf32 | h.TL_GEMM_PROMOTE * promote)
         lib.tl_gemm(self.handle, self._region(a), self._region(b), self._region(c), flags, policy)
 
+    @marked
     def reduce(self, kind, src, dst, axis, accumulate=False):
         """kind: "sum", "max", "min", "absmax", "product", "and", "or", "xor" or "abssum"."""
         lib.tl_reduce(self.handle, self._region(src), self._region(dst), _REDUCE[kind], self._axis(axis, src),
                       h.TL_REDUCE_ACCUMULATE if accumulate else 0)
 
+    @marked
     def cumsum(self, src, dst, axis, reverse=False):
         """dst = sums of src along axis, each up to its own element; with reverse from its own on."""
         lib.tl_cumsum(self.handle, self._region(src), self._region(dst), self._axis(axis, src),
                       h.TL_CUMSUM_REVERSE if reverse else 0)
 
+    @marked
     def scan(self, kind, src, dst, axis, reverse=False, exclusive=False):
         """dst = kind ("sum", "max", "min" or "product") of src along axis, each up to its own element; with reverse from
         its own on, with exclusive without it."""
@@ -480,6 +508,7 @@ class Builder:
         lib.tl_arg_reduce(self.handle, self._region(src), self._region(value), self._region(index), h.TL_REDUCE_MIN,
                           self._axis(axis, src))
 
+    @marked
     def atomic(self, kind, src, dst):
         """dst = kind of dst and src, element by element, on a tensor; kind: "add", "min", "max", "and", "or" or "xor"."""
         lib.tl_atomic(self.handle, self._region(src), self._region(dst), _ATOMIC[kind])
@@ -532,6 +561,7 @@ class Builder:
     def assign(self, var, value):
         lib.tl_assign(self.handle, var.raw, self.expr(value, var.dtype).raw)
 
+    @marked
     def store(self, buffer, *indices_and_value):
         *indices, value = indices_and_value
         raw = [self.expr(i, i64).raw for i in indices]

@@ -6,6 +6,7 @@
 #include "analysis/exchange.h"
 #include "analysis/run_ahead.h"
 #include "support/checked.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::schedule {
 
@@ -102,6 +103,24 @@ int64_t blocks_in_turn(const ir::Program& p, const analysis::KernelOps& ops, con
 }
 
 }  // namespace
+
+Checked plan_most_registers(const ir::Kernel& kernel, const target::Target& t,
+                            const plan::KernelSchedule* given, plan::KernelSchedule& s) {
+  const int64_t most = given && given->launch ? given->launch->registers : 0;
+  if (most == 0) return Unit{};
+  std::string why;
+  if (!t.async_copy()) why = "code for " + t.name + " is not told how many registers a thread may have";
+  if (s.has_producer()) why = "the kernel has roles, which have registers of their own";
+  if (!why.empty())
+    return Error(DiagCode::schedule_illegal, kernel.name,
+                 "the given launch has at most `registers` " + std::to_string(most) + ": " + why,
+                 s.has_producer() ? "give `registers` of the roles, or leave the producer out"
+                                  : "leave `registers` out, or give `min_blocks`",
+                 kernel.location);
+  if (!s.launch) s.launch.emplace();
+  s.launch->registers = most;
+  return Unit{};
+}
 
 void plan_min_blocks(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                      const plan::KernelSchedule* given, plan::KernelSchedule& s) {

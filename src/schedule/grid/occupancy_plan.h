@@ -18,6 +18,11 @@
 
 namespace tilegen::schedule {
 
+// The registers that a thread may have at most, where they are given. Refuses: targets whose code cannot be
+// told, and roles, which have registers of their own.
+Checked plan_most_registers(const ir::Kernel& kernel, const target::Target& t,
+                            const plan::KernelSchedule* given, plan::KernelSchedule& s);
+
 void plan_min_blocks(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                      const plan::KernelSchedule* given, plan::KernelSchedule& s);
 

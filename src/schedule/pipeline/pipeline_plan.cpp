@@ -114,6 +114,8 @@ class LoopPlanner {
       stages.erase(path);
     }
     if (!stages.empty()) why = "`stages` names " + stages.begin()->first + ", which is no op of the loop";
+    if (why.empty() && !produced && given.stages != plan.stages)
+      why = "`stages` has another order than the program, in which a loop without a producer issues";
     if (produced) plan.stages = given.stages;
     if (why.empty() || out_.refused) return;
     out_.refused =

@@ -35,6 +35,17 @@ void expect_kept(const std::string& text, const std::string& name) {
   }
 }
 
+TEST(TextFormat, LabelsAndAnnotations) {
+  EXPECT_EQ(format_text("tl 1 program p\nkernel k grid(b: 1) threads 32 with{raster = grouped,group=8}{\n"
+                        "alloc t : shared f32[8,8]{ layout = (i,j)->i*9+j , slots=2 }\n"
+                        "label  go :serial with in 0..4 with { split = 2 } {\n"
+                        "label x:fill t,0{ unroll=2 }\nif with>2{ fill t , 1 }\n}\n}\n"),
+            "tl 1 program p\nkernel k grid (b: 1) threads 32 with {raster=grouped, group=8} {\n"
+            "  alloc t: shared f32[8, 8] {layout=(i, j) -> i * 9 + j, slots=2}\n"
+            "  label go: serial with in 0 .. 4 with {split=2} {\n"
+            "    label x: fill t, 0 {unroll=2}\n    if with > 2 { fill t, 1 }\n  }\n}\n");
+}
+
 TEST(TextFormat, SpacesBlocksAndComments) {
   EXPECT_EQ(format_text(R"(; head
 tl 1 program   p

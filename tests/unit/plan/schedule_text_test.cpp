@@ -15,13 +15,13 @@ kernel gemm  128 threads, raster grouped by 8 -- neighbouring blocks share B
     persistent  dynamic   empty tiles skipped  -- one block fills a multiprocessor
     cluster     2 blocks  along by             -- B is read once for two rows
   ops
-    gemm/ko/copy#0    async_copy   cp_async_16, vector 8                           -- 16 bytes per thread
-    gemm/ko/gemm#0    mma          mma_m16n8k16_f16, warps 2x2                     -- fewest shared loads
-    gemm/i.j/store#0  loop         vector 4, streaming, gemm:acc@1 through memory  -- rows are contiguous
+    gemm/ko/copy#0    async_copy   cp_async_16, vector 8                                              -- 16 bytes per thread
+    gemm/ko/gemm#0    mma          mma_m16n8k16_f16, warps 2x2                                        -- fewest shared loads
+    gemm/i.j/store#0  loop         vector 4, streaming, cache evict_first, gemm:acc@1 through memory  -- rows are contiguous
       64x64 over 128 threads, 32 registers each
       threads 128 : (64,64) -> [0: d0/1%8*16 + d1/4%16*1; 1: d0/8%8*4 + d1/1%4*1]
-    gemm/copy#0       tensor_copy  epilogue tiles of 128 columns                   -- staged
-    gemm/ko/reduce#0  lane_reduce  deferred to gemm/ko                             -- only added up
+    gemm/copy#0       tensor_copy  epilogue tiles of 128 columns                                      -- staged
+    gemm/ko/reduce#0  lane_reduce  deferred to gemm/ko                                                -- only added up
     gemm/ko/reduce#1  lane_reduce
   values
     gemm:As     strict  3 slots  memory 128x32 row-major swizzle(2,4,3)                         -- free of bank conflicts

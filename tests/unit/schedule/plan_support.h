@@ -12,6 +12,7 @@
 #include "complete_plan.h"
 #include "ir/text.h"
 #include "plan/schedule.h"
+#include "schedule/annotations.h"
 #include "schedule/form/canonical_form.h"
 #include "schedule/plan_program.h"
 #include "target/target.h"
@@ -57,7 +58,10 @@ inline Expected<plan::Schedule> plan_for(const ir::Program& p, const std::string
                                          const plan::Schedule* given = nullptr, bool conversions = true) {
   const ir::Program form = planned_form(p, target);
   const target::Target t = target_named(target);
-  return complete_plan(form, t, plan_program(form, t, {given, conversions}), given);
+  const auto asked = AnnotatedSchedule::make(p, form, t, given ? std::optional(*given) : std::nullopt);
+  if (!asked) return asked.error();
+  const plan::Schedule* decided = asked->schedule ? &*asked->schedule : nullptr;
+  return complete_plan(form, t, plan_program(form, t, {decided, conversions}), decided);
 }
 
 }  // namespace tilegen::schedule

@@ -62,6 +62,7 @@ void PtxEmitter::annotate_function() {
   };
   annotate("kernel", number(1));
   annotate("maxntidx", number(program_.threads));
+  if (program_.most_registers > 0) annotate("maxnreg", number(program_.most_registers));
   annotate("minctasm", number(std::max<int64_t>(program_.min_blocks, 1)));
   std::vector<llvm::Metadata*> in_place;  // parameters that stay where the launch put them, counted from 1
   for (size_t i = 0; i < maps_.size(); ++i)

@@ -2,6 +2,7 @@
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "codegen/llvm/nvptx/ptx_emitter.h"
+#include "codegen/llvm/nvptx/word_access.h"
 #include "support/checked.h"
 
 namespace tilegen::codegen {
@@ -37,7 +38,9 @@ void PtxEmitter::emit_node(const AsyncCopy& copy) {
   Place to = place(copy.dst, copy.dst_index), from = place(copy.src, copy.src_index);
   std::string text = copy.bytes == 16 ? "cp.async.cg" : "cp.async.ca";
   std::string constraints = "r,n,l,n";
-  text += ".shared.global [$0+$1], [$2+$3], " + std::to_string(copy.bytes);
+  Value* policy = cache_policy(b_, program_.memory(copy.src).loads);
+  text += std::string(".shared.global") + (policy ? ".L2::cache_hint" : "") + " [$0+$1], [$2+$3], " +
+          std::to_string(copy.bytes);
   Values operands = address(b_, to);
   for (Value* v : address(b_, from)) operands.push_back(v);
   Value* bytes = b_.getInt32(static_cast<uint32_t>(copy.bytes));
@@ -45,6 +48,11 @@ void PtxEmitter::emit_node(const AsyncCopy& copy) {
     text += ", $4";
     constraints += ",r";
     operands.push_back(c.never ? b_.getInt32(0) : b_.CreateSelect(c.value, bytes, b_.getInt32(0)));
+  }
+  if (policy) {
+    text += ", $" + std::to_string(operands.size());
+    constraints += ",l";
+    operands.push_back(policy);
   }
   ptx_.instruction(b_.getVoidTy(), text + ";", constraints + ",~{memory}", operands);
 }

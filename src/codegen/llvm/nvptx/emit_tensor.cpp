@@ -1,5 +1,6 @@
 // The copy engine: boxes of tensors to and from shared memory.
 #include "codegen/llvm/nvptx/ptx_emitter.h"
+#include "codegen/llvm/nvptx/word_access.h"
 
 namespace tilegen::codegen {
 
@@ -18,6 +19,19 @@ std::string PtxEmitter::coordinates(const std::vector<ir::ExprId>& at, std::stri
   return text + "}";
 }
 
+// The last operand of a copy that tells the second cache what to keep, and its word at the end of `form`. The
+// engine passes the nearest cache by.
+std::string PtxEmitter::tell_caches(int map, Caching Memory::*which, std::string& form,
+                                    std::string& constraints, Values& operands) {
+  const Memory& tensor = program_.memory(program_.tensor_maps[static_cast<size_t>(map)].tensor);
+  Value* policy = cache_policy(b_, tensor.*which);
+  if (!policy) return "";
+  form += ".L2::cache_hint";
+  constraints += ",l";
+  operands.push_back(policy);
+  return ", $" + std::to_string(operands.size() - 1);
+}
+
 void PtxEmitter::emit_node(const TensorLoad& load) {
   Values operands = address(b_, place(load.dst, load.dst_index));
   for (Value* v : address(b_, barrier_place(load.barriers, load.barrier_index))) operands.push_back(v);
@@ -31,9 +45,10 @@ void PtxEmitter::emit_node(const TensorLoad& load) {
     constraints += ",h";
     operands.push_back(b_.getInt16(static_cast<uint16_t>(load.multicast)));
   }
+  const std::string hint = tell_caches(load.map, &Memory::loads, form, constraints, operands);
   ptx_.effect(b_.getVoidTy(),
               "cp.async.bulk.tensor." + std::to_string(load.coordinates.size()) + form + " [$0+$1], [$4, " +
-                  at + "], [$2+$3]" + blocks + ";",
+                  at + "], [$2+$3]" + blocks + hint + ";",
               constraints + ",~{memory}", operands);
 }
 
@@ -47,11 +62,13 @@ void PtxEmitter::emit_node(const TensorStore& store) {
   std::string constraints = "r,n,l";
   const std::string at = coordinates(store.coordinates, constraints, operands);
   const std::string form = std::to_string(store.coordinates.size()) + "d.global.shared::cta.";
+  std::string group = "bulk_group";
+  const std::string hint = tell_caches(store.map, &Memory::stores, group, constraints, operands);
   ptx_.effect(
       b_.getVoidTy(),
       (store.reduction ? "cp.reduce.async.bulk.tensor." + form + reduction_text(*store.reduction) + ".tile."
                        : "cp.async.bulk.tensor." + form) +
-          "bulk_group [$2, " + at + "], [$0+$1];",
+          group + " [$2, " + at + "], [$0+$1]" + hint + ";",
       constraints + ",~{memory}", operands);
 }
 

@@ -64,6 +64,8 @@ class PtxEmitter : public GpuEmitter {
   void emit_node(const thread::TensorLoad& load) override;
   void emit_node(const thread::TensorStore& store) override;
   std::string coordinates(const std::vector<ir::ExprId>& at, std::string& constraints, Values& operands);
+  std::string tell_caches(int map, thread::Caching thread::Memory::*which, std::string& form,
+                          std::string& constraints, Values& operands);
   void emit_node(const thread::BulkCommit&) override;
   void emit_node(const thread::BulkWait& wait) override;
   void emit_node(const thread::ProxyFence&) override;

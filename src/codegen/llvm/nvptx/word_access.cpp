@@ -43,13 +43,29 @@ std::string type_suffix(const Shape& s) {
 char register_class(const Shape& s) { return s.bits <= 16 ? 'h' : s.bits == 32 ? 'r' : 'l'; }
 unsigned register_bits(const Shape& s) { return std::max(s.bits, 16u); }
 
+// What an access says to the caches, in front of its type.
+std::string cache_words(thread::Caching caching) {
+  if (caching == thread::Caching::usual) return "";
+  return caching == thread::Caching::no_allocate ? ".L1::no_allocate" : ".L2::cache_hint";
+}
+
 }  // namespace
+
+Value* cache_policy(llvm::IRBuilder<>& b, thread::Caching caching) {
+  if (caching != thread::Caching::evict_first && caching != thread::Caching::evict_last) return nullptr;
+  const char* name = caching == thread::Caching::evict_first ? "evict_first" : "evict_last";
+  llvm::CallInst* policy = Assembly(b).instruction(
+      b.getInt64Ty(), std::string("createpolicy.fractional.L2::") + name + ".b64 $0, 1.0;", "=l", {});
+  policy->setDoesNotAccessMemory();
+  return policy;
+}
 
 std::vector<Value*> ptx_load_words(llvm::IRBuilder<>& b, const Place& at, const Memory& m, int64_t bytes,
                                    Value* condition, LoadKind kind) {
   const Shape s = shape_of(bytes, m.type);
   std::vector<Value*> words;
-  if (!condition) {
+  const bool tells = m.space == Space::global && m.loads != thread::Caching::usual;
+  if (!condition && !tells) {
     llvm::Type* type = b.getIntNTy(s.bits);
     if (s.count > 1) type = llvm::FixedVectorType::get(type, static_cast<unsigned>(s.count));
     Value* v = b.CreateAlignedLoad(type, pointer(b, at), llvm::Align(static_cast<uint64_t>(bytes)));
@@ -59,13 +75,18 @@ std::vector<Value*> ptx_load_words(llvm::IRBuilder<>& b, const Place& at, const 
   }
   std::string text = "{ ", constraints;
   for (int i = 0; i < s.count; ++i) {
-    text += "mov.b" + std::to_string(register_bits(s)) + " $" + std::to_string(i) + ", 0; ";
+    if (condition) text += "mov.b" + std::to_string(register_bits(s)) + " $" + std::to_string(i) + ", 0; ";
     constraints += std::string("=&") + register_class(s) + ",";
   }
   auto operand = [&](int i) { return "$" + std::to_string(s.count + i); };
-  text += "@" + operand(2) + " ld." + space_prefix(m.space) + type_suffix(s) + " " +
-          register_list(0, s.count) + ", [" + operand(0) + "+" + operand(1) + "]; }";
-  constraints += m.space == Space::shared ? "r,n,b" : "l,n,b";
+  Value* policy = tells ? cache_policy(b, m.loads) : nullptr;
+  if (condition) text += "@" + operand(2) + " ";
+  text += std::string("ld.") + space_prefix(m.space) + (tells ? cache_words(m.loads) : "") + type_suffix(s) +
+          " " + register_list(0, s.count) + ", [" + operand(0) + "+" + operand(1) + "]" +
+          (policy ? ", " + operand(condition ? 3 : 2) : "") + "; }";
+  constraints += m.space == Space::shared ? "r,n" : "l,n";
+  if (condition) constraints += ",b";
+  if (policy) constraints += ",l";
   if (kind == LoadKind::plain) constraints += ",~{memory}";
   llvm::Type* word = b.getIntNTy(register_bits(s));
   llvm::Type* type = word;
@@ -73,7 +94,8 @@ std::vector<Value*> ptx_load_words(llvm::IRBuilder<>& b, const Place& at, const 
     type =
         llvm::StructType::get(b.getContext(), std::vector<llvm::Type*>(static_cast<size_t>(s.count), word));
   std::vector<Value*> operands = address(b, at);
-  operands.push_back(condition);
+  if (condition) operands.push_back(condition);
+  if (policy) operands.push_back(policy);
   llvm::CallInst* v = kind == LoadKind::early ? Assembly(b).effect(type, text, constraints, operands)
                                               : Assembly(b).instruction(type, text, constraints, operands);
   if (kind == LoadKind::standing) v->setDoesNotAccessMemory();
@@ -86,7 +108,8 @@ std::vector<Value*> ptx_load_words(llvm::IRBuilder<>& b, const Place& at, const 
 void ptx_store_words(llvm::IRBuilder<>& b, const Place& at, const Memory& m, int64_t bytes,
                      std::vector<Value*> words, Value* condition, bool streaming) {
   const Shape s = shape_of(bytes, m.type);
-  if (!condition && !streaming) {
+  const bool tells = m.space == Space::global && m.stores != thread::Caching::usual;
+  if (!condition && !streaming && !tells) {
     Value* v = words[0];
     if (s.count > 1) {
       v = llvm::PoisonValue::get(
@@ -104,11 +127,16 @@ void ptx_store_words(llvm::IRBuilder<>& b, const Place& at, const Memory& m, int
     text = "@$" + std::to_string(2 + s.count) + " ";
     constraints += ",b";
   }
-  text += std::string("st.") + space_prefix(m.space) + (streaming ? ".cs" : "") + type_suffix(s) +
-          " [$0+$1], " + register_list(2, s.count) + ";";
+  Value* policy = tells ? cache_policy(b, m.stores) : nullptr;
+  const std::string words_of_caches = tells ? cache_words(m.stores) : streaming ? ".cs" : "";
+  text += std::string("st.") + space_prefix(m.space) + words_of_caches + type_suffix(s) + " [$0+$1], " +
+          register_list(2, s.count) +
+          (policy ? ", $" + std::to_string(2 + s.count + (condition ? 1 : 0)) : "") + ";";
+  if (policy) constraints += ",l";
   std::vector<Value*> operands = address(b, at);
   operands.insert(operands.end(), words.begin(), words.end());
   if (condition) operands.push_back(condition);
+  if (policy) operands.push_back(policy);
   Assembly(b).instruction(b.getVoidTy(), text, constraints + ",~{memory}", operands);
 }
 

@@ -9,6 +9,10 @@
 
 namespace tilegen::codegen {
 
+// A policy for lines of the second cache (createpolicy), as an operand of the instructions that take one;
+// null where none is asked for.
+llvm::Value* cache_policy(llvm::IRBuilder<>& b, thread::Caching caching);
+
 // `condition`: where the access happens; null: always.
 std::vector<llvm::Value*> ptx_load_words(llvm::IRBuilder<>& b, const Place& at, const thread::Memory& m,
                                          int64_t bytes, llvm::Value* condition, LoadKind kind);

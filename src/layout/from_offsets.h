@@ -1,0 +1,18 @@
+// A layout of the offsets that its elements have: what a function of the indices, or any rule, comes to.
+//
+// requires: `offsets`, one for each element in row-major order. ensures: the layout gives each of them.
+// refuses (schedule_illegal): offsets that are no sums of digits of the indices, with or without one XOR
+// swizzle; negative ones.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "layout/layout.h"
+
+namespace tilegen::layout {
+
+Expected<Layout> layout_of_offsets(std::span<const int64_t> shape, std::span<const int64_t> offsets,
+                                   int element_bytes);
+
+}  // namespace tilegen::layout

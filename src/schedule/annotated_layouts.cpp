@@ -1,0 +1,69 @@
+// Layouts of tiles that annotations ask for.
+#include <algorithm>
+#include <charconv>
+
+#include "layout/from_offsets.h"
+#include "layout/tensor_tile.h"
+#include "schedule/annotations.h"
+#include "support/diag_codes.h"
+
+namespace tilegen::schedule {
+
+using layout::Layout;
+
+namespace {
+
+int64_t number_of(const ir::Annotation& a) {
+  int64_t value = 0;
+  const std::string& text = a.values.front();
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+Error refused(const ir::Annotation& a, const std::string& why, const std::string& hint) {
+  return Error(DiagCode::schedule_illegal, "", "the annotation `" + a.key + "` is not possible: " + why, hint,
+               a.location);
+}
+
+Expected<Layout> swizzled(const ir::Annotation& a, const std::vector<int64_t>& shape, int element_bytes) {
+  const int64_t width = number_of(a);
+  if (std::find(std::begin(layout::kBoxSwizzles), std::end(layout::kBoxSwizzles), width) ==
+      std::end(layout::kBoxSwizzles))
+    return refused(a, "a swizzle of " + std::to_string(width) + " bytes, expected 32, 64 or 128",
+                   "other swizzles are layouts: layout = (i, j) -> i * 64 + (j ^ i % 4 * 8)");
+  int inner = static_cast<int>(shape.size()) - 1;
+  while (inner > 0 && shape[static_cast<size_t>(inner)] == 1) --inner;
+  int outer = inner - 1;
+  while (outer > 0 && shape[static_cast<size_t>(outer)] == 1) --outer;
+  if (outer >= 0)
+    if (auto l = layout::boxed_tile(shape, inner, outer, element_bytes, static_cast<int>(width)))
+      return std::move(*l);
+  const int64_t row = shape.empty() ? 0 : shape[static_cast<size_t>(inner)] * element_bytes;
+  return refused(a,
+                 "the tile has rows of " + std::to_string(row) +
+                     " bytes, expected several rows of a multiple of " + std::to_string(width) + " bytes",
+                 "take a narrower swizzle, or padding");
+}
+
+}  // namespace
+
+Expected<Layout> annotated_memory(const ir::Annotation& a, const std::vector<int64_t>& shape,
+                                  int element_bytes) {
+  if (a.key == "swizzle") return swizzled(a, shape, element_bytes);
+  if (a.key == "padding") return Layout::padded_row_major(shape, number_of(a));
+  const std::string& text = a.values.front();
+  const auto with = [&](const Error& e) {
+    const Diagnostic& d = e.diagnostics.front();
+    return refused(a, d.message, d.hint);
+  };
+  if (text.find('[') != text.npos) {
+    auto l = Layout::from_text(text);
+    return l ? std::move(l) : Expected<Layout>(with(l.error()));
+  }
+  const auto offsets = ir::index_function_values(text, shape, Limits());
+  if (!offsets) return with(offsets.error());
+  auto l = layout::layout_of_offsets(shape, *offsets, element_bytes);
+  return l ? std::move(l) : Expected<Layout>(with(l.error()));
+}
+
+}  // namespace tilegen::schedule
