@@ -107,9 +107,14 @@ void KernelPlanner::fit_stores() {
                        std::any_of(tensor_loads_.products.begin(), tensor_loads_.products.end(),
                                    [&](const auto& f) { return lost(f.second.loop); });
   if (stores_.empty() || !crowded) return;
+  const bool two = std::any_of(pipelines_.loops.begin(), pipelines_.loops.end(),
+                               [](const plan::LoopPlan& l) { return l.num_stages > 1; }) ||
+                   std::any_of(tensor_loads_.products.begin(), tensor_loads_.products.end(),
+                               [&](const auto& f) { return lost(f.second.loop); });
   for (const StagedStore& s : stores_) {
     const std::string why = "its staged tile of " + std::to_string(s.bytes(s.pass)) +
-                            " bytes does not fit beside two stages of the loop's tiles";
+                            " bytes does not fit beside " +
+                            (two ? "two stages of the loop's tiles" : "the loop's tiles");
     not_stored_[s.op] = why;
     notes_.push_back({ops_.ops[s.op].path, "no tensor copies: " + why});
   }
