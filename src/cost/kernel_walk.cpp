@@ -120,6 +120,11 @@ double KernelWalk::own_serial(const Work& w, double actors) const {
   return most + w.latency;
 }
 
+// Of an asynchronous product of one of the warpgroups, until its sums can be read.
+double KernelWalk::product_serial(const Work& w) const {
+  return std::max(w[Pipe::tensor], w[Pipe::shared]) / warpgroups_ + kProductLatency;
+}
+
 Span KernelWalk::walk(const ir::Block& body, double weight, ir::StmtId loop) {
   Parts parts;
   for (ir::StmtId id : body) statement(id, weight, parts);
@@ -169,7 +174,7 @@ void KernelWalk::op(analysis::OpId id, double weight, Parts& parts) {
       break;
     case OpPlace::units:
       parts.latencies += 1;
-      parts.products += std::max(w.work[Pipe::tensor], w.work[Pipe::shared]) / warpgroups_ + kProductLatency;
+      parts.products += product_serial(w.work);
       parts.threads.units += together(w.work[Pipe::tensor], w.work[Pipe::shared], kServed);
       parts.threads.threads += w.work[Pipe::plain];
       parts.threads.serial += w.work[Pipe::plain];
@@ -246,7 +251,7 @@ double KernelWalk::late_in_one_slot(const ir::Loop& loop) const {
     for (const analysis::KernelOp* op : analysis::ops_beside_idle_tile(k_.p, k_.ops, loop, tile)) {
       const OpWork& w = works_[k_.ops.id_of(*op).index()];
       if (w.place == OpPlace::units)
-        idle += std::max(w.work[Pipe::tensor], w.work[Pipe::shared]) / warpgroups_ + kProductLatency;
+        idle += product_serial(w.work);
       else if (w.place == OpPlace::threads)
         idle += own_serial(w.work, warpgroups_);
     }

@@ -52,6 +52,7 @@ class KernelWalk {
   };
 
   double own_serial(const Work& w, double actors) const;
+  double product_serial(const Work& w) const;
   Span walk(const ir::Block& body, double weight, ir::StmtId loop);
   void statement(ir::StmtId id, double weight, Parts& parts);
   void loop(ir::StmtId id, double weight, Parts& parts);

@@ -62,7 +62,7 @@ class AnnotationReader {
   }
   // Not of what the caller decides.
   void place(const Annotation& a, const std::string& path, std::vector<std::string> fields) {
-    if (!is_given(path, fields)) out_.places_.push_back({path, std::move(fields), a.key, a.location});
+    if (!is_given(path, fields)) out_.places.push_back({path, std::move(fields), a.key, a.location});
   }
   bool is_given(const std::string& path, const std::vector<std::string>& fields) const {
     const KernelSchedule* given = out_.schedule ? out_.schedule->find(schedule_.kernel) : nullptr;
@@ -367,7 +367,7 @@ Error AnnotatedSchedule::with_place(Error e) const {
     if (d.code != DiagCode::schedule_illegal && d.code != DiagCode::schedule_mismatch) continue;
     const Place* found = nullptr;
     int most = 0;
-    for (const Place& place : places_) {
+    for (const Place& place : places) {
       const int close = place.path == d.op ? closeness(d.message, place.key, place.fields) : 0;
       if (close > most) found = &place, most = close;
     }

@@ -19,8 +19,7 @@
 
 namespace tilegen::schedule {
 
-class AnnotatedSchedule {
- public:
+struct AnnotatedSchedule {
   static Expected<AnnotatedSchedule> make(const ir::Program& p, const ir::Program& form,
                                           const target::Target& t,
                                           const std::optional<plan::Schedule>& given);
@@ -28,19 +27,16 @@ class AnnotatedSchedule {
   // What the caller gives, if that, and what the program says beyond it.
   std::optional<plan::Schedule> schedule;
   std::vector<plan::Note> notes;  // of annotations that are left out
-
-  // An error of planning that refuses an annotation tells of it and of its place.
-  Error with_place(Error e) const;
-
- private:
-  friend class AnnotationReader;
   struct Place {
     std::string path;  // of what it is said of
     std::vector<std::string> fields;
     std::string key;
     SourceLocation location;
   };
-  std::vector<Place> places_;
+  std::vector<Place> places;  // of those that are taken
+
+  // An error of planning that refuses an annotation tells of it and of its place.
+  Error with_place(Error e) const;
 };
 
 // The layout that a tile's annotation asks for (annotated_layouts.cpp): `layout`, `swizzle` or `padding`.

@@ -62,6 +62,7 @@ class KernelPlanner {
   void take_engines();
   void find_written_operands(int64_t threads);
   void widen_written();
+  const plan::LoopPlan* one_stage(ir::StmtId loop) const;
   bool overlaps_in_one_slot(ir::StmtId loop) const;
   bool produced_loops_overlap();
   PingPongFacts ping_pong_facts(int64_t threads) const;

@@ -160,6 +160,15 @@ Refusals KernelPlanner::unfit_threads(int64_t threads) const {
   return unfit;
 }
 
+// The plan of a loop of one stage; nullptr: it has more, or is none.
+const plan::LoopPlan* KernelPlanner::one_stage(ir::StmtId loop) const {
+  if (!loop.valid()) return nullptr;
+  const std::string path = ir::KernelPaths(p_, index_)[loop.value];
+  for (const plan::LoopPlan& l : pipelines_.loops)
+    if (l.loop == path && l.num_stages < 2) return &l;
+  return nullptr;
+}
+
 // One slot leaves a producer something to run beside where products work on other tiles of the loop.
 bool KernelPlanner::overlaps_in_one_slot(ir::StmtId loop) const {
   const auto beside_products = [&](OpId copy) {
@@ -177,12 +186,6 @@ bool KernelPlanner::overlaps_in_one_slot(ir::StmtId loop) const {
 
 // Whether a producer's copies run beside something in every loop that has one.
 bool KernelPlanner::produced_loops_overlap() {
-  const ir::KernelPaths paths(p_, index_);
-  const auto one_stage = [&](ir::StmtId loop) -> const plan::LoopPlan* {
-    for (const plan::LoopPlan& l : pipelines_.loops)
-      if (loop.valid() && l.loop == paths[loop.value] && l.num_stages < 2) return &l;
-    return nullptr;
-  };
   // Slots of tiles that threads could copy themselves are the first to go, where a second stage is wanted.
   Refusals alone, crowded;
   for (const auto& [product, load] : tensor_loads_.products) {

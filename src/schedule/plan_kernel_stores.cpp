@@ -96,21 +96,15 @@ void KernelPlanner::store_tile(OpId op, plan::ValuePlan& tile) {
 // Loops keep two stages beside staged stores, or the one that they ask for; or the stores are plain.
 void KernelPlanner::fit_stores() {
   plan_loops();
-  const ir::KernelPaths paths(p_, index_);
-  const auto lost = [&](ir::StmtId loop) {
-    if (!loop.valid() || p_.as<ir::Loop>(loop)->num_stages == 1) return false;
-    return std::any_of(pipelines_.loops.begin(), pipelines_.loops.end(), [&](const plan::LoopPlan& l) {
-      return l.loop == paths[loop.value] && l.num_stages < 2;
-    });
-  };
-  const bool crowded = arena(pipelines_.slots) > target_.shared_bytes ||
-                       std::any_of(tensor_loads_.products.begin(), tensor_loads_.products.end(),
-                                   [&](const auto& f) { return lost(f.second.loop); });
+  const auto& products = tensor_loads_.products;
+  const bool lost = std::any_of(products.begin(), products.end(), [&](const auto& f) {
+    const ir::StmtId loop = f.second.loop;
+    return one_stage(loop) && p_.as<ir::Loop>(loop)->num_stages != 1;
+  });
+  const bool crowded = lost || arena(pipelines_.slots) > target_.shared_bytes;
   if (stores_.empty() || !crowded) return;
-  const bool two = std::any_of(pipelines_.loops.begin(), pipelines_.loops.end(),
-                               [](const plan::LoopPlan& l) { return l.num_stages > 1; }) ||
-                   std::any_of(tensor_loads_.products.begin(), tensor_loads_.products.end(),
-                               [&](const auto& f) { return lost(f.second.loop); });
+  const bool two = lost || std::any_of(pipelines_.loops.begin(), pipelines_.loops.end(),
+                                       [](const plan::LoopPlan& l) { return l.num_stages > 1; });
   for (const StagedStore& s : stores_) {
     const std::string why = "its staged tile of " + std::to_string(s.bytes(s.pass)) +
                             " bytes does not fit beside " +

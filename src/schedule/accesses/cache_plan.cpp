@@ -49,8 +49,7 @@ Checked plan_caching(const ir::Program& p, const analysis::KernelOps& ops, const
     const KernelOp& op = ops.ops[i];
     const plan::OpPlan& plan = s.ops[i.index()];
     if (plan.cache.empty()) continue;
-    // Both came with sm_80 (PTX ISA, createpolicy and cp.async).
-    if (!t.async_copy())
+    if (!takes_hints(t))
       return refused(op, plan.cache, t.name + " has no accesses that tell caches",
                      "leave `cache` out, or compile for sm_80 or newer");
     if (is_atomic(p, op))

@@ -14,6 +14,10 @@
 
 namespace tilegen::schedule {
 
+// Whether code for the target is told of caches and of registers: that of sm_80 and newer. AMD's asynchronous
+// copies, which go in the order of lanes, tell nothing of either.
+inline bool takes_hints(const target::Target& t) { return t.async_copy() && !t.copies_in_lane_order; }
+
 Checked plan_caching(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                      const plan::KernelSchedule* given, plan::KernelSchedule& s);
 

@@ -5,6 +5,7 @@
 
 #include "analysis/exchange.h"
 #include "analysis/run_ahead.h"
+#include "schedule/accesses/cache_plan.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
 
@@ -109,7 +110,7 @@ Checked plan_most_registers(const ir::Kernel& kernel, const target::Target& t,
   const int64_t most = given && given->launch ? given->launch->registers : 0;
   if (most == 0) return Unit{};
   std::string why;
-  if (!t.async_copy()) why = "code for " + t.name + " is not told how many registers a thread may have";
+  if (!takes_hints(t)) why = "code for " + t.name + " is not told how many registers a thread may have";
   if (s.has_producer()) why = "the kernel has roles, which have registers of their own";
   if (!why.empty())
     return Error(DiagCode::schedule_illegal, kernel.name,

@@ -215,6 +215,8 @@ TEST(Annotations, CachesThatCannotBeTold) {
                "'evict_first' is not possible: it accesses no tensor");
   expect_words(refused(gemm({.load = "{cache = evict_first}"}), "gfx942"),
                "gfx942 has no accesses that tell caches");
+  expect_words(refused(gemm({.load = "{engine = async_copy, cache = evict_first}"}), "gfx942"),
+               "gfx942 has no accesses that tell caches");
   expect_words(refused(gemm({.load = "{vector = 4, cache = no_allocate}"})), "go through the nearest cache");
   std::string twice = gemm({.load = "{cache = evict_first}"});
   const std::string b = "copy B[ko * 64 :+ 64, bx * 128 :+ 128] -> Bs";
@@ -227,6 +229,8 @@ TEST(Annotations, RegistersAreBounded) {
   EXPECT_EQ(code_of(gemm(), "sm_80").find(".maxnreg"), std::string::npos);
   expect_words(refused(gemm({.kernel = "with {registers = 96}"}), "sm_90a"), "the annotation `registers`: ");
   expect_words(refused(gemm({.kernel = "with {registers = 96}"}), "gfx942"),
+               "is not told how many registers");
+  expect_words(refused(gemm({.kernel = "with {registers = 96}", .load = "{engine = async_copy}"}), "gfx942"),
                "is not told how many registers");
 }
 
