@@ -58,7 +58,7 @@ class Latent(contest.Case):
         page = PAGE if self.paged else 0
         return {f"ours {tile[0]}x{tile[1]} {threads} {stages} / {pieces}":
                 (split_programs.latent_attention(self.dtype, tile, threads, stages, LATENT, TURNED, page, pieces), arguments)
-                for tile, threads, stages, pieces in TILES if page % tile[1] == 0}
+                for tile, threads, stages, pieces in TILES if not page or page % tile[1] == 0 or tile[1] % page == 0}
 
     def peers(self, t):
         if self.paged:

@@ -149,13 +149,15 @@ def latent_attention(dtype, tile, threads, stages, latent=512, turned=64, page=0
     the first `latent` columns of KV. `scale` is given times log2(e) and is positive.
 
     Q [batch, heads, latent + turned], KV [batch, keys, latent + turned], O [batch, heads, latent]
-    page    KV lies in pages of so many keys, a multiple of the tile's: [pages, page, latent + turned]; the dimensions `pages`
-            and `most` take the place of `keys`, and after KV stand table, i32 [batch, most], and lengths, i32 [batch]
+    page    KV lies in pages of so many keys, a multiple of the tile's or a part of them: [pages, page, latent + turned]; the
+            dimensions `pages` and `most` take the place of `keys`, and after KV stand table, i32 [batch, most], and lengths,
+            i32 [batch]
     pieces  tiles that the first `latent` columns are in: each comes and is given back by itself
     """
     th, tk = tile
-    if page % tk:
-        raise ValueError(f"pages of {page} keys are no whole number of tiles of {tk}")
+    if page and page % tk and tk % page:
+        raise ValueError(f"pages of {page} keys are no whole number of tiles of {tk}, nor parts of them")
+    rows = min(tk, page or tk)  # of a copy
     wide = latent // pieces
     named = lambda name, i: name if pieces == 1 else f"{name}{i}"
     b = tg.Builder("latent_attention")
@@ -180,10 +182,13 @@ def latent_attention(dtype, tile, threads, stages, latent=512, turned=64, page=0
         piece, total = b.fragment("piece", f32, [th]), b.fragment("total", f32, [th])
         keys = b.cast(lengths(bb), i64) if page else keys
 
-        def box(block, first, columns):
-            if not page:
-                return KV[bb:1, block * tk : tk, first:columns]
-            return KV[b.cast(table(bb, block * tk // page), i64) : 1, block * tk % page : tk, first:columns]
+        def bring(block, first, columns, tile):
+            for row in range(0, tk, rows):
+                key = block * tk + row
+                # The last tile may reach beyond the last page.
+                entry = b.min(key // page, most - 1) if 0 < page < tk else key // max(page, 1)
+                place = (b.cast(table(bb, entry), i64), key % page) if page else (bb, key)
+                b.copy(KV[place[0] : 1, place[1] : rows, first:columns], tile[row:rows, 0:columns])
 
         for i, tile in enumerate(Qs):
             b.copy(Q[bb:1, bh * th : th, i * wide : wide], tile)
@@ -193,9 +198,9 @@ def latent_attention(dtype, tile, threads, stages, latent=512, turned=64, page=0
         b.fill(total, 0.0)
         b.fill(top, -1e30)  # below every score, and finite: -inf less -inf is no number
         with b.pipelined(0, ceil_div(keys, tk), stages=stages, name="kb") as kb:
-            b.copy(box(kb, latent, turned), Kt)
+            bring(kb, latent, turned, Kt)
             for i, tile in enumerate(Ks):
-                b.copy(box(kb, i * wide, wide), tile)
+                bring(kb, i * wide, wide, tile)
             b.gemm(Qt, Kt, scores, transpose_b=True, clear=True)
             for i in range(pieces):
                 b.gemm(Qs[i], Ks[i], scores, transpose_b=True)

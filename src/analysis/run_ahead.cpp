@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/tile_parts.h"
+
 namespace tilegen::analysis {
 
 namespace {
@@ -66,19 +68,8 @@ bool stores_whole_tile(const ir::Program& p, const KernelOp& op, const ir::Store
   return true;
 }
 
-}  // namespace
-
-bool fills_whole_tile(const ir::Program& p, const ir::TileOp& copy) {
-  const ir::Region& to = copy.operands[1];
-  return to.extents == p.tile_shape(to.buffer) &&
-         std::all_of(to.offsets.begin(), to.offsets.end(), [&](ir::ExprId e) {
-           int64_t offset = 1;
-           return p.exprs.is_const_int(e, &offset) && offset == 0;
-         });
-}
-
-std::string held_back(const ir::Program& p, const KernelOps& ops, LoopDependences& dependences,
-                      ir::StmtId loop, const KernelOp& op) {
+std::string held_back_alone(const ir::Program& p, const KernelOps& ops, LoopDependences& dependences,
+                            ir::StmtId loop, const KernelOp& op, const std::vector<OpId>& parts) {
   const auto* copy = p.as<ir::TileOp>(op.stmt);
   const ir::Store* store = copy ? nullptr : moving_store(p, op);
   const ir::BufferId from = copy ? copy->operands[0].buffer : p.exprs[store->value].object;
@@ -93,10 +84,10 @@ std::string held_back(const ir::Program& p, const KernelOps& ops, LoopDependence
     if (d.kind == DependenceKind::flow) (d.place.tensor == from ? source : place) = true;
   if (source) return "the loop writes its source";
   if (place) return "its place depends on what the loop computes";
-  if (copy ? !fills_whole_tile(p, *copy) : !stores_whole_tile(p, op, *store))
-    return "it fills only a part of its tile";
+  if (!copy && !stores_whole_tile(p, op, *store)) return "it fills only a part of its tile";
+  const auto is_part = [&](OpId o) { return std::find(parts.begin(), parts.end(), o) != parts.end(); };
   const auto by_another = [&](const Dependence& d) {
-    return d.kind == DependenceKind::output && d.from != d.to;
+    return d.kind == DependenceKind::output && d.from != d.to && !(is_part(d.from) && is_part(d.to));
   };
   if (std::any_of(before.begin(), before.end(), by_another) ||
       std::any_of(after.begin(), after.end(), by_another))
@@ -104,6 +95,23 @@ std::string held_back(const ir::Program& p, const KernelOps& ops, LoopDependence
   for (const Dependence& d : before)
     if (d.kind == DependenceKind::anti && d.distance == 0) return "the tile is read before it";
   return used_outside(p, ops, body, op.accesses.back().value) ? "the tile is used outside the loop" : "";
+}
+
+}  // namespace
+
+std::string held_back(const ir::Program& p, const KernelOps& ops, LoopDependences& dependences,
+                      ir::StmtId loop, const KernelOp& op) {
+  const auto* copy = p.as<ir::TileOp>(op.stmt);
+  if (!copy || fills_whole_tile(p, *copy)) return held_back_alone(p, ops, dependences, loop, op, {});
+  // Parts of a tile run ahead together.
+  const ValueId tile = op.accesses.back().value;
+  const std::vector<OpId> parts = writers_of(ops, tile);
+  std::string refused = fill_refusal(p, ops, tile);
+  if (refused.empty())
+    for (OpId part : parts)
+      if (std::string why = held_back_alone(p, ops, dependences, loop, ops.ops[part], parts); !why.empty())
+        return part == ops.id_of(op) ? why : ops.ops[part].path + " fills a part of its tile, and: " + why;
+  return refused;
 }
 
 }  // namespace tilegen::analysis

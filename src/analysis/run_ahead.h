@@ -21,11 +21,9 @@ bool is_tile_load(const ir::Program& p, const KernelOp& op);
 // shared memory that it does not read; null for other ops.
 const ir::Store* moving_store(const ir::Program& p, const KernelOp& op);
 
-// The copy writes every element of its destination.
-bool fills_whole_tile(const ir::Program& p, const ir::TileOp& copy);
-
 // Why the tile load may not run ahead; empty when it may: it depends on nothing computed in the loop, stands
-// directly in the loop's body, fills its tile, and the tile is read after it and in this loop only.
+// directly in the loop's body, fills its tile by itself or with others of which the same is true
+// (tile_parts.h), and the tile is read after it and in this loop only.
 std::string held_back(const ir::Program& p, const KernelOps& ops, LoopDependences& dependences,
                       ir::StmtId loop, const KernelOp& op);
 

@@ -236,25 +236,39 @@ std::optional<std::vector<int64_t>> TensorCopyDims::box_of_rows(int64_t rows) co
 std::optional<layout::TensorTile> tensor_boxes(const TensorCopyDims& dims, const layout::Layout& tile,
                                                int element_bytes, std::string* reason) {
   auto boxes = layout::tensor_tile(tile, dims.tile_inner, element_bytes, reason);
-  if (!boxes || dims.box_of_rows(boxes->rows)) return boxes;
-  const auto refuse = [&] {
-    if (reason)
-      *reason = "boxes of " + std::to_string(boxes->rows) + " rows are none of the tensor's dimensions";
+  const auto refuse = [&](std::string why) {
+    if (reason) *reason = std::move(why);
     return std::nullopt;
   };
-  // Smaller ones that follow each other as closely.
-  if (boxes->row_boxes > 1 && boxes->row_stride != boxes->rows * boxes->inner) return refuse();
+  if (!boxes) return boxes;
+  const int64_t all_rows = boxes->rows * boxes->row_boxes;
+  const bool part = dims.outer.extent != all_rows || dims.inner.extent != boxes->inner * boxes->column_boxes;
+  if (!part && dims.box_of_rows(boxes->rows)) return boxes;
+  if (dims.inner.first % boxes->inner != 0 || dims.inner.extent % boxes->inner != 0)
+    return refuse("it fills a part of the tile whose columns are not whole boxes of " +
+                  std::to_string(boxes->inner));
+  // Smaller ones, of rows that follow each other as closely, or that lie in one.
+  const bool dense = boxes->row_boxes == 1 || boxes->row_stride == boxes->rows * boxes->inner;
   const int64_t unit = boxes->swizzle > 0 ? layout::kSwizzleRows : 1, row = boxes->inner * element_bytes;
-  for (int64_t rows = boxes->rows / 2; rows >= unit; --rows) {
+  for (int64_t rows = std::min(boxes->rows, dims.outer.extent); rows >= unit; --rows) {
     if (boxes->rows % rows != 0 || rows % unit != 0 || rows * row % layout::kBoxAlignment != 0 ||
-        !dims.box_of_rows(rows))
+        dims.outer.first % rows != 0 || dims.outer.extent % rows != 0 || !dims.box_of_rows(rows))
       continue;
-    boxes->row_boxes *= boxes->rows / rows;
+    const bool inside_one = dims.outer.first % boxes->rows + dims.outer.extent <= boxes->rows;
+    if (!dense && !inside_one && rows != boxes->rows) continue;
+    boxes->first = dims.outer.first / boxes->rows * boxes->row_stride +
+                   dims.outer.first % boxes->rows * boxes->inner +
+                   dims.inner.first / boxes->inner * boxes->column_stride;
+    if (rows != boxes->rows) boxes->row_stride = rows * boxes->inner;
     boxes->rows = rows;
-    boxes->row_stride = rows * boxes->inner;
+    boxes->row_boxes = dims.outer.extent / rows;
+    boxes->column_boxes = dims.inner.extent / boxes->inner;
     return boxes;
   }
-  return refuse();
+  return refuse(part ? "it fills a part of the tile whose rows are no whole boxes, or none of the tensor's "
+                       "dimensions"
+                     : "boxes of " + std::to_string(boxes->rows) +
+                           " rows are none of the tensor's dimensions");
 }
 
 std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::TileOp& copy,
@@ -306,6 +320,14 @@ std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::T
     for (int d : several.front().a) dims.tensor_outer.push_back({d, region.extents[static_cast<size_t>(d)]});
     dims.tile_outer = several.front().b[0];
   }
+  const ir::Region& tile = copy.operands[1 - tensor_operand];
+  const auto part_of = [&](int d, TensorCopyDims::Range& range) {
+    range.extent = tile.extents[static_cast<size_t>(d)];
+    return p.exprs.is_const_int(tile.offsets[static_cast<size_t>(d)], &range.first);
+  };
+  if (!part_of(dims.tile_inner, dims.inner) ||
+      (dims.tile_outer >= 0 && !part_of(dims.tile_outer, dims.outer)))
+    return refuse("its place in the tile is not known by number");
   return dims;
 }
 

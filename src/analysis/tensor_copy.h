@@ -31,6 +31,11 @@ struct TensorCopyDims {
   int tensor_inner = 0;
   std::vector<Rows> tensor_outer;       // empty: there is one row only
   int tile_inner = 0, tile_outer = -1;  // dimensions with several elements
+  // Of these the elements of the tile that the copy moves.
+  struct Range {
+    int64_t first = 0, extent = 1;
+  };
+  Range inner, outer;
 
   // Of `rows` rows that follow a multiple of as many the box in the dims of tensor_outer; nothing where they
   // are none.
@@ -39,7 +44,8 @@ struct TensorCopyDims {
 std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::TileOp& copy,
                                                std::string* reason);
 
-// layout/tensor_tile.h's boxes of the tile, whose rows are a box of the tensor's dimensions too.
+// layout/tensor_tile.h's boxes of the tile, or of the part that the copy moves, whose rows are a box of the
+// tensor's dimensions too.
 std::optional<layout::TensorTile> tensor_boxes(const TensorCopyDims& dims, const layout::Layout& tile,
                                                int element_bytes, std::string* reason);
 

@@ -1,5 +1,6 @@
 #include "analysis/warpgroup_operand.h"
 
+#include <numeric>
 #include <ranges>
 #include <utility>
 
@@ -30,7 +31,7 @@ OperandSide side_of(const MatrixDims& m, int side) {
 }
 
 std::optional<Layout> boxed_operand(const OperandSide& s, int64_t part, int bytes) {
-  const int width = swizzle_width((s.k_major() ? s.extent(s.inner()) : part) * bytes);
+  const int width = swizzle_width(std::gcd(s.k_major() ? s.extent(s.inner()) : part, s.together) * bytes);
   if (width == 0) return std::nullopt;
   return layout::boxed_tile(s.dims.shape, s.inner(), s.outer(), bytes, width);
 }

@@ -18,6 +18,7 @@ namespace tilegen::analysis {
 struct OperandSide {
   MatrixDims dims;
   int rows = 0, k = 1;
+  int64_t together = 0;  // elements along inner() that every copy into the tile is whole runs of; 0: all
   bool k_major() const { return k > rows; }
   int inner() const { return std::max(rows, k); }
   int outer() const { return std::min(rows, k); }

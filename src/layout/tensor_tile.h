@@ -24,13 +24,15 @@ inline constexpr int64_t kSwizzleUnit = 16;  // bytes that it moves together, an
 inline constexpr int64_t kSwizzleRows = 8;   // after which it repeats
 inline constexpr int64_t kSwizzleRepeat = kSwizzleRows * 128;  // bytes: whole repeats of any of them
 
-// The tile as boxes of `rows` x `inner` elements: box (r, c) begins at element r * row_stride + c *
-// column_stride and holds the rows r * rows .. and the elements c * inner .. along the dense dimension.
+// The tile, or a part of it that begins at element `first`, as boxes of `rows` x `inner` elements: box (r, c)
+// begins at element first + r * row_stride + c * column_stride and holds the rows r * rows .. and the elements
+// c * inner .. along the dense dimension.
 struct TensorTile {
   int64_t inner = 0, rows = 0;
   int64_t row_boxes = 1, column_boxes = 1;
   int64_t row_stride = 0, column_stride = 0;
   int swizzle = 0;  // bytes: 0, 32, 64, 128
+  int64_t first = 0;
   bool operator==(const TensorTile&) const = default;
 };
 

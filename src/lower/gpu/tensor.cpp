@@ -131,11 +131,10 @@ std::vector<ExprId> box_coordinates(LoweringContext& k, const std::vector<ExprId
 }
 
 int64_t tensor_load_bytes(const LoweringContext& k, const analysis::KernelOp& op) {
-  for (const analysis::OpAccess& a : op.accesses)
-    if (a.write)
-      return k.in.schedule.values[a.value.index()].memory->output_extent(0) *
-             ir::dtype_bytes(k.out.memory(k.names.values[a.value]).type);
-  return 0;
+  const ir::Region& to = k.in.program.as<ir::TileOp>(op.stmt)->operands[1];
+  int64_t bytes = ir::dtype_bytes(k.in.program.buffer(to.buffer).type);
+  for (int64_t extent : to.extents) bytes *= extent;
+  return bytes;
 }
 
 int64_t shared_rows_of(const LoweringContext& k, const analysis::KernelOp& op) {
@@ -168,9 +167,10 @@ void tensor_loads(LoweringContext& k, const analysis::KernelOp& op, const Pipeli
           box_coordinates(k, boxes->origin, boxes->dims, e.add(first, e.const_int(row * tile.rows)),
                           e.const_int(column * tile.inner));
       load.dst = k.names.values[value];
-      load.dst_index = in_slot(
-          k, value,
-          e.add(e.mul(first, tile.inner), e.const_int(row * tile.row_stride + column * tile.column_stride)));
+      load.dst_index =
+          in_slot(k, value,
+                  e.add(e.mul(first, tile.inner),
+                        e.const_int(tile.first + row * tile.row_stride + column * tile.column_stride)));
       if (share > 0) load.multicast = (int64_t{1} << k.cluster_blocks()) - 1;
       load.barriers = line.full;
       load.barrier_index = slot;

@@ -8,32 +8,41 @@
 #include "schedule/form/group_stores.h"
 #include "schedule/form/order_variables.h"
 #include "schedule/form/preload_operands.h"
+#include "schedule/form/unroll_copies.h"
 
 namespace tilegen::schedule {
 
 namespace {
 
-// Only element-wise statements of more than one store or op can have another form.
-bool has_elements(const ir::Program& p) {
-  return std::any_of(p.stmts.begin(), p.stmts.end(),
-                     [](const ir::Stmt& s) { return std::holds_alternative<ir::Store>(s.node); });
+// Only element-wise statements of more than one store or op, and loops that are written out, can have another
+// form.
+bool has_another_form(const ir::Program& p) {
+  return std::any_of(p.stmts.begin(), p.stmts.end(), [](const ir::Stmt& s) {
+    const auto* loop = std::get_if<ir::Loop>(&s.node);
+    return std::holds_alternative<ir::Store>(s.node) ||
+           (loop && (loop->kind == ir::LoopKind::serial || loop->kind == ir::LoopKind::unroll));
+  });
 }
 
 }  // namespace
 
 std::optional<ir::Program> canonical_form(const ir::Program& p, const target::Target& t) {
-  if (!t.has_block_threads() || !has_elements(p)) return std::nullopt;
+  if (!t.has_block_threads() || !has_another_form(p)) return std::nullopt;
   ir::Program form = p;
+  bool unrolled = false;
+  const std::vector<UnrolledCopy> copies = unroll_copies(form, unrolled);
   const bool forwarded = forward_temporaries(form);
   bool ordered = order_variables(form);
   const StoreGroups groups = group_stores(form);
   ordered = order_variables(form) || ordered;  // of loops that were parts of others
   std::vector<Preload> preloads;
   if (!t.warpgroup_mma.empty()) preloads = preload_operands(form);
-  if (!forwarded && !ordered && groups.parts.empty() && !groups.joined && preloads.empty())
+  if (!unrolled && !forwarded && !ordered && groups.parts.empty() && !groups.joined && preloads.empty())
     return std::nullopt;
   ir::Program::Written written{ir::program_hash(p), ir::statement_paths(p)};
   written.paths.resize(form.stmts.size());
+  for (const UnrolledCopy& c : copies)
+    written.paths[c.made.value] = written.paths[c.source.value] + "/" + c.trip;
   const std::vector<std::string> paths = written.paths;
   for (const auto& [loop, first] : groups.parts) {
     const std::string& path = written.paths[loop.value] = paths[first.value];

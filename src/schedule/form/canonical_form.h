@@ -1,13 +1,14 @@
 // The form of a program that is planned: programs that differ in how the same element-wise work is written
 // have one form, so that no rule of planning asks how it is.
 //
-//   1. Temporaries are forwarded: what one statement stores in registers for one other to load at the same
+//   1. Loops of a constant number of trips that only fill parts of tiles are written out.
+//   2. Temporaries are forwarded: what one statement stores in registers for one other to load at the same
 //      point is computed there; a scalar of dims and scalars is computed where it is used.
-//   2. Neighbouring parallel loops over the same points that load the same element of memory, or of which one
+//   3. Neighbouring parallel loops over the same points that load the same element of memory, or of which one
 //      loads what the other stores, are one loop.
-//   3. Statements of a parallel loop that share nothing in memory are loops of their own.
-//   4. Variables of a parallel loop stand in the order of the dims that they walk.
-//   5. Where products are asynchronous, what work on their sums reads in memory once a row is read beside
+//   4. Statements of a parallel loop that share nothing in memory are loops of their own.
+//   5. Variables of a parallel loop stand in the order of the dims that they walk.
+//   6. Where products are asynchronous, what work on their sums reads in memory once a row is read beside
 //      them.
 //
 //   parallel i in 64 { t[i] = old[i] - top[i] }
@@ -17,7 +18,8 @@
 // requires: a checked program. ensures: the same meaning: iterations of a parallel loop are
 // independent, and an element is rounded to its type before it is stored. Statements keep their paths; a loop
 // made of a part of another has the path of its first statement ("k/i/store#1"), one that reads ahead for
-// another stands below that one's ("k/i.j/preload#0"). The hash is the program's as written.
+// another stands below that one's ("k/i.j/preload#0"), the copy of a later trip below the first's
+// ("k/h/copy#0/h#1"). The hash is the program's as written.
 // why here: before all planning; nothing after sees the program as written.
 // refuses: hosts, where a tile is in memory, a loop is one pass over it, and lower/fuse_loops.h joins passes.
 #pragma once

@@ -154,9 +154,10 @@ class LoopPlanner {
           if (a.write && a.value.valid()) slots[a.value] = std::max(slots[a.value], slots_of(stages));
       return arena_(slots);
     };
+    std::set<ValueId> filled;
     for (const auto* op : ahead)
       for (const auto& a : op->accesses)
-        if (a.write && a.value.valid()) ring += bytes_[a.value];
+        if (a.write && a.value.valid() && filled.insert(a.value).second) ring += bytes_[a.value];
     const bool deeper = loop.num_stages == 0 && produced && single_wave_;
     while (deeper && wanted < kSingleWaveStages && arena(wanted + 1) <= target_.shared_bytes) ++wanted;
     int64_t stages = wanted;

@@ -3,6 +3,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/tile_parts.h"
 #include "analysis/warp_partition.h"
 #include "analysis/warpgroup_operand.h"
 #include "cost/product_work.h"
@@ -57,6 +58,15 @@ bool in_shared(const ir::Program& p, const TileOp& op, int operand) {
   return p.buffer(op.operands[static_cast<size_t>(operand)].buffer).scope == ir::MemScope::shared;
 }
 
+// The operand of the op as it lies in its tile.
+OperandSide lying(const ir::Program& p, const TileOp& op, int operand) {
+  const ir::Region& r = op.operands[static_cast<size_t>(operand)];
+  const bool transpose = op.flag(operand == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
+  OperandSide side = side_of(matrix_dims(p, r, transpose), operand);
+  if (in_shared(p, op, operand)) side.together = analysis::filled_together(p, r.buffer, side.inner());
+  return side;
+}
+
 View view_of(const ir::Program& p, const TileOp& op, const GemmShape& s, const Target& t) {
   View v;
   v.s = s;
@@ -65,8 +75,8 @@ View view_of(const ir::Program& p, const TileOp& op, const GemmShape& s, const T
     std::swap(v.s.m, v.s.n);
     std::swap(v.s.a, v.s.b);
   }
-  v.sides[v.swapped] = side_of(matrix_dims(p, op.operands[0], op.flag(ir::gemm_attr::transpose_a)), 0);
-  v.sides[!v.swapped] = side_of(matrix_dims(p, op.operands[1], op.flag(ir::gemm_attr::transpose_b)), 1);
+  v.sides[v.swapped] = lying(p, op, 0);
+  v.sides[!v.swapped] = lying(p, op, 1);
   v.a_shared = in_shared(p, op, v.swapped ? 1 : 0);
   return v;
 }
@@ -235,9 +245,7 @@ GemmPlan make_plan(const ir::Program& p, const TileOp& op, const View& v, const 
     const int operand = v.operand(side);
     auto& memory = operand == 0 ? plan.a_memory : plan.b_memory;
     (operand == 0 ? plan.a_copy : plan.b_copy) = std::move(memory);
-    const bool transpose = op.flag(operand == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
-    const OperandSide lies =
-        side_of(matrix_dims(p, op.operands[static_cast<size_t>(operand)], transpose), operand);
+    const OperandSide lies = lying(p, op, operand);
     memory = boxed_operand(lies, lies.extent(lies.rows), bytes[side]);
   }
   return plan;

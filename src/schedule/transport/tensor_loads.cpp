@@ -5,6 +5,7 @@
 #include "analysis/block_tree.h"
 #include "analysis/run_ahead.h"
 #include "analysis/tensor_copy.h"
+#include "analysis/tile_parts.h"
 #include "analysis/uniformity.h"
 #include "layout/tensor_tile.h"
 
@@ -165,25 +166,24 @@ class LoadFinder {
     return false;
   }
 
-  // The copy that fills the tile. Products that read it run after it, whenever its block does.
+  // The copies that fill the tile, each all or a part of it. Products that read it run after them, whenever
+  // their block does.
   std::string filler(ValueId value, std::vector<OpId>& copies) const {
-    const KernelOp* copy = nullptr;
-    for (const KernelOp& op : ops_.ops)
-      for (const OpAccess& a : op.accesses) {
-        if (a.value != value || !a.write) continue;
-        if (copy && copy != &op) return "several operations write it";
-        copy = &op;
-      }
-    if (!copy || !analysis::is_tile_load(p_, *copy)) return "no copy from a tensor fills it";
+    const std::vector<OpId> parts = analysis::writers_of(ops_, value);
+    if (parts.size() != 1 || !analysis::is_tile_load(p_, ops_.ops[parts.front()]))
+      if (std::string why = analysis::fill_refusal(p_, ops_, value); !why.empty()) return why;
     for (const KernelOp& op : ops_.ops)
       for (const OpAccess& a : op.accesses) {
         if (a.value != value || a.write) continue;
-        if (reads_elsewhere(*copy, op)) return op.path + " reads it outside of what stands after the copy";
+        if (reads_elsewhere(ops_.ops[parts.back()], op))
+          return op.path + " reads it outside of what stands after the copy";
       }
     for (const auto& [where, read] : ops_.scalar_reads)
       if (read == value) return "it is read by a scalar expression";
-    if (std::string why = copy_refusal(*copy); !why.empty()) return why;
-    copies.push_back(ops_.id_of(*copy));
+    for (OpId part : parts)
+      if (std::string why = copy_refusal(ops_.ops[part]); !why.empty())
+        return (parts.size() > 1 ? ops_.ops[part].path + ": " : "") + why;
+    copies.insert(copies.end(), parts.begin(), parts.end());
     return "";
   }
 
@@ -207,8 +207,7 @@ class LoadFinder {
   std::string place_refusal(const KernelOp& op) const {
     if (const ir::StmtId loop = tree_.loop_of(op.stmt); loop.valid())
       return analysis::held_back(p_, ops_, dependences_, loop, op);
-    return analysis::fills_whole_tile(p_, *p_.as<ir::TileOp>(op.stmt)) ? ""
-                                                                       : "it fills only a part of its tile";
+    return analysis::fill_refusal(p_, ops_, written_value(op));
   }
 
   const ir::Program& p_;

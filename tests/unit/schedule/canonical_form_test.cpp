@@ -284,5 +284,45 @@ TEST(CanonicalForm, ReadsAreBesideTheFirstProductAfterWhatTheyReadIsThere) {
             "gemm#0;fill#0;gemm#1;i.j/preload#");
 }
 
+// Copies by their paths, with where they go.
+TEST(CanonicalForm, CopiesOfPartsAreWrittenOut) {
+  const auto copies_of = [](const std::string& loops) {
+    const ir::Program p = parsed(
+        "tl 1 program p\ndim n\ntensor A: f32[n, 64] readonly\ntensor B: f32[n, 64]\n"
+        "kernel k grid (b: ceildiv(n, 64)) threads 128 {\n  alloc S: shared f32[64, 64]\n" +
+        loops + "  copy S -> B[b * 64 :+ 64, 0 :+ 64]\n}\n");
+    const auto form = on_gpu(p);
+    const ir::Program& of = form ? *form : p;
+    EXPECT_EQ(ir::program_hash(of), ir::program_hash(p));
+    if (form) {
+      EXPECT_FALSE(on_gpu(*form)) << "it is the form's form";
+    }
+    const std::vector<std::string> paths = ir::statement_paths(of);
+    std::string text;
+    ir::for_each_statement(of, of.kernels[0].body, [&](ir::StmtId s, int) {
+      const auto* op = of.as<ir::TileOp>(s);
+      if (!op || op->operands[1].buffer == ir::BufferId(1)) return;
+      text += paths[s.value] + ":";
+      for (ir::ExprId offset : op->operands[1].offsets) text += " " + ir::print_expr(of, offset);
+      text += "; ";
+    });
+    return text;
+  };
+  EXPECT_EQ(copies_of("  unroll h in 0 .. 2 {\n    copy A[b * 64 + h * 32 :+ 32, 0 :+ 64] -> S[h * 32 :+ 32, "
+                      "0 :+ 64]\n  }\n"),
+            "k/h/copy#0: 0 0; k/h/copy#0/h#1: 32 0; ");
+  EXPECT_EQ(
+      copies_of("  serial h in 0 .. 2 {\n    serial c in 0 .. 2 {\n      copy A[b * 64 + h * 32 :+ 32, "
+                "c * 32 :+ 32] -> "
+                "S[h * 32 :+ 32, c * 32 :+ 32]\n    }\n  }\n"),
+      "k/h/c/copy#0: 0 0; k/h/c/copy#0/c#1: 0 32; k/h/c/copy#0/h#1: 32 0; k/h/c/copy#0/c#1/h#1: 32 32; ");
+  // Nothing says which part of the tile: the same place again, more trips than parts, other work between.
+  const char* const same = "  serial h in 0 .. 2 {\n    copy A[b * 64 + h :+ 64, 0 :+ 64] -> S\n  }\n";
+  EXPECT_EQ(copies_of(same), "k/h/copy#0: 0 0; ");
+  const char* const many =
+      "  serial h in 0 .. 32 {\n    copy A[b * 64 + h * 2 :+ 2, 0 :+ 64] -> S[h * 2 :+ 2, 0 :+ 64]\n  }\n";
+  EXPECT_EQ(copies_of(many), "k/h/copy#0: h * 2 0; ");
+}
+
 }  // namespace
 }  // namespace tilegen::schedule

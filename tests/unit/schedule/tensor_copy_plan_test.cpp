@@ -215,10 +215,12 @@ TEST_F(GivenFields, TensorCopiesThatCannotBeAreRefusedWithTheReason) {
             "odd_stride/ko/gemm#0: tile 'As' does not come by a tensor copy: a stride of tensor 'odd' is no "
             "multiple of 16 "
             "bytes");
-  // Threads may fill a tile in halves, for products of warpgroups too.
-  const plan::Schedule halves = one_op("halves", "halves/ko/gemm#0", Engine::warpgroup_mma);
-  const plan::Schedule filled = planned(*odd, TensorCopies::loads_and_stores, &halves);
-  EXPECT_EQ(plan::find_op(*filled.find("halves"), "halves/ko/gemm#0")->engine, Engine::warpgroup_mma);
+  // Threads may fill a tile by several copies, for products of warpgroups too.
+  const plan::Schedule twice = one_op("written_twice", "written_twice/ko/gemm#0", Engine::warpgroup_mma);
+  const plan::Schedule filled = planned(*odd, TensorCopies::loads_and_stores, &twice);
+  const plan::OpPlan* product = plan::find_op(*filled.find("written_twice"), "written_twice/ko/gemm#0");
+  ASSERT_TRUE(product);
+  EXPECT_EQ(product->engine, Engine::warpgroup_mma);
   auto s = plan_for(*program_, "sm_80");
   ASSERT_TRUE(s);
   const plan::Schedule given = one_op("gemm", "gemm/ko/copy#0", Engine::tensor_copy);
