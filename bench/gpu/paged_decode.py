@@ -61,7 +61,7 @@ class PagedDecode(contest.Case):
         found = {}
         group = self.rows // self.queries
         for tile, threads, stages in TILES:
-            if self.page % tile[1]:
+            if self.page % tile[1] and tile[1] % self.page:
                 continue
             parts = self.parts(tile)
             program = split_programs.attention_split(f16, DIM, tile, threads, stages, group=group, page=self.page)

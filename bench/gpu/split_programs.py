@@ -13,6 +13,22 @@ def split_parts(tiles, blocks, processors=132):
     return min(range(1, max(min(blocks, 256), 1) + 1), key=lambda parts: rounds(parts) * (ceil_div(blocks, parts) + 1))
 
 
+def check_pages(page, keys):
+    if page and page % keys and keys % page:
+        raise ValueError(f"pages of {page} keys are no whole number of tiles of {keys}, nor parts of them")
+
+
+def pages_of(b, table, sequence, most, first, keys, page):
+    """The rows of a tile of `keys` keys from `first` on, page by page: the row of the tile, how many, and in which page they
+    lie, from which row on. The last tile may reach beyond the last page."""
+    rows = min(keys, page)
+    for row in range(0, keys, rows):
+        entry = (first + row) // page
+        if rows < keys:
+            entry = b.min(entry, most - 1)
+        yield row, rows, b.cast(table(sequence, entry), i64), (first + row) % page
+
+
 def attention_split(dtype, dim, tile, threads, stages, causal=False, group=1, window=None, cap=False, row_sums=False,
                     together=16, passed=False, page=0):
     """`attention` for few queries and many keys: the keys of a head are split into `parts`, each the work of other blocks,
@@ -25,13 +41,12 @@ def attention_split(dtype, dim, tile, threads, stages, causal=False, group=1, wi
     together    parts that the second kernel reads at once
     passed      what the kernels leave for each other is no workspace but tensors after the others: f32 [batch * heads,
                 parts, group * queries, dim] and [batch * heads, parts, group * queries]
-    page        K and V lie in pages of so many keys, a multiple of the tile's: [pages, page, heads, dim]; the dimensions
-                `pages` and `most` take the place of `keys`, and after V stand table, i32 [batch, most], the pages of each
-                sequence in order, and lengths, i32 [batch], the number of its keys
+    page        K and V lie in pages of so many keys, a multiple of the tile's or a part of them: [pages, page, heads, dim];
+                the dimensions `pages` and `most` take the place of `keys`, and after V stand table, i32 [batch, most], the
+                pages of each sequence in order, and lengths, i32 [batch], the number of its keys
     """
-    if page % tile[1]:
-        raise ValueError(f"pages of {page} keys are no whole number of tiles of {tile[1]}")
     tq, tk = tile
+    check_pages(page, tk)
     b = tg.Builder("attention_split")
     batch, heads, queries = b.dim("batch", 1), b.dim("heads", 1), b.dim("queries")
     pages, most = (b.dim("pages"), b.dim("most")) if page else (None, None)
@@ -65,10 +80,11 @@ def attention_split(dtype, dim, tile, threads, stages, causal=False, group=1, wi
         piece, total = b.fragment("piece", f32, [tq]), b.fragment("total", f32, [tq])
         keys = b.cast(lengths(bb), i64) if page else keys
 
-        def box(tensor, block):
+        def bring(tensor, block, tile):
             if not page:
-                return tensor[bb:1, bh:1, block * tk : tk, 0:dim]
-            return tensor[b.cast(table(bb, block * tk // page), i64) : 1, block * tk % page : tk, bh:1, 0:dim]
+                return b.copy(tensor[bb:1, bh:1, block * tk : tk, 0:dim], tile)
+            for row, rows, number, first in pages_of(b, table, bb, most, block * tk, tk, page):
+                b.copy(tensor[number:1, first:rows, bh:1, 0:dim], tile[row:rows, 0:dim])
 
         # Blocks of keys that some query sees: there are few queries, so these differ little from row to row.
         first, end = 0, ceil_div(keys, tk)
@@ -82,7 +98,7 @@ def attention_split(dtype, dim, tile, threads, stages, causal=False, group=1, wi
         b.fill(total, 0.0)
         b.fill(top, -1e30)  # below every score, and finite: -inf less -inf is no number
         with b.pipelined(first + part * blocks // parts, first + (part + 1) * blocks // parts, stages=stages, name="kb") as kb:
-            b.copy(box(K, kb), Ks)
+            bring(K, kb, Ks)
             b.gemm(Qs, Ks, scores, transpose_b=True, clear=True)
             with b.parallel(tq, tk) as (i, j):
                 key = kb * tk + j
@@ -95,7 +111,7 @@ def attention_split(dtype, dim, tile, threads, stages, causal=False, group=1, wi
                 score = b.tanh(scores(i, j) * (scale / limit)) * limit if cap else scores(i, j)
                 b.store(scores, i, j, b.select(seen, score, float("-inf")))
             weigh_scores(b, scores, weights, out, top, before, piece, total, weigh)
-            b.copy(box(V, kb), Vs)
+            bring(V, kb, Vs)
             b.gemm(weights, Vs, out)
         with b.parallel(tq) as i:
             with b.branch(at + i < rows):
@@ -155,9 +171,7 @@ def latent_attention(dtype, tile, threads, stages, latent=512, turned=64, page=0
     pieces  tiles that the first `latent` columns are in: each comes and is given back by itself
     """
     th, tk = tile
-    if page and page % tk and tk % page:
-        raise ValueError(f"pages of {page} keys are no whole number of tiles of {tk}, nor parts of them")
-    rows = min(tk, page or tk)  # of a copy
+    check_pages(page, tk)
     wide = latent // pieces
     named = lambda name, i: name if pieces == 1 else f"{name}{i}"
     b = tg.Builder("latent_attention")
@@ -183,12 +197,10 @@ def latent_attention(dtype, tile, threads, stages, latent=512, turned=64, page=0
         keys = b.cast(lengths(bb), i64) if page else keys
 
         def bring(block, first, columns, tile):
-            for row in range(0, tk, rows):
-                key = block * tk + row
-                # The last tile may reach beyond the last page.
-                entry = b.min(key // page, most - 1) if 0 < page < tk else key // max(page, 1)
-                place = (b.cast(table(bb, entry), i64), key % page) if page else (bb, key)
-                b.copy(KV[place[0] : 1, place[1] : rows, first:columns], tile[row:rows, 0:columns])
+            if not page:
+                return b.copy(KV[bb:1, block * tk : tk, first:columns], tile)
+            for row, rows, number, at in pages_of(b, table, bb, most, block * tk, tk, page):
+                b.copy(KV[number:1, at:rows, first:columns], tile[row:rows, 0:columns])
 
         for i, tile in enumerate(Qs):
             b.copy(Q[bb:1, bh * th : th, i * wide : wide], tile)

@@ -63,7 +63,7 @@ def softmax_of(q, k, v, scale):
 
 
 class Pages:
-    """Sequences of some lengths in pages that lie in any order; the numbers outside of all sequences are no numbers."""
+    """Sequences of some lengths in pages that lie in any order; the numbers outside of all sequences are zeros."""
 
     def __init__(self, lengths, page):
         self.lengths, self.page = lengths, page
@@ -120,6 +120,10 @@ class PagedSplit(unittest.TestCase):
         self.check(EXECUTORS, [300, 127], "bfloat16", queries=5, group=2, parts=2, page=128)
         self.check(("sim:sm_80", "sim:sm_90a"), [70], group=1, parts=4, tile=(16, 64))
 
+    def test_tiles_of_several_pages(self):
+        self.check(EXECUTORS, [150, 0, 64, 1], page=32)
+        self.check(("sim:sm_80", "sim:sm_90a"), [300, 127], queries=5, group=2, parts=2, tile=(64, 128))
+
 
 class LatentAttention(unittest.TestCase):
     def check(self, executors, lengths, page=0, dtype="float16", heads=64, tile=(64, 32), latent=128, turned=64, stages=2, pieces=1):
@@ -146,6 +150,9 @@ class LatentAttention(unittest.TestCase):
     def test_keys_in_a_row(self):
         self.check(EXECUTORS, [70, 70])
         self.check(("sim:sm_90a",), [33], heads=80, dtype="bfloat16")
+
+    def test_tiles_of_several_pages(self):
+        self.check(("sim:sm_90a",), [150, 64, 1], page=64, tile=(64, 128), stages=1, pieces=2)
 
     def test_one_slot_of_each_piece(self):
         self.check(EXECUTORS, [70], heads=16, latent=64, tile=(16, 32), stages=1, pieces=2)
