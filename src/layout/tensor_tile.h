@@ -25,7 +25,7 @@ inline constexpr int64_t kSwizzleRows = 8;   // after which it repeats
 inline constexpr int64_t kSwizzleRepeat = kSwizzleRows * 128;  // bytes: whole repeats of any of them
 
 // The tile, or a part of it that begins at element `first`, as boxes of `rows` x `inner` elements: box (r, c)
-// begins at element first + r * row_stride + c * column_stride and holds the rows r * rows .. and the elements
+// begins at first + r * row_stride + c * column_stride and holds the rows r * rows .. and the elements
 // c * inner .. along the dense dimension.
 struct TensorTile {
   int64_t inner = 0, rows = 0;

@@ -2,8 +2,8 @@
 //
 //   unroll h in 0 .. 2 { copy K[cast(i64, page[2 * t + h]) :+ 1, 0 :+ 64, ..] -> Ks[h * 64 :+ 64, ..] }
 //
-// requires: a checked program. ensures: the same meaning: the copies of one trip after those of the other, with
-// places in the tile that are known by number (analysis/tile_parts.h).
+// requires: a checked program. ensures: the same meaning: the copies of one trip after those of the other,
+// with places in the tile that are known by number (analysis/tile_parts.h).
 // why here: part of canonical_form.h, before what looks at copies one by one.
 #pragma once
 
