@@ -2,6 +2,23 @@
 
 namespace tilegen::analysis {
 
+namespace {
+
+// Statements that get numbers: a parallel loop is one.
+int64_t numbered(const ir::Program& p, const ir::Block& block) {
+  int64_t n = 0;
+  for (ir::StmtId id : block) {
+    ++n;
+    if (const auto* loop = p.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel)
+      n += numbered(p, loop->body);
+    if (const auto* branch = p.as<ir::Branch>(id))
+      n += numbered(p, branch->then_body) + numbered(p, branch->else_body);
+  }
+  return n;
+}
+
+}  // namespace
+
 Liveness::Liveness(const ir::Program& p, int kernel, const KernelOps& ops) : values_(ops.values.size()) {
   number(p, p.kernels[static_cast<size_t>(kernel)].body, LiveRange{});
   const ir::KernelPaths paths(p, kernel);
@@ -19,9 +36,7 @@ void Liveness::number(const ir::Program& p, const ir::Block& block, LiveRange ou
     number_[id] = at;
     outer_[id] = outer_loop;
     if (const auto* loop = p.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel) {
-      int64_t inside = 0;
-      ir::for_each_statement(p, loop->body, [&](ir::StmtId, int) { ++inside; });
-      body_[id] = {at, at + inside};
+      body_[id] = {at, at + numbered(p, loop->body)};
       outer_[id] = outer_loop.empty() ? body_[id] : outer_loop;
       number(p, loop->body, outer_[id]);
     }

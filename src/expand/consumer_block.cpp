@@ -114,6 +114,7 @@ class ConsumerBlock {
       if (u.waits) await(flights_.size());
     } else {
       if (!u.holds_products) before_writing(u);
+      if (x_.stages_in_shared_place(u.stmt)) before_staging();
       fed ? x_.loop(*loop, u.stmt, around, *out_) : x_.statement(u.stmt, *out_);
     }
     for (const Use& use : uses_) {
@@ -162,6 +163,13 @@ class ConsumerBlock {
       // Written again by the next iteration, with no product between.
       if (w.own_rows && !x_.tree().around(u.stmt).empty()) emit(*out_, Barrier{Scope::warpgroup});
     }
+  }
+  // Products of all warpgroups that read what was in the staged tile's place are done, and stores from it.
+  void before_staging() {
+    await(flights_.size());
+    emit(*out_, Await{});
+    emit(*out_, AwaitStores{});
+    emit(*out_, Barrier{Scope::role});
   }
   // By a product outside of loops that a producer feeds: these see to it themselves (written_tiles.h).
   bool multiplied_here(const analysis::ThreadWrittenOperand& w) const {

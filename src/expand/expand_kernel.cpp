@@ -28,6 +28,7 @@ Expander::Expander(const ir::Program& p, int kernel, const plan::KernelSchedule&
     op_of_[op.stmt] = &op;
     if (stores_in_bulk(op)) bulk_stores_.push_back(&op);
   }
+  shared_stages_ = stores_in_shared_places();
   if (kernel_.split) out_.parts = analysis::split_loop(p, kernel, ops(), kernel_.split->loop).sums;
   if (target.has_block_threads()) out_.carried = analysis::carried_sums(p, kernel, ops(), schedule.ops);
 }
@@ -200,6 +201,20 @@ bool Expander::overwrites_stored_tile(const KernelOp& writer) const {
   });
 }
 
+// Of which the staged tile's bytes are another staged tile's too, or an operand's that threads write.
+std::set<OpId> Expander::stores_in_shared_places() const {
+  std::set<OpId> found;
+  for (const KernelOp* store : bulk_stores_) {
+    const plan::MemoryPlan* stage = plan::find_memory(schedule_, plan::Storage::stage, store->path);
+    if (stage &&
+        std::any_of(schedule_.memory.begin(), schedule_.memory.end(), [&](const plan::MemoryPlan& m) {
+          return &m != stage && m.offset < stage->offset + stage->bytes && stage->offset < m.offset + m.bytes;
+        }))
+      found.insert(ops().id_of(*store));
+  }
+  return found;
+}
+
 bool Expander::holds_products(StmtId id) const {
   if (is_product(id)) return false;
   bool found = false;
@@ -266,6 +281,11 @@ Block Expander::tile_loop(RoleKind role, const plan::RolePlan* producer) {
     tiles.walk = !schedule_.persistence->dynamic()    ? Walk::fixed
                  : producer == &(*schedule_.roles)[1] ? Walk::fetch
                                                       : Walk::dynamic;
+  // The engine may still read what the tile before has staged.
+  if (role == RoleKind::consumer && persistent() && !shared_stages_.empty()) {
+    emit(tiles.body, AwaitStores{});
+    emit(tiles.body, Barrier{Scope::role});
+  }
   block(kernel_.body, tiles.body);
   Block out;
   emit(out, std::move(tiles));

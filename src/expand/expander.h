@@ -85,6 +85,10 @@ class Expander {
   }
   bool overwrites() const { return overwrite_; }
   StmtId elided_fill() const { return elided_; }
+  // A fragment leaves through a staged tile in whose place another tile was.
+  bool stages_in_shared_place(StmtId id) const {
+    return op(id) && shared_stages_.count(ops().id_of(*op(id))) > 0;
+  }
   const analysis::BlockTree& tree() const { return tree_; }
   void fail(const std::string& op, std::string message, std::string hint);
   bool failed() const { return error_.has_value(); }
@@ -97,6 +101,7 @@ class Expander {
   void produce(const KernelOp& op, Block& out);
   bool stores_in_bulk(const KernelOp& o) const;
   bool overwrites_stored_tile(const KernelOp& writer) const;
+  std::set<OpId> stores_in_shared_places() const;
   Block tile_loop(RoleKind role, const plan::RolePlan* producer = nullptr);
   void roles();
 
@@ -109,6 +114,7 @@ class Expander {
   const analysis::BlockTree tree_;
   std::map<StmtId, const KernelOp*> op_of_;
   std::vector<const KernelOp*> bulk_stores_;
+  std::set<OpId> shared_stages_;
   RoleKind role_ = RoleKind::all;
   const plan::RolePlan* producer_ = nullptr;  // the one being expanded
   bool overwrite_ = false;

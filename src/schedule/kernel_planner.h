@@ -117,6 +117,7 @@ class KernelPlanner {
   std::vector<plan::PipelinePlan> copy_pipelines_;
   bool dynamic_tiles_ = false;  // blocks fetch tiles
   std::vector<StagedStore> stores_;
+  bool stages_share_ = false;  // their tiles a place, which is another's too
   Refusals not_stored_;  // why not by tensor copies
   PipelineResult pipelines_;
   std::vector<plan::Note> notes_;

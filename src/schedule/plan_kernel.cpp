@@ -277,6 +277,8 @@ void KernelPlanner::widen_written() {
 SharedReservations KernelPlanner::places(analysis::ValuePlans values) const {
   SharedReservations e;
   e.values = engine_values_;
+  e.stages_share = stages_share_;
+  for (const analysis::ThreadWrittenOperand& w : written_) e.written.insert(w.value);
   for (const StagedStore& s : stores_)
     e.reserved.push_back(
         {plan::Storage::stage, ops_.ops[s.op].path, s.bytes(s.pass), target_.tensor_tile_alignment});

@@ -11,6 +11,7 @@ namespace tilegen::schedule {
 // Which fragments and tiles leave by tensor copies, and the stages of the loops beside them.
 void KernelPlanner::choose_stores() {
   stores_.clear();
+  stages_share_ = false;
   not_stored_.clear();
   if (target_.tensor_copy) find_stores();
   fit_stores();
@@ -24,7 +25,8 @@ void KernelPlanner::choose_stores() {
     const plan::OpPlan* given = given_op(s.op);
     plan.computed_first = given && given->computed_first ? *given->computed_first : computed_by_threads(s.op);
     plan.reason = "staged in shared memory, " + std::to_string(s.pass) + " of " +
-                  std::to_string(s.stage.columns) + " columns of a warpgroup at once";
+                  std::to_string(s.stage.columns) + " columns of a warpgroup at once" +
+                  (stages_share_ ? ", in a place that is another's before and after" : "");
   }
 }
 
@@ -93,16 +95,23 @@ void KernelPlanner::store_tile(OpId op, plan::ValuePlan& tile) {
   engine_values_.insert(ops_.ops[op].accesses[0].value);
 }
 
-// Loops keep two stages beside staged stores, or the one that they ask for; or the stores are plain.
+// Loops keep two stages beside staged stores, or the one that they ask for; or the stores share a place; or
+// they are plain.
 void KernelPlanner::fit_stores() {
-  plan_loops();
-  const auto& products = tensor_loads_.products;
-  const bool lost = std::any_of(products.begin(), products.end(), [&](const auto& f) {
-    const ir::StmtId loop = f.second.loop;
-    return one_stage(loop) && p_.as<ir::Loop>(loop)->num_stages != 1;
-  });
-  const bool crowded = lost || arena(pipelines_.slots) > target_.shared_bytes;
-  if (stores_.empty() || !crowded) return;
+  bool lost = false;
+  const auto crowded = [&] {
+    plan_loops();
+    const auto& products = tensor_loads_.products;
+    lost = std::any_of(products.begin(), products.end(), [&](const auto& f) {
+      const ir::StmtId loop = f.second.loop;
+      return one_stage(loop) && p_.as<ir::Loop>(loop)->num_stages != 1;
+    });
+    return lost || arena(pipelines_.slots) > target_.shared_bytes;
+  };
+  if (!crowded() || stores_.empty()) return;
+  stages_share_ = true;
+  if (!crowded()) return;
+  stages_share_ = false;
   const bool two = lost || std::any_of(pipelines_.loops.begin(), pipelines_.loops.end(),
                                        [](const plan::LoopPlan& l) { return l.num_stages > 1; });
   for (const StagedStore& s : stores_) {

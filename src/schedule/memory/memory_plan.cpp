@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "analysis/liveness.h"
 #include "plan/slots.h"
@@ -22,6 +23,17 @@ struct Request {
   std::string owner, value;
   int64_t bytes = 0, align = 16, offset = 0;
   analysis::LiveRange live;
+  // Of staged tiles and written operands that may share a place: the statements that use them.
+  std::optional<analysis::LiveRange> used = std::nullopt;
+
+  bool conflicts(const Request& o) const {
+    if (!live.overlaps(o.live)) return false;
+    if (!used || !o.used) return true;
+    const bool staged = storage == plan::Storage::stage, other = o.storage == plan::Storage::stage;
+    return staged && other ? false
+           : staged        ? o.used->last >= used->first
+                           : !other || used->last >= o.used->first;
+  }
 };
 
 // The largest first, each at the lowest place that is free while it is alive.
@@ -33,7 +45,7 @@ void place(std::vector<Request>& requests) {
   std::multimap<int64_t, const Request*> placed;  // by offset: what was passed is never in the way again
   for (Request* r : order) {
     for (const auto& [offset, o] : placed)
-      if (o->live.overlaps(r->live) && r->offset < offset + o->bytes && offset < r->offset + r->bytes)
+      if (o->conflicts(*r) && r->offset < offset + o->bytes && offset < r->offset + r->bytes)
         r->offset = ceil_div(offset + o->bytes, r->align) * r->align;
     placed.emplace(r->offset, r);
   }
@@ -89,9 +101,13 @@ std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, con
       requests.push_back({plan::Storage::value, values[v].value, "", slot * values[v].slots,
                           by_engine ? std::max(align, target.tensor_tile_alignment) : align, 0,
                           by_engine ? analysis::kAlwaysLive : liveness.values()[v]});
+      if (engine.stages_share && engine.written.count(v)) requests.back().used = liveness.values()[v];
     }
-  for (const Reservation& r : engine.reserved)
+  for (const Reservation& r : engine.reserved) {
     requests.push_back({r.storage, r.owner, "", r.bytes, r.align, 0, analysis::kAlwaysLive});
+    if (engine.stages_share && r.storage == plan::Storage::stage)
+      requests.back().used = liveness.of_statement(r.owner);
+  }
   for (const Scratch& s : scratch)
     requests.push_back({s.storage, s.owner, s.value, s.bytes, std::max<int64_t>(target.vector_bytes, 16), 0,
                         liveness.of_statement(s.statement)});

@@ -15,7 +15,8 @@ namespace tilegen::schedule {
 IdVector<analysis::ValueId, int64_t> value_bytes(const ir::Program& p, const analysis::KernelOps& ops,
                                                  analysis::ValuePlans values, const target::Target& target);
 
-// What the copy engine works on while threads do something else: it shares its place with nothing.
+// What the copy engine works on while threads do something else: it shares its place with nothing, but for
+// staged tiles where there is too little room.
 struct Reservation {
   plan::Storage storage = plan::Storage::barriers;
   std::string owner;
@@ -24,6 +25,10 @@ struct Reservation {
 struct SharedReservations {
   std::set<analysis::ValueId> values;  // tiles that tensor copies fill or empty: aligned for every swizzle
   std::vector<Reservation> reserved;   // barriers, staged tiles
+  // Staged tiles take turns in one place, which may be that of an operand that threads have written and no
+  // product reads any more.
+  bool stages_share = false;
+  std::set<analysis::ValueId> written;  // such operands
 };
 // Bytes to which a value's place is aligned; thread::Memory::alignment of a tile may say so.
 int64_t value_alignment(const plan::ValuePlan& v, const target::Target& target);

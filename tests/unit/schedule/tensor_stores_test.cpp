@@ -223,5 +223,40 @@ TEST(TensorStores, OfTwoCopiesDoNotMeet) {
   EXPECT_EQ(note(z, rows + "z * 128", rows + "z * 128 + 256"), met("gemm/z/"));
 }
 
+// Beside two stages of 80 KiB, 16 KiB and the weights' 40 KiB there is room for nothing else.
+TEST(TensorStores, TakeTurnsInThePlaceOfATileThatIsIdle) {
+  const std::string text = read_file(source_path("tests/files/text/staged_in_idle_tile.tl"));
+  const auto places = [](const std::string& program) {
+    auto p = program_from(program);
+    EXPECT_TRUE(p);
+    const plan::Schedule s = planned(*p);
+    const plan::KernelSchedule& k = s.kernels[0];
+    std::vector<int64_t> offsets;
+    for (const char* store : {"weighted/copy#1", "weighted/copy#2"})
+      if (const auto* stage = plan::find_memory(k, plan::Storage::stage, store))
+        offsets.push_back(stage->offset -
+                          plan::find_memory(k, plan::Storage::value, "weighted:weights")->offset);
+    EXPECT_EQ(engines(s, Engine::warpgroup_mma), 2);
+    return offsets;
+  };
+  EXPECT_EQ(places(text), (std::vector<int64_t>{0, 0}));
+  // With room each has a place of its own.
+  std::string smaller = text;
+  for (size_t at = 0; (at = smaller.find("320", at)) != std::string::npos;) smaller.replace(at, 3, "192");
+  const std::vector<int64_t> apart = places(smaller);
+  ASSERT_EQ(apart.size(), 2u);
+  EXPECT_NE(apart[0], apart[1]);
+  EXPECT_TRUE(std::none_of(apart.begin(), apart.end(), [](int64_t o) { return o >= 0 && o < 64 * 192 * 2; }));
+  // Read after the stores: not idle.
+  std::string read = text;
+  const std::string last = "  copy twice -> D[b * 64 :+ 64, 0 :+ 128]\n";
+  read.replace(read.find(last), last.size(), "  copy weights -> W[b * 64 :+ 64, 0 :+ 320]\n" + last);
+  read.replace(read.find("tensor D"), 0, "tensor W: f16[m, 320]\n");
+  auto p = program_from(read);
+  ASSERT_TRUE(p);
+  const plan::Schedule s = planned(*p);
+  EXPECT_EQ(plan::find_memory(s.kernels[0], plan::Storage::stage, "weighted/copy#1"), nullptr);
+}
+
 }  // namespace
 }  // namespace tilegen::schedule
