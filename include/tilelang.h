@@ -136,7 +136,15 @@ enum {
   TL_I16 = 14,
   TL_U16 = 15,
   TL_U32 = 16,
-  TL_U64 = 17 /* literals beyond 2^63 - 1: tl_cast of a literal of TL_I64 with the same bits */
+  TL_U64 = 17,  /* literals beyond 2^63 - 1: tl_cast of a literal of TL_I64 with the same bits */
+  /* Packed: elements of the last dimension share a byte, the first in its low bits. Values are cast to be
+     computed with; a program holds the bytes, as a tensor of TL_U8. */
+  TL_I4 = 18,
+  TL_U4 = 19,
+  TL_I2 = 20,
+  TL_U2 = 21,
+  TL_E2M1 = 22, /* all codes are numbers: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives */
+  TL_E8M0 = 23  /* scales: 2^(code - 127), NaN is 255; a byte each */
 };
 
 /* Where a buffer lives. Tensors are global; tiles are allocated in one of the others. */
@@ -687,7 +695,9 @@ TL_API tl_expr tl_scalar(tl_builder* builder, const char* name, tl_dtype dtype);
  *  slowest first. `strides`, in elements, likewise, or NULL for compact row-major. `flags`:
  *  TL_TENSOR_READ_ONLY, TL_TENSOR_WORKSPACE or 0. A workspace is what the program's kernels leave for
  *  each other: the library allocates it for each launch, its contents are unspecified when the first
- *  kernel begins, and it is no parameter. Dimensions that only its shape has are passed as TL_ARG_I64. */
+ *  kernel begins, and it is no parameter. Dimensions that only its shape has are passed as TL_ARG_I64.
+ *  Of a packed type the last extent is known to be whole bytes and the last stride is 1; the argument is
+ *  memory of the bytes, a TL_U8 tensor whose last extent counts them, or one of the type (DLPack's codes). */
 TL_API tl_buffer tl_tensor(tl_builder* builder, const char* name, tl_dtype dtype, uint32_t rank,
                            const tl_expr* shape, const tl_expr* strides, uint32_t flags);
 

@@ -15,7 +15,7 @@ bool class_takes(ir::ExprClass cls, ir::DType t) {
       return !ir::is_bool(t) && !ir::is_storage_only(t);
     case ir::ExprClass::integer:
     case ir::ExprClass::random:
-      return ir::is_integer(t);
+      return ir::is_integer(t) && !ir::is_packed(t);
     case ir::ExprClass::math:
     case ir::ExprClass::test:
       return ir::is_float(t) && !ir::is_storage_only(t);

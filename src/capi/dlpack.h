@@ -36,7 +36,8 @@ static_assert(sizeof(DLTensor) == 48 && offsetof(DLTensor, device) == 8 && offse
 
 namespace tilegen::capi::dl {
 
-// The 8-bit floats have their codes since DLPack 1.1.
+// The 8-bit floats have their codes since DLPack 1.1, and those of fewer bits. Elements of fewer bits, those
+// of kInt and kUInt too, lie packed, as many in a byte as it has room for, the first in its lowest bits.
 enum TypeCode : uint8_t {
   kInt = 0,
   kUInt = 1,
@@ -47,6 +48,8 @@ enum TypeCode : uint8_t {
   kFloat8E4m3fnuz = 11,
   kFloat8E5m2 = 12,
   kFloat8E5m2fnuz = 13,
+  kFloat8E8m0fnu = 14,
+  kFloat4E2m1fn = 17,
 };
 
 }  // namespace tilegen::capi::dl

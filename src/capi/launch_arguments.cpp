@@ -26,12 +26,16 @@ ir::DType dtype_of(const DLDataType& t) {
       return t.bits == 16 ? ir::DType::bf16 : ir::DType::none;
     case dl::kInt:
       return t.bits == 8    ? ir::DType::i8
+             : t.bits == 4  ? ir::DType::i4
+             : t.bits == 2  ? ir::DType::i2
              : t.bits == 16 ? ir::DType::i16
              : t.bits == 32 ? ir::DType::i32
              : t.bits == 64 ? ir::DType::i64
                             : ir::DType::none;
     case dl::kUInt:
       return t.bits == 8    ? ir::DType::u8
+             : t.bits == 4  ? ir::DType::u4
+             : t.bits == 2  ? ir::DType::u2
              : t.bits == 16 ? ir::DType::u16
              : t.bits == 32 ? ir::DType::u32
              : t.bits == 64 ? ir::DType::u64
@@ -46,6 +50,10 @@ ir::DType dtype_of(const DLDataType& t) {
       return t.bits == 8 ? ir::DType::e4m3fnuz : ir::DType::none;
     case dl::kFloat8E5m2fnuz:
       return t.bits == 8 ? ir::DType::e5m2fnuz : ir::DType::none;
+    case dl::kFloat8E8m0fnu:
+      return t.bits == 8 ? ir::DType::e8m0 : ir::DType::none;
+    case dl::kFloat4E2m1fn:
+      return t.bits == 4 ? ir::DType::e2m1 : ir::DType::none;
   }
   return ir::DType::none;
 }

@@ -31,7 +31,9 @@ static_assert(same(ir::DType::f16, TL_F16) && same(ir::DType::bf16, TL_BF16) &&
               same(ir::DType::boolean, TL_BOOL) && same(ir::DType::e4m3, TL_E4M3) &&
               same(ir::DType::e5m2, TL_E5M2) && same(ir::DType::e4m3fnuz, TL_E4M3FNUZ) &&
               same(ir::DType::e5m2fnuz, TL_E5M2FNUZ) && same(ir::DType::i16, TL_I16) &&
-              same(ir::DType::u16, TL_U16) && same(ir::DType::u32, TL_U32) && same(ir::DType::u64, TL_U64));
+              same(ir::DType::u16, TL_U16) && same(ir::DType::u32, TL_U32) && same(ir::DType::u64, TL_U64) &&
+              same(ir::DType::i4, TL_I4) && same(ir::DType::u4, TL_U4) && same(ir::DType::i2, TL_I2) &&
+              same(ir::DType::u2, TL_U2) && same(ir::DType::e2m1, TL_E2M1) && same(ir::DType::e8m0, TL_E8M0));
 
 static_assert(sizeof(tl_arg) == 16 && offsetof(tl_arg, dtype) == 4 && offsetof(tl_arg, payload) == 8);
 static_assert(sizeof(tl_launch) == 32 && offsetof(tl_launch, stream) == 8 &&

@@ -8,6 +8,7 @@
 #include "ir/draft_jumps.h"
 #include "ir/draft_pack.h"
 #include "ir/draft_uses.h"
+#include "ir/packed_types.h"
 #include "ir/store_parts.h"
 #include "ir/tile_view.h"
 #include "support/checked.h"
@@ -394,10 +395,12 @@ Buffers Resolver::writes_of(StmtId s) const {
 }  // namespace
 
 std::vector<Diagnostic> resolve_draft(Program& p, const Draft& draft, const Limits& limits) {
-  if (draft.empty()) return {};
+  const bool packed = has_packed_types(p);
+  if (draft.empty() && !packed) return {};
   Draft of_tiles = draft;
   std::vector<Diagnostic> errors = resolve_views(p, of_tiles);
-  if (errors.empty()) errors = Resolver(p, resolve_jumps(p, of_tiles), limits).run();
+  if (errors.empty() && !draft.empty()) errors = Resolver(p, resolve_jumps(p, of_tiles), limits).run();
+  if (errors.empty() && packed) errors = resolve_packed_types(p, draft);
   if (errors.empty()) pack_program(p, draft.views);
   return errors;
 }

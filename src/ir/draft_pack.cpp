@@ -113,4 +113,23 @@ void pack_program(Program& p, const std::map<BufferId, TileView>& views) {
   }
 }
 
+void order_statements(Program& p) {
+  std::vector<StmtId> moved(p.stmts.size());
+  std::vector<Stmt> stmts;
+  for (const Kernel& k : p.kernels)
+    for_each_statement(p, k.body, [&](StmtId s, int) {
+      moved[s.value] = StmtId(stmts.size());
+      stmts.push_back(p.stmts[s.value]);
+    });
+  const auto move = [&](Block& block) {
+    for (StmtId& s : block) s = moved[s.value];
+  };
+  for (Kernel& k : p.kernels) move(k.body);
+  for (Stmt& s : stmts) {
+    if (auto* loop = std::get_if<Loop>(&s.node)) move(loop->body);
+    if (auto* branch = std::get_if<Branch>(&s.node)) move(branch->then_body), move(branch->else_body);
+  }
+  p.stmts = std::move(stmts);
+}
+
 }  // namespace tilegen::ir

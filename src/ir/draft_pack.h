@@ -12,4 +12,7 @@ namespace tilegen::ir {
 // the views, which nothing names any more.
 void pack_program(Program& p, const std::map<BufferId, TileView>& views = {});
 
+// Statements in the order of a text: what was made stands among the others.
+void order_statements(Program& p);
+
 }  // namespace tilegen::ir

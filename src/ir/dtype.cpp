@@ -1,5 +1,6 @@
 #include "ir/dtype.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <iterator>
@@ -46,6 +47,7 @@ struct FloatFormat {
   uint64_t largest = 0;
   bool infinities = true;  // without: all ones are NaN, the other codes of the last exponent are numbers
   bool fnuz = false;       // the code of -0 is the only NaN; the bias is one more
+  bool nan = true;         // without: `largest` for a NaN, all codes are numbers
   constexpr int bias() const { return (1 << (exponent_bits - 1)) - (fnuz ? 0 : 1); }
   constexpr uint64_t exponent_mask() const { return ((uint64_t{1} << exponent_bits) - 1) << mantissa_bits; }
   constexpr uint64_t infinity() const { return infinities ? exponent_mask() : largest; }
@@ -60,6 +62,7 @@ FloatFormat format(DType t) {
   if (t == DType::e5m2) return {5, 2, 0x7b};
   if (t == DType::e4m3fnuz) return {4, 3, 0x7f, false, true};
   if (t == DType::e5m2fnuz) return {5, 2, 0x7f, false, true};
+  if (t == DType::e2m1) return {2, 1, 0x7, false, false, false};
   return {8, 23};
 }
 
@@ -103,6 +106,7 @@ uint64_t encode_signed(FloatFormat fmt, double value) {
 }
 
 uint64_t encode(FloatFormat fmt, double value) {
+  if (!fmt.nan && value != value) return fmt.largest;
   if (fmt.fnuz && value != value) return fmt.sign();
   const uint64_t code = encode_signed(fmt, value);
   return fmt.fnuz && code == fmt.sign() ? 0 : code;
@@ -114,7 +118,7 @@ double decode(FloatFormat fmt, uint64_t bits) {
   const uint64_t biased = (bits & fmt.exponent_mask()) >> fmt.mantissa_bits;
   const uint64_t wide_mantissa = mantissa << (kDoubleMantissa - fmt.mantissa_bits);
   if (fmt.fnuz && bits == fmt.sign()) return std::numeric_limits<double>::quiet_NaN();
-  const bool all_ones = !fmt.fnuz && (bits & (fmt.sign() - 1)) == fmt.sign() - 1;
+  const bool all_ones = fmt.nan && !fmt.fnuz && (bits & (fmt.sign() - 1)) == fmt.sign() - 1;
   if (fmt.infinities ? biased == fmt.exponent_mask() >> fmt.mantissa_bits : all_ones)
     return std::bit_cast<double>(sign | kDoubleExponentMask << kDoubleMantissa | wide_mantissa);
   if (biased == 0) {
@@ -123,6 +127,19 @@ double decode(FloatFormat fmt, uint64_t bits) {
   }
   const uint64_t wide_exponent = biased - static_cast<uint64_t>(fmt.bias()) + kDoubleBias;
   return std::bit_cast<double>(sign | wide_exponent << kDoubleMantissa | wide_mantissa);
+}
+
+// Of e8m0, which has no sign and no zero: the nearest exponent, 0 for what is below all.
+constexpr int kScaleBias = 127, kScaleNan = 255;
+uint64_t encode_scale(double value) {
+  if (!(value >= 0) || std::signbit(value) || std::isinf(value)) return kScaleNan;
+  int exponent = 0;
+  if (value == 0 || std::frexp(value, &exponent) < 0.75) --exponent;  // of 2^exponent above and below
+  return value == 0 ? 0 : static_cast<uint64_t>(std::clamp(exponent + kScaleBias, 0, kScaleNan - 1));
+}
+double decode_scale(uint64_t code) {
+  return code == kScaleNan ? std::numeric_limits<double>::quiet_NaN()
+                           : std::ldexp(1.0, static_cast<int>(code) - kScaleBias);
 }
 
 }  // namespace
@@ -142,6 +159,7 @@ bool dtype_valid(uint32_t public_value) { return public_value >= 1 && public_val
 double round_to(DType t, double value) {
   if (t == DType::f64) return value;
   if (t == DType::f32 && value == value) return static_cast<double>(static_cast<float>(value));
+  if (t == DType::e8m0) return decode_scale(encode_scale(value));
   const FloatFormat fmt = format(t);
   if (fmt.largest != 0 && std::isinf(value)) return std::copysign(decode(fmt, fmt.largest), value);
   return decode(fmt, encode(fmt, value));
@@ -177,6 +195,14 @@ int64_t wrap_to(DType t, int64_t value) {
       return static_cast<uint32_t>(value);
     case DType::boolean:
       return value != 0;
+    case DType::i4:
+      return static_cast<int8_t>(static_cast<uint64_t>(value) << 4) >> 4;
+    case DType::u4:
+      return value & 15;
+    case DType::i2:
+      return static_cast<int8_t>(static_cast<uint64_t>(value) << 6) >> 6;
+    case DType::u2:
+      return value & 3;
     default:
       return value;
   }
@@ -199,10 +225,12 @@ std::string integer_text(DType t, int64_t value) {
 }
 
 uint64_t float_to_bits(DType t, double value) {
+  if (t == DType::e8m0) return encode_scale(value);
   return t == DType::f64 ? std::bit_cast<uint64_t>(value) : encode(format(t), value);
 }
 
 double float_from_bits(DType t, uint64_t bits) {
+  if (t == DType::e8m0) return decode_scale(bits);
   return t == DType::f64 ? std::bit_cast<double>(bits) : decode(format(t), bits);
 }
 

@@ -157,10 +157,10 @@ Fold fold_same(ExprOp op, bool floating) {
 // to a float
 // is left out: the float saturates where the integer wraps.
 bool widens(DType from, DType to) {
-  if (from == to || is_bool(from)) return true;
+  if (from == to || is_bool(from)) return to != DType::e8m0 || from == to;
   if (is_float(from) && is_float(to))
     return to == DType::f64 || (to == DType::f32 && dtype_bits(from) < 32) ||
-           (is_storage_only(from) && dtype_bits(to) == 16);
+           (is_storage_only(from) && dtype_bits(to) == 16 && (from != DType::e8m0 || to == DType::bf16));
   if (!is_integer(from) || !is_integer(to)) return false;
   return dtype_bits(to) > dtype_bits(from) &&
          (dtype_kind(to) == DTypeKind::signed_int || dtype_kind(from) == DTypeKind::unsigned_int);
@@ -169,9 +169,9 @@ bool widens(DType from, DType to) {
 [[maybe_unused]] bool operand_fits(ExprOp op, DType t) {
   switch (expr_class(op)) {
     case ExprClass::arith:
-      return is_integer(t) || (is_float(t) && !is_storage_only(t));
+      return (is_integer(t) || is_float(t)) && !is_storage_only(t);
     case ExprClass::integer:
-      return is_integer(t);
+      return is_integer(t) && !is_packed(t);
     case ExprClass::math:
     case ExprClass::test:
       return is_float(t) && !is_storage_only(t);

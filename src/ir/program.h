@@ -78,6 +78,9 @@ struct Buffer {
   int kernel = -1;               // on-chip: index of the kernel that owns it
   SourceLocation location;
   Annotations annotations = {};  // on-chip
+  // global only: the packed type whose codes its bytes are, those of one byte behind each other in the last
+  // dimension; an argument may be a tensor of that type
+  DType packed = DType::none;
 };
 
 // A box of a buffer: per dimension an offset and an extent. Extents are constants; a region may hang over the

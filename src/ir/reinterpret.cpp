@@ -7,6 +7,8 @@ namespace {
 
 // A type whose bits those of `t` may be: integers are what floats are taken apart as.
 const char* counterpart(DType t) {
+  if (dtype_bits(t) < 8)
+    return dtype_bits(t) == 2 ? (t == DType::u2 ? "i2" : "u2") : is_float(t) ? "u4" : "e2m1";
   constexpr const char* kIntegers[] = {"u8", "u16", "u32", "u64"};
   constexpr const char* kFloats[] = {"e4m3", "f16", "f32", "f64"};
   const int row = std::countr_zero(static_cast<unsigned>(dtype_bytes(t)));

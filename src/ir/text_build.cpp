@@ -1,5 +1,6 @@
 // Literals, and the checks that stand between the text and the ExprPool, which takes well-typed operands
 // only.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -26,7 +27,9 @@ std::string range_text(DType t) {
 std::string_view refusal(ExprClass cls, DType t) {
   const bool computes = cls == ExprClass::arith || cls == ExprClass::math || cls == ExprClass::test ||
                         cls == ExprClass::compare;
-  if (computes && is_storage_only(t)) return "types that values are computed in";
+  const bool of_integers = cls == ExprClass::integer || cls == ExprClass::random;
+  if ((computes && is_storage_only(t)) || (of_integers && is_packed(t)))
+    return "types that values are computed in";
   switch (cls) {
     case ExprClass::arith:
       return is_float(t) || is_integer(t) ? "" : "numbers";
@@ -47,7 +50,8 @@ std::string_view refusal(ExprClass cls, DType t) {
 std::string refusal_hint(ExprOp op, DType t) {
   if (op == ExprOp::div && is_integer(t))
     return "divide integers with //, or cast(f32, ...) the operands first";
-  if (is_storage_only(t)) return "cast(f32, ...) the operands first";
+  if (is_storage_only(t))
+    return is_float(t) ? "cast(f32, ...) the operands first" : "cast(i32, ...) the operands first";
   switch (expr_class(op)) {
     case ExprClass::math:
     case ExprClass::test:
@@ -85,6 +89,9 @@ bool Parser::room_for_node(int depth, const Token& at) {
   return !stopped_;
 }
 
+// What the lexer leaves of e4m3 and the like, as "e4" is an exponent.
+constexpr std::string_view kMantissas[] = {"m0", "m1", "m2", "m3"};
+
 // Without a type of its own it has that of its context, where that is a number that has decimal literals.
 ExprId Parser::make_literal(const Token& t, bool negative, DType context) {
   const bool adapts = is_integer(context) || (is_float(context) && !is_storage_only(context));
@@ -92,7 +99,8 @@ ExprId Parser::make_literal(const Token& t, bool negative, DType context) {
   if (!t.suffix.empty()) {
     std::optional<DType> named = dtype_from_name(t.suffix);
     if (!named || is_bool(*named)) {
-      if (t.suffix.starts_with("m3") || t.suffix.starts_with("m2")) {  // the lexer took "e4" for an exponent
+      const bool narrow = std::ranges::any_of(kMantissas, [&](auto m) { return t.suffix.starts_with(m); });
+      if (narrow) {
         error(DiagCode::syntax_error, t, "8-bit floats have no decimal literals, found " + describe(t),
               "write cast(e4m3, 1.5f32), or the bits: 0x3c:e4m3");
         return {};

@@ -1,4 +1,5 @@
 // Program level of the text form: header, declarations, kernels.
+#include "ir/packed_types.h"
 #include "ir/text.h"
 #include "ir/text_parser.h"
 #include "support/diag_codes.h"
@@ -46,7 +47,7 @@ Expected<Program> Parser::run() {
 
 // Names stand for expressions, which a text writes as trees.
 void Parser::resolve() {
-  if (draft_.empty()) return;
+  if (draft_.empty() && !has_packed_types(program_)) return;
   diagnostics_ = resolve_draft(program_, draft_, limits_);
   if (diagnostics_.empty() && written_nodes(program_) > static_cast<uint64_t>(limits_.expr_nodes))
     error(DiagCode::limit_nodes, token_,
@@ -163,6 +164,15 @@ bool Parser::parse_tensor() {
                 std::to_string(buffer.strides.size()) + " strides",
             "give one stride per extent, or none for a compact tensor");
     }
+  }
+  if (ok && accept("of")) {  // as printed: the bytes of a packed tensor
+    const Token at = token_;
+    ok = parse_dtype(buffer.packed);
+    if (ok && (!is_packed(buffer.packed) || buffer.type != DType::u8))
+      error(DiagCode::dtype_mismatch, at,
+            "elements of " + describe(name) + " are " + dtype_name(buffer.type) + " and hold no " +
+                dtype_name(buffer.packed),
+            "u8 elements hold the packed types: i4, u4, i2, u2, e2m1 and e8m0");
   }
   if (ok) buffer.read_only = accept("readonly");
   if (ok && !buffer.read_only) buffer.workspace = accept("workspace");

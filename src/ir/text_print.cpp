@@ -76,6 +76,7 @@ class ProgramPrinter {
       exprs_.print_list(out_, b.strides);
       out_ += ']';
     }
+    if (b.packed != DType::none) out_ += std::string(" of ") + dtype_name(b.packed);
     if (b.read_only) out_ += " readonly";
     if (b.workspace) out_ += " workspace";
     out_ += '\n';

@@ -20,25 +20,6 @@ std::string shape_text(std::span<const int64_t> shape) {
   return text + "]";
 }
 
-// Extents that count where shapes are compared.
-Shape several(std::span<const int64_t> extents) {
-  Shape list;
-  std::copy_if(extents.begin(), extents.end(), std::back_inserter(list), [](int64_t e) { return e != 1; });
-  return list;
-}
-
-// Boxes of these extents may be copied to each other (ops/op.h, matched_groups).
-bool correspond(const Region& a, const Region& b) {
-  const Shape of_a = several(a.extents), of_b = several(b.extents);
-  if (a.extents == b.extents || of_a == of_b)
-    return a.extents == b.extents || a.extents.size() != b.extents.size();
-  if (of_a.size() == of_b.size() || !checked_product(of_a) || checked_product(of_a) != checked_product(of_b))
-    return false;
-  const std::vector<DimRange> groups = common_ranges(of_a, of_b);
-  return std::all_of(groups.begin(), groups.end(),
-                     [](const DimRange& g) { return g.v_end - g.v == 1 || g.b_end - g.b == 1; });
-}
-
 class ViewResolver : public ExprRewriter {
  public:
   ViewResolver(Program& p, Draft& draft) : ExprRewriter(p.exprs, p.exprs), p_(p), draft_(draft) {}
@@ -314,6 +295,23 @@ class ViewResolver : public ExprRewriter {
 };
 
 }  // namespace
+
+Shape several(std::span<const int64_t> extents) {
+  Shape list;
+  std::copy_if(extents.begin(), extents.end(), std::back_inserter(list), [](int64_t e) { return e != 1; });
+  return list;
+}
+
+bool correspond(const Region& a, const Region& b) {
+  const Shape of_a = several(a.extents), of_b = several(b.extents);
+  if (a.extents == b.extents || of_a == of_b)
+    return a.extents == b.extents || a.extents.size() != b.extents.size();
+  if (of_a.size() == of_b.size() || !checked_product(of_a) || checked_product(of_a) != checked_product(of_b))
+    return false;
+  const std::vector<DimRange> groups = common_ranges(of_a, of_b);
+  return std::all_of(groups.begin(), groups.end(),
+                     [](const DimRange& g) { return g.v_end - g.v == 1 || g.b_end - g.b == 1; });
+}
 
 std::vector<int64_t> transposed_shape(std::span<const int64_t> shape, std::span<const int64_t> order) {
   std::vector<int64_t> out;

@@ -40,6 +40,11 @@ BufferId add_view(Program& p, Draft& draft, TileView view, std::span<const int64
 // What the order makes of the shape, where it is one of its dimensions.
 std::vector<int64_t> transposed_shape(std::span<const int64_t> shape, std::span<const int64_t> order);
 
+// Extents that count where shapes are compared.
+std::vector<int64_t> several(std::span<const int64_t> extents);
+// Boxes of these extents may be copied to each other (ops/op.h, matched_groups).
+bool correspond(const Region& a, const Region& b);
+
 std::vector<Diagnostic> resolve_views(Program& p, Draft& draft);
 
 }  // namespace tilegen::ir

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <deque>
 
 #include "runtime/dim_solver.h"
+#include "runtime/packed_arguments.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
 
@@ -80,6 +82,7 @@ class Binder {
   std::vector<const Argument*> arguments_;  // one per parameter
   DimSolver solver_;
   std::vector<DimSolver::Equation> extents_, strides_;
+  std::deque<ByteDescription> bytes_;
   std::vector<uint64_t> slots_;
 };
 
@@ -150,10 +153,11 @@ Checked Binder::describe_tensor(size_t i) {
   const ir::Buffer& b = buffer(i);
   if (a.kind != Kind::pointer && a.kind != Kind::tensor)
     return wrong_kind(i, "a tensor", "pass TL_ARG_TENSOR or TL_ARG_POINTER");
-  if ((a.kind == Kind::tensor || a.type != ir::DType::none) && a.type != b.type)
+  const bool of_packed = b.packed != ir::DType::none && a.type == b.packed;
+  if ((a.kind == Kind::tensor || a.type != ir::DType::none) && a.type != b.type && !of_packed)
     return error(
         DiagCode::launch_dtype, i,
-        tensor_text(i) + " is " + ir::dtype_name(b.type) + ", the argument is " +
+        tensor_text(i) + " is " + kept_text(b) + ", the argument is " +
             (a.type == ir::DType::none ? "of a type the language does not have" : ir::dtype_name(a.type)),
         "convert the tensor, or build the program for that dtype");
   if (a.kind == Kind::pointer) return Unit{};
@@ -173,12 +177,17 @@ Checked Binder::describe_tensor(size_t i) {
                  tensor_text(i) + " has " + std::to_string(rank) + " dimensions, the argument has " +
                      std::to_string(a.strides.size()) + " strides",
                  "give one stride per dimension, or none for a compact tensor");
+  if (of_packed) {
+    if (Checked ok = describe_bytes(a, b, bytes_.emplace_back()); !ok) return ok;
+    arguments_[i] = &bytes_.back().argument;
+  }
+  const Argument& described = *arguments_[i];
   for (size_t d = 0; d < rank; ++d) {
     const std::string what = "extent " + std::to_string(d) + " of " + tensor_text(i);
-    if (a.shape[d] < 0)
-      return error(DiagCode::launch_shape, i, what + " is " + std::to_string(a.shape[d]),
+    if (described.shape[d] < 0)
+      return error(DiagCode::launch_shape, i, what + " is " + std::to_string(described.shape[d]),
                    "an extent is at least 0; the description may be corrupt");
-    extents_.push_back({b.shape[d], a.shape[d], i, what});
+    extents_.push_back({b.shape[d], described.shape[d], i, what});
   }
   return Unit{};
 }

@@ -129,9 +129,22 @@ std::string DimSolver::explain(ir::ExprId root) const {
   return text;
 }
 
+// x of `x // d = actual`, where facts of dims say that d divides it: bytes that hold d elements each.
+std::optional<DimSolver::Equation> DimSolver::without_quotient(const Equation& e) const {
+  const ir::ExprNode& n = program_.exprs[e.expr];
+  int64_t d = 0;
+  if (n.op != ir::ExprOp::floordiv || !program_.exprs.is_const_int(n.b, &d) || d < 1) return std::nullopt;
+  const Affine f = affine_form(n.a);
+  bool whole = f.affine && f.constant % d == 0;
+  for (const auto& [v, k] : f.terms) whole = whole && (k % d == 0 || program_.var(v).divisor % d == 0);
+  const auto actual = checked_mul(e.actual, d);
+  return whole && actual ? std::optional<Equation>({n.a, *actual, e.param, e.what}) : std::nullopt;
+}
+
 DimSolver::Outcome DimSolver::step(const Equation& e) {
   const Affine f = affine_form(e.expr);
   if (f.is_constant()) return f.constant == e.actual ? Outcome::holds : Outcome::fails;
+  if (const auto whole = without_quotient(e)) return step(*whole);
   if (!f.affine || f.terms.size() != 1) return Outcome::waits;
   const auto rest = checked_sub(e.actual, f.constant);
   const int64_t k = f.terms[0].second;

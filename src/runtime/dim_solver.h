@@ -54,6 +54,7 @@ class DimSolver {
   Affine combine(const ir::ExprNode& n, const Affine& a, const Affine& b, const Affine& c) const;
   enum class Outcome { holds, fails, waits, solved };
   Outcome step(const Equation& e);
+  std::optional<Equation> without_quotient(const Equation& e) const;
 
   const ir::Program& program_;
   std::vector<std::optional<int64_t>> known_;

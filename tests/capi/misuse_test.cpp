@@ -282,7 +282,7 @@ TEST(Misuse, UnknownEnumsAreReported) {
     call(b.get(), one, whole);
     EXPECT_EQ(code_of(b), "bad_enum");
   };
-  for (uint32_t bad : {0u, 18u, 256u + TL_F32, 0xffffffffu})
+  for (uint32_t bad : {0u, 24u, 256u + TL_F32, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_cast(b, bad, e); });
   for (uint32_t bad : {0u, 35u, 100u + TL_ADD, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_unary(b, bad, e); });

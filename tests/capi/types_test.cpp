@@ -47,7 +47,9 @@ TEST(ByteFloats, RowsOfTheTypeTable) {
   EXPECT_STREQ(tl_dtype_name(TL_E5M2), "e5m2");
   EXPECT_STREQ(tl_dtype_name(TL_E4M3FNUZ), "e4m3fnuz");
   EXPECT_STREQ(tl_dtype_name(TL_U64), "u64");
-  EXPECT_EQ(tl_dtype_bits(TL_U64 + 1), 0u);
+  EXPECT_STREQ(tl_dtype_name(TL_E8M0), "e8m0");
+  EXPECT_EQ(tl_dtype_bits(TL_E2M1), 4u);
+  EXPECT_EQ(tl_dtype_bits(TL_E8M0 + 1), 0u);
 }
 
 TEST(ByteFloats, TensorsComeWithDlpacksCodes) {

@@ -38,6 +38,14 @@ def _compact(shape):
     return strides[::-1]
 
 
+def _whole_bytes(dtype):
+    """Arrays of types of fewer bits keep each element in a byte of its own."""
+    if dtype.bits < 8:
+        raise TypeError(f"an array of {dtype.name} has a byte for each element; put {8 // dtype.bits} of them into each byte of an "
+                        f"array of uint8 and pass that, or tilegen.packed(array, {dtype.name})")
+    return dtype
+
+
 def _described_interface(face, tensor, device):
     """Of __array_interface__ and __cuda_array_interface__, whose type has the byte order in front: "<f4", "|u1"."""
     order, size = face["typestr"][0], tensor.dtype.itemsize
@@ -46,7 +54,7 @@ def _described_interface(face, tensor, device):
                         "e.g. with array.astype(array.dtype.newbyteorder('='))")
     if face.get("mask") is not None:
         raise TypeError("an array with a mask; pass its data alone")
-    dtype, (address, read_only) = dtype_of(tensor.dtype), face["data"]
+    dtype, (address, read_only) = _whole_bytes(dtype_of(tensor.dtype)), face["data"]
     strides = face.get("strides")
     if strides is None:
         return Described(address, face["shape"], _compact(face["shape"]), dtype, device, tensor, read_only)
@@ -76,6 +84,21 @@ def _torch_gpu():
     return _ROCM if torch is not None and getattr(torch.version, "hip", None) else _CUDA
 
 
+def packed(tensor, dtype):
+    """A tensor of bytes described as what its bytes hold: elements of a type of fewer bits, those of a byte behind each
+    other in the last dimension, the first in its lowest bits."""
+    bytes_, dtype = describe(tensor), dtype_of(dtype)
+    if bytes_.dtype.bits != 8 or dtype.bits > 8:
+        raise TypeError(f"elements of {dtype.name} are taken from tensors of bytes, not of {bytes_.dtype.name} into {dtype.name}")
+    rank, many = bytes_.raw.ndim, 8 // dtype.bits
+    shape, strides = list(bytes_.shape[:rank]), list(bytes_.strides[:rank])
+    if rank == 0 or (many > 1 and strides[-1] != 1 and shape[-1] > 1):
+        raise ValueError("the bytes of the last dimension lie apart; copy the tensor")
+    shape[-1] *= many
+    return Described(bytes_.raw.data, shape, [s * many for s in strides[:-1]] + [1], dtype,
+                     (bytes_.raw.device.device_type, bytes_.raw.device.device_id), bytes_.owner, bytes_.read_only)
+
+
 def describe(tensor):
     """Describes a PyTorch tensor, a NumPy array, a writable buffer, or anything with __cuda_array_interface__."""
     if hasattr(tensor, "data_ptr"):  # PyTorch
@@ -83,7 +106,8 @@ def describe(tensor):
         if kind not in ("cpu", "cuda"):
             raise TypeError(f"a tensor on device {kind!r}; expected cpu or cuda")
         device = (_CPU, 0) if kind == "cpu" else (_torch_gpu(), tensor.device.index or 0)
-        return Described(tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), dtype_of(tensor.dtype), device, tensor)
+        return Described(tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), _whole_bytes(dtype_of(tensor.dtype)), device,
+                         tensor)
     if hasattr(tensor, "__array_interface__") and hasattr(tensor, "dtype"):  # NumPy
         return _described_interface(tensor.__array_interface__, tensor, (_CPU, 0))
     if hasattr(tensor, "__cuda_array_interface__"):  # CuPy, Numba; of the device DLPack's protocol tells

@@ -1,0 +1,65 @@
+#include "ir/packed_lanes.h"
+
+namespace tilegen::ir {
+
+ExprId LaneExprs::rewrite_var(const ExprNode& n) {
+  ExprPool& e = *to_;
+  return n.var() == var_ ? e.add(e.mul(e.var(var_), of_), lane_) : e.var(n.var(), n.type);
+}
+
+// Digits of the variable that lanes do not reach are the same for all of them.
+ExprId LaneExprs::value(ExprId root) {
+  ExprPool& e = *to_;
+  for (ExprId id : parts_of(e, root, prepared_)) {
+    const ExprNode n = e[id];
+    int64_t by = 0;
+    const bool is_digit = (n.op == ExprOp::floordiv || n.op == ExprOp::floormod) && n.type == DType::i64;
+    if (!is_digit || !e.is_const_int(n.b, &by) || by <= 0 || by % of_ != 0) continue;
+    const PackedIndex::Split place = PackedIndex(p_).split(rewrite(n.a), of_);
+    if (!e.is_const_int(place.rest)) continue;
+    const ExprId over = e.const_int(by / of_);
+    replace(id, n.op == ExprOp::floordiv ? e.floordiv(place.times, over)
+                                         : e.add(e.mul(e.floormod(place.times, over), of_), place.rest));
+  }
+  return rewrite(root);
+}
+
+namespace {
+
+// Lanes of a byte name its elements in order.
+bool writes_bytes(Program& p, int64_t in_byte, const Store& store, std::vector<LaneExprs>& lanes) {
+  PackedIndex index(p);
+  for (size_t lane = 0; lane < lanes.size(); ++lane) {
+    LaneExprs& first = lanes[lane - lane % static_cast<size_t>(in_byte)];
+    for (size_t d = 0; d + 1 < store.indices.size(); ++d)
+      if (lanes[lane].value(store.indices[d]) != first.value(store.indices[d])) return false;
+    const PackedIndex::Split at = index.split(lanes[lane].value(store.indices.back()), in_byte);
+    const PackedIndex::Split byte = index.split(first.value(store.indices.back()), in_byte);
+    if (at.times != byte.times || !index.is(at.rest, static_cast<int64_t>(lane) % in_byte)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool lanes_write_bytes(Program& p, const PackedBuffers& buffers, const Block& body,
+                       std::vector<LaneExprs>& lanes) {
+  for (StmtId s : body) {
+    if (const auto* branch = p.as<Branch>(s)) {
+      for (LaneExprs& lane : lanes)
+        if (lane.value(branch->condition) != lanes[0].value(branch->condition)) return false;
+      if (!lanes_write_bytes(p, buffers, branch->then_body, lanes) ||
+          !lanes_write_bytes(p, buffers, branch->else_body, lanes))
+        return false;
+    } else if (const auto* store = p.as<Store>(s)) {
+      const auto b = buffers.find(store->buffer);
+      if (b != buffers.end() && b->second.in_byte > 1 && !writes_bytes(p, b->second.in_byte, *store, lanes))
+        return false;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace tilegen::ir

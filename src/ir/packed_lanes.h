@@ -1,0 +1,33 @@
+// Iterations of a parallel loop that together write bytes.
+#pragma once
+
+#include <vector>
+
+#include "ir/packed_codes.h"
+
+namespace tilegen::ir {
+
+// An iteration of a loop of which every `of` are one: var = of * var + lane.
+class LaneExprs : private ExprRewriter {
+ public:
+  LaneExprs(Program& p, VarId var, int64_t of, int64_t lane)
+      : ExprRewriter(p.exprs, p.exprs), p_(p), var_(var), of_(of), lane_(lane) {}
+
+  ExprId value(ExprId e);
+
+ protected:
+  ExprId rewrite_var(const ExprNode& n) override;
+
+ private:
+  Program& p_;
+  VarId var_;
+  int64_t of_, lane_;
+  std::vector<bool> prepared_;
+};
+
+// Lanes, in order, of an iteration write the elements of a byte, or of several, of each buffer whose elements
+// share bytes, all under the same ifs.
+bool lanes_write_bytes(Program& p, const PackedBuffers& buffers, const Block& body,
+                       std::vector<LaneExprs>& lanes);
+
+}  // namespace tilegen::ir
