@@ -33,8 +33,13 @@ class PackedTypes {
       if (is_packed(p_.buffers[b].type) && !draft_.views.contains(BufferId(b))) declare(BufferId(b));
     for (Program::Printed& printed : p_.prints)
       if (is_packed(printed.type)) printed.type = decoded_type(printed.type);
+    for (Buffer& b : p_.buffers) {
+      for (ExprId& e : b.shape) exprs_.move(e);
+      for (ExprId& e : b.strides) exprs_.move(e);
+    }
     for (Kernel& k : p_.kernels) {
       kernel_ = &k;
+      for (ExprId& e : k.grid) exprs_.move(e);
       std::vector<StmtId> all;
       for_each_statement(p_, k.body, [&](StmtId s, int) { all.push_back(s); });
       for (StmtId s : all)
@@ -65,7 +70,7 @@ class PackedTypes {
   bool shares_bytes(BufferId b) const { return packed(b) && packed(b)->in_byte > 1; }
 
   bool takes(BufferId b, ExprId value) {
-    const DType wanted = packed(b)->type, got = p_.exprs.type(value);
+    const DType wanted = packed(b) ? packed(b)->type : p_.buffer(b).type, got = p_.exprs.type(value);
     if (got != wanted)
       error(DiagCode::dtype_mismatch,
             "the value stored to '" + p_.buffer(b).name + "' is " + dtype_name(got) + ", expected " +
@@ -165,7 +170,7 @@ void PackedTypes::plain_store(Store& store) {
                  "old values go to '" + p_.buffer(store.old->buffer).name + "' of " +
                      dtype_name(packed(store.old->buffer)->type),
                  "use a tile of the type of the element");
-  if (b && !takes(store.buffer, store.value)) return;
+  if ((b || is_packed(p_.exprs.type(store.value))) && !takes(store.buffer, store.value)) return;
   const ExprId value = store.value;
   if (b) store.value = store.indices.front();  // moved below
   visit_exprs(store, [&](ExprId& e) { exprs_.move(e); });

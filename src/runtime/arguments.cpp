@@ -162,10 +162,10 @@ Checked Binder::describe_tensor(size_t i) {
         "convert the tensor, or build the program for that dtype");
   if (a.kind == Kind::pointer) return Unit{};
   if (!device_.reaches(a.place))
-    return error(DiagCode::launch_device, i,
-                 tensor_text(i) + " lives on " + place_text(a.place) + ", the kernel runs on " +
-                     reach_text(device_),
-                 device_.on_host() ? "copy the tensor to host memory" : "copy the tensor to that device");
+    return error(
+        DiagCode::launch_device, i,
+        tensor_text(i) + " lives on " + place_text(a.place) + ", the kernel runs on " + reach_text(device_),
+        device_.on_host() ? "copy the tensor to host memory" : "copy the tensor to that device");
   const size_t rank = b.shape.size();
   if (a.shape.size() != rank)
     return error(DiagCode::launch_rank, i,

@@ -113,9 +113,9 @@ size_t ProgramText::end_of(size_t line) const {
 }
 
 std::string_view literal_type(std::string_view number) {
-  static constexpr std::string_view kTypes[] = {"bf16", "f16",  "f32",      "f64",     "i8",  "u8",
-                                                "i32",  "i64",  "i16",      "u16",     "u32", "u64",
-                                                "e4m3", "e5m2", "e4m3fnuz", "e5m2fnuz"};
+  static constexpr std::string_view kTypes[] = {"bf16",     "f16",      "f32", "f64", "i8",  "u8",   "i32",
+                                                "i64",      "i16",      "u16", "u32", "u64", "e4m3", "e5m2",
+                                                "e4m3fnuz", "e5m2fnuz", "i4",  "u4",  "i2",  "u2"};
   for (std::string_view t : kTypes)
     if (number.size() > t.size() && number.substr(number.size() - t.size()) == t)
       return number.substr(number.size() - t.size());

@@ -13,9 +13,9 @@ namespace {
 using Kind = Token::Kind;
 using Names = std::initializer_list<std::string_view>;
 
-constexpr auto kTypes =
-    std::to_array<std::string_view>({"f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64", "bool", "e4m3",
-                                     "e5m2", "e4m3fnuz", "e5m2fnuz", "i16", "u16", "u32", "u64"});
+constexpr auto kTypes = std::to_array<std::string_view>(
+    {"f16",      "bf16", "f32", "f64", "i8",  "u8", "i32", "i64", "bool", "e4m3", "e5m2", "e4m3fnuz",
+     "e5m2fnuz", "i16",  "u16", "u32", "u64", "i4", "u4",  "i2",  "u2",   "e2m1", "e8m0"});
 
 bool is_one_of(std::string_view word, Names list) {
   return std::find(list.begin(), list.end(), word) != list.end();

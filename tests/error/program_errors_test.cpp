@@ -93,6 +93,24 @@ TEST(ProgramErrors, Bits) {
                                      "  reduce v -> s {kind = max, axis = 1}\n")));
 }
 
+TEST(ProgramErrors, PackedTypes) {
+  const auto packed = [](const std::string& tensors, const std::string& body) {
+    return parse_failure("tl 1 program p\ndim n\ndim k divisible 64\n" + tensors +
+                         "\nkernel main grid(b: n) {\n" + body + "}\n");
+  };
+  expect_golden("bad_shape.part_of_byte", packed("tensor W: u4[k, n]", ""));
+  expect_golden(
+      "dtype_mismatch.packed_operand",
+      packed("tensor W: u4[n, k]",
+             "  alloc w: shared u4[16, 64]\n  alloc x: shared f16[16, 64]\n  alloc c: fragment f32[16, 16]\n"
+             "  gemm x, w -> c {transpose_b}\n"));
+  expect_golden("misplaced_statement.part_of_byte",
+                packed("tensor W: u4[n, k]", "  parallel j in 64 {\n    W[b, j + 1] = cast(u4, j)\n  }\n"));
+  expect_golden("dtype_mismatch.packed_sum",
+                packed("tensor W: u4[n, k] tensor Y: u4[n, k]",
+                       "  parallel j in 64 {\n    Y[b, j] = W[b, j] + W[b, j]\n  }\n"));
+}
+
 TEST(ProgramErrors, Jumps) {
   expect_golden(
       "misplaced_statement.break_of_pipeline",
