@@ -46,7 +46,7 @@ const Case kCases[] = {
     {"RowsApart", copies("f32", " strides [96, 1]")},
     {"ColumnsApart", copies("f16", " strides [1, 48]")},
     {"InFrontOfTheTensor", neighbours("150", "")},
-    // 2^34 bytes at most: no proof.
+    // A dim may be 2^48: no proof.
     {"OfAnySize", neighbours("n", "dim n\n"), false},
 };
 
