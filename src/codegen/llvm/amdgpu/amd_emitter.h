@@ -1,8 +1,10 @@
 // One thread program of a GPU block -> one LLVM kernel for AMDGPU (gpu/gpu_emitter.h).
 //
 // A parameter is 8 bytes of the kernel's argument segment, in the order of the launch's slots. Shared memory
-// is a variable of the kernel, so that its descriptor states the bytes. A load under a predicate reads zeros
-// from a constant where the predicate does not hold; a store is branched around.
+// is a variable of the kernel, so that its descriptor states the bytes. A load or store of global memory
+// under a predicate, whose index in bytes is known to have 31 bits, is a buffer access, with an offset beyond
+// the buffer's bounds where the predicate does not hold. Elsewhere a load reads zeros from a constant then,
+// and a store is branched around.
 #pragma once
 
 #include "codegen/llvm/gpu/gpu_emitter.h"
@@ -19,6 +21,9 @@ class AmdEmitter : public GpuEmitter {
       : GpuEmitter(module, program, facts, features, target, std::move(symbol)) {}
 
  private:
+  // Of a descriptor: beyond, nothing is reached, with any constant of the instruction (below 4096) added.
+  static constexpr uint32_t kBufferBytes = 0xfffff000;
+
   // the kernel (emit_kernel.cpp)
   std::optional<std::string> unsupported() const override;
   void declare_kernel() override;
@@ -32,6 +37,8 @@ class AmdEmitter : public GpuEmitter {
   void store_words(const Place& at, const thread::Memory& m, int64_t bytes, Values words,
                    llvm::Value* condition, bool streaming) override;
   llvm::Value* zeros();
+  llvm::CallInst* buffer_access(const Place& at, llvm::Value* condition, llvm::Type* moved,
+                                llvm::Value* stored, bool streaming);
 
   // loads to shared memory (emit_async.cpp)
   void begin_body() override;

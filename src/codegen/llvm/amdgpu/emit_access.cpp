@@ -1,4 +1,11 @@
 // Words of global and shared memory.
+//
+// What lies under a predicate in global memory is a buffer access where the index, in bytes, is known to
+// have 31 bits: beyond the descriptor's bytes the hardware loads zeros and stores nothing, so the predicate
+// chooses an offset, and there is neither a branch around a store nor an address of zeros. Of a tensor's own
+// bytes the bound knows nothing: predicates are what is exact, to the element.
+#include <llvm/IR/IntrinsicsAMDGPU.h>
+
 #include "codegen/llvm/amdgpu/amd_emitter.h"
 
 namespace tilegen::codegen {
@@ -10,7 +17,12 @@ using thread::Space;
 namespace {
 
 constexpr const char* kZerosName = "tilegen.zeros";  // no kernel is called that
-constexpr unsigned kConstantSpace = 4;
+constexpr unsigned kConstantSpace = 4, kDescriptorSpace = 8;
+
+// "Buffer resource descriptor", word 3: elements of 32 bits, of no stride; as it is on gfx90a and gfx942.
+constexpr uint32_t kRawWords = 4 << 15 | 7 << 12;
+// Of an access, "cache policy": it streams (slc, on gfx942 nt).
+constexpr uint32_t kStreams = 2;
 
 // What one access moves: `count` words of `bits`.
 struct Shape {
@@ -43,12 +55,35 @@ Value* AmdEmitter::zeros() {
   return b_.CreateAddrSpaceCast(found, b_.getPtrTy(kGlobalSpace));
 }
 
+// A load where nothing is stored. LLVM selects buffer accesses of words, alone or as vectors, and of less.
+llvm::CallInst* AmdEmitter::buffer_access(const Place& at, Value* condition, llvm::Type* moved, Value* stored,
+                                          bool streaming) {
+  using namespace llvm::Intrinsic;
+  Value* tensor =
+      b_.CreateIntrinsic(b_.getPtrTy(kDescriptorSpace), amdgcn_make_buffer_rsrc,
+                         {at.base, b_.getInt16(0), b_.getInt32(kBufferBytes), b_.getInt32(kRawWords)});
+  Value* offset = b_.CreateAdd(at.within, b_.getInt32(static_cast<uint32_t>(at.offset)));
+  offset = b_.CreateSelect(condition, offset, b_.getInt32(kBufferBytes));
+  const auto bits = static_cast<unsigned>(moved->getPrimitiveSizeInBits().getFixedValue());
+  llvm::Type* words = bits <= 32 ? static_cast<llvm::Type*>(b_.getIntNTy(bits))
+                                 : llvm::FixedVectorType::get(b_.getInt32Ty(), bits / 32);
+  std::vector<Value*> operands = {tensor, offset, b_.getInt32(0), b_.getInt32(streaming ? kStreams : 0)};
+  if (!stored) return b_.CreateIntrinsic(words, amdgcn_raw_ptr_buffer_load, operands);
+  operands.insert(operands.begin(), b_.CreateBitCast(stored, words));
+  return b_.CreateIntrinsic(b_.getVoidTy(), amdgcn_raw_ptr_buffer_store, operands);
+}
+
 AmdEmitter::Values AmdEmitter::load_words(const Place& at, const Memory& m, int64_t bytes, Value* condition,
                                           LoadKind) {
   const Shape s = shape_of(bytes, m.type);
-  Value* from = pointer(b_, at);
-  if (condition) from = b_.CreateSelect(condition, from, m.space == Space::shared ? shared_ : zeros());
-  Value* loaded = b_.CreateAlignedLoad(type_of(b_, s), from, llvm::Align(static_cast<uint64_t>(bytes)));
+  Value* loaded = nullptr;
+  if (condition && at.base) {
+    loaded = b_.CreateBitCast(buffer_access(at, condition, type_of(b_, s), nullptr, false), type_of(b_, s));
+  } else {
+    Value* from = pointer(b_, at);
+    if (condition) from = b_.CreateSelect(condition, from, m.space == Space::shared ? shared_ : zeros());
+    loaded = b_.CreateAlignedLoad(type_of(b_, s), from, llvm::Align(static_cast<uint64_t>(bytes)));
+  }
   if (condition && m.space == Space::shared)
     loaded = b_.CreateSelect(condition, loaded, llvm::Constant::getNullValue(loaded->getType()));
   if (s.count == 1) return {loaded};
@@ -64,6 +99,10 @@ void AmdEmitter::store_words(const Place& at, const Memory& m, int64_t bytes, Va
   if (s.count > 1) {
     stored = llvm::PoisonValue::get(type_of(b_, s));
     for (unsigned i = 0; i < s.count; ++i) stored = b_.CreateInsertElement(stored, words[i], uint64_t{i});
+  }
+  if (condition && at.base) {
+    buffer_access(at, condition, stored->getType(), stored, streaming);
+    return;
   }
   Value* to = pointer(b_, at);
   llvm::BasicBlock* after = nullptr;

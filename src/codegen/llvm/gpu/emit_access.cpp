@@ -24,7 +24,7 @@ GpuEmitter::Values GpuEmitter::load_wide(MemoryId memory, const Place& at, int64
                 part = std::min(part_bytes(bytes), most_bytes);
   Values held;
   for (int64_t done = 0; done < bytes; done += part) {
-    Values words = load_words({at.pointer, at.offset + done}, m, part, condition.value, kind);
+    Values words = load_words(at.after(done), m, part, condition.value, kind);
     for (Value* v : packing_.elements(m.type, words, part / size)) held.push_back(v);
   }
   return held;
@@ -46,7 +46,7 @@ void GpuEmitter::store_wide(const thread::Store& s, const Place& at, const Value
   Value* streams = s.streaming && s.streaming_if.valid() ? value(s.streaming_if) : nullptr;
   for (int64_t i = 0; i < static_cast<int64_t>(held.size()); i += per_part) {
     Values words = packing_.words(m.type, {held.data() + i, static_cast<size_t>(per_part)});
-    const Place here{at.pointer, at.offset + i * size};
+    const Place here = at.after(i * size);
     if (!streams) {
       put_words(
           {here, s.memory, part, std::move(words), condition.value, s.streaming && m.space == Space::global});

@@ -31,6 +31,33 @@ int64_t plus(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
+// What stands in a register of indices is what is stored there: a block's, of the points of its grid.
+Interval stored_range(const thread::ThreadProgram& p, IndexFacts& facts, MemoryId memory) {
+  std::optional<Interval> range;
+  for (const thread::Stmt& s : p.stmts) {
+    const auto* shuffle = std::get_if<thread::Shuffle>(&s.node);
+    if (shuffle && shuffle->dst == memory) return Interval::whole();
+    const auto* store = std::get_if<thread::Store>(&s.node);
+    if (!store || store->memory != memory) continue;
+    const Interval stored = facts.range(store->value);
+    range = range ? Interval{std::min(range->lo, stored.lo), std::max(range->hi, stored.hi)} : stored;
+  }
+  return range.value_or(Interval::whole());
+}
+
+// Of an index, in bytes, wherever it is computed.
+Interval reach(const thread::ThreadProgram& p, IndexFacts& facts, const Affine& index, int64_t scale) {
+  Interval sum = Interval::point(index.constant);
+  for (const auto& [atom, coefficient] : index.terms) {
+    const ExprNode n = facts.pool()[atom];
+    const bool of_registers =
+        n.op == ExprOp::load && n.type == ir::DType::i64 && p.memory(n.object).space == Space::local;
+    const Interval range = of_registers ? stored_range(p, facts, n.object) : facts.range(atom);
+    sum = arith::interval_add(sum, arith::interval_scale(range, coefficient));
+  }
+  return arith::interval_scale(sum, scale);
+}
+
 bool by_level(int a, int b) { return a < b; }
 
 }  // namespace
@@ -105,15 +132,18 @@ Place GpuEmitter::shared_place(const Affine& index, int64_t scale, int64_t first
 Place GpuEmitter::place(MemoryId memory, const Affine& index) {
   const thread::Memory& m = program_.memory(memory);
   if (m.space == Space::shared) return shared_place(index, ir::dtype_bytes(m.type), m.arena_offset);
-  std::vector<Summand> parts = summands(index, ir::dtype_bytes(m.type));
+  const int64_t size = ir::dtype_bytes(m.type);
+  std::vector<Summand> parts = summands(index, size);
   Place at;
   at.offset = llvm::cast<llvm::ConstantInt>(parts.back().value)->getSExtValue();
   parts.pop_back();
   at.pointer = bases_[memory.value];
   Interval whole = range_of_sum(parts);
+  const bool reached = features_.amdgpu && reach(program_, facts_, index, size).within(kI32);
+  Value* sum = whole.within(kI32) || reached ? sum_narrow(b_, parts) : nullptr;
+  if (reached) at.base = at.pointer, at.within = sum ? sum : b_.getInt32(0);
   if (whole.within(kI32)) {
-    if (Value* sum = sum_narrow(b_, parts))
-      at.pointer = b_.CreateGEP(b_.getInt8Ty(), at.pointer, with_bits(b_, sum, 64, whole.lo >= 0));
+    if (sum) at.pointer = b_.CreateGEP(b_.getInt8Ty(), at.pointer, with_bits(b_, sum, 64, whole.lo >= 0));
     return at;
   }
   for (size_t i = 0; i < parts.size();) {

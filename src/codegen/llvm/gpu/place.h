@@ -8,10 +8,14 @@
 
 namespace tilegen::codegen {
 
-// `offset` bytes after `pointer`.
+// `offset` bytes after `pointer`. In global memory, where the index, in bytes, is known to have 31
+// bits: `base` is the address of its tensor and `within` the bytes from there to `pointer`.
 struct Place {
   llvm::Value* pointer = nullptr;
   int64_t offset = 0;
+  llvm::Value *base = nullptr, *within = nullptr;
+
+  Place after(int64_t bytes) const { return {pointer, offset + bytes, base, within}; }
 };
 
 llvm::Value* pointer(llvm::IRBuilder<>& b, const Place& at);  // with its offset
