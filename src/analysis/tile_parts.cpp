@@ -65,6 +65,12 @@ bool fills_whole_tile(const ir::Program& p, const ir::TileOp& copy) {
          });
 }
 
+ValueId written_value(const KernelOp& op) {
+  for (const OpAccess& a : op.accesses)
+    if (a.write) return a.value;
+  return {};
+}
+
 std::vector<OpId> writers_of(const KernelOps& ops, ValueId tile) {
   std::vector<OpId> list;
   for (OpId i : ops.ops.ids())

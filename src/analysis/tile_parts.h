@@ -14,6 +14,9 @@ namespace tilegen::analysis {
 // The copy writes every element of its destination.
 bool fills_whole_tile(const ir::Program& p, const ir::TileOp& copy);
 
+// What a copy writes; invalid where it is a tensor.
+ValueId written_value(const KernelOp& op);
+
 // Every op that writes the tile, in program order.
 std::vector<OpId> writers_of(const KernelOps& ops, ValueId tile);
 

@@ -9,6 +9,7 @@
 #include "analysis/gemm_shape.h"
 #include "analysis/shared_rows.h"
 #include "analysis/tensor_copy.h"
+#include "analysis/tile_parts.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
 #include "thread/thread_program.h"
@@ -20,12 +21,6 @@ using analysis::OpId;
 namespace {
 
 constexpr double kWorthwhile = 0.95;  // of the time without a cluster
-
-analysis::ValueId written_value(const analysis::KernelOp& op) {
-  for (const analysis::OpAccess& a : op.accesses)
-    if (a.write) return a.value;
-  return {};
-}
 
 class ClusterPlanner {
  public:
@@ -88,7 +83,9 @@ class ClusterPlanner {
     std::vector<int64_t> grid;
   };
 
-  const plan::ValuePlan& tile_of(OpId op) const { return layouts_.values[written_value(ops_.ops[op])]; }
+  const plan::ValuePlan& tile_of(OpId op) const {
+    return layouts_.values[analysis::written_value(ops_.ops[op])];
+  }
 
   static std::string hundreds(double cycles) {
     return std::to_string(static_cast<int64_t>(cycles / 100) * 100);

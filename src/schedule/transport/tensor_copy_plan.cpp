@@ -10,6 +10,7 @@
 #include "analysis/run_ahead.h"
 #include "analysis/store_order.h"
 #include "analysis/tensor_copy.h"
+#include "analysis/tile_parts.h"
 #include "ir/op_kinds.h"
 #include "ir/statement_paths.h"
 #include "layout/tensor_tile.h"
@@ -31,12 +32,6 @@ analysis::TensorCopyDims dims_of(const ir::Program& p, const KernelOp& copy) {
   return *analysis::tensor_copy_dims(p, *p.as<ir::TileOp>(copy.stmt), nullptr);
 }
 
-ValueId written_value(const KernelOp& op) {
-  for (const OpAccess& a : op.accesses)
-    if (a.write) return a.value;
-  return {};
-}
-
 }  // namespace
 
 Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target::Target& t,
@@ -49,7 +44,7 @@ Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target
     return std::all_of(inside.begin(), inside.end(), [&](const KernelOp* op) {
       return !analysis::is_tile_load(p, *op) || loads.tiles.count(ops.id_of(*op)) ||
              std::none_of(product.accesses.begin(), product.accesses.end(),
-                          [&](const OpAccess& a) { return a.value == written_value(*op); });
+                          [&](const OpAccess& a) { return a.value == analysis::written_value(*op); });
     });
   };
   for (const auto& [product, load] : loads.products) {
@@ -69,7 +64,7 @@ Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target
     for (OpId copy : load.copies)
       for (const KernelOp& other : ops.ops)
         for (const OpAccess& a : other.accesses)
-          if (a.read && a.value == written_value(ops.ops[copy]))
+          if (a.read && a.value == analysis::written_value(ops.ops[copy]))
             refuse_beside(other, ", which reads its tile too,");
   }
   return unfit;
@@ -96,7 +91,7 @@ Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorL
                          (v.origin == plan::Origin::given ? "the schedule says" : "another product wants it");
     }
     for (OpId copy : load.copies) {
-      const auto& v = values[written_value(ops.ops[copy])];
+      const auto& v = values[analysis::written_value(ops.ops[copy])];
       const auto& type = p.buffer(p.as<ir::TileOp>(ops.ops[copy].stmt)->operands[1].buffer).type;
       std::string why;
       if (v.memory &&
@@ -177,13 +172,14 @@ std::vector<Group> pipeline_groups(const ir::Program& p, int kernel, const Kerne
   std::map<ValueId, Group> users;
   for (const auto& [product, load] : loads.products)
     for (OpId copy : load.copies) {
-      Group& g = users[written_value(ops.ops[copy])];
+      Group& g = users[analysis::written_value(ops.ops[copy])];
       g.home = &tree.block_of(ops.ops[copy].stmt);
       g.loop = tree.loop_of(ops.ops[copy].stmt);
       g.users.insert(product);
     }
   for (const auto& [copy, load] : loads.tiles)
-    users[written_value(ops.ops[copy])] = {&tree.block_of(ops.ops[copy].stmt), load.loop, load.readers, {}};
+    users[analysis::written_value(ops.ops[copy])] = {
+        &tree.block_of(ops.ops[copy].stmt), load.loop, load.readers, {}};
   std::vector<Group> groups;
   for (auto& [value, user] : users) {
     auto g = std::find_if(groups.begin(), groups.end(), [u = &user](const Group& other) {
@@ -294,7 +290,7 @@ namespace {
 
 // Products read the tile that the copy fills.
 bool fills_operand(const KernelOps& ops, const KernelOp& copy) {
-  const ValueId value = written_value(copy);
+  const ValueId value = analysis::written_value(copy);
   return std::any_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
     return op.form == analysis::OpForm::contraction &&
            std::any_of(op.accesses.begin(), op.accesses.end(),

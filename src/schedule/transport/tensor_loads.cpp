@@ -20,12 +20,6 @@ using plan::Engine;
 
 namespace {
 
-ValueId written_value(const KernelOp& op) {
-  for (const OpAccess& a : op.accesses)
-    if (a.write) return a.value;
-  return {};
-}
-
 // The schedule says that tiles are moved otherwise.
 bool keeps_from_engine(const plan::KernelSchedule* given, const std::string& path) {
   const plan::OpPlan* g = given ? plan::find_op(*given, path) : nullptr;
@@ -77,7 +71,7 @@ class LoadFinder {
       if (load.copies.empty() || !(asked || filled_before(load.loop, value))) return refused;
     for (const auto& [value, why] : left)
       for (OpId i : ops_.ops.ids())
-        if (analysis::is_tile_load(p_, ops_.ops[i]) && written_value(ops_.ops[i]) == value)
+        if (analysis::is_tile_load(p_, ops_.ops[i]) && analysis::written_value(ops_.ops[i]) == value)
           by_threads.emplace(i, why);
     return "";
   }
@@ -93,10 +87,10 @@ class LoadFinder {
     if (tree_.loop_of(op.stmt) != load.loop) return "it stands in a branch or loop inside";
     for (const KernelOp& other : ops_.ops)
       for (const OpAccess& a : other.accesses)
-        if (&other != &op && a.write && a.value == written_value(op))
+        if (&other != &op && a.write && a.value == analysis::written_value(op))
           return "several operations write its tile";
     if (std::string why = copy_refusal(op); !why.empty()) return why;
-    const ValueId value = written_value(op);
+    const ValueId value = analysis::written_value(op);
     for (const auto& [where, read] : ops_.scalar_reads)
       if (read == value) return "it is read by a scalar expression";
     for (OpId i : ops_.ops.ids())
@@ -126,7 +120,7 @@ class LoadFinder {
   // Nothing in the loop writes the tile: it costs no iteration's time that threads do.
   bool filled_before(ir::StmtId loop, ValueId value) const {
     return loop.valid() && std::none_of(ops_.ops.begin(), ops_.ops.end(), [&](const KernelOp& op) {
-             if (written_value(op) != value) return false;
+             if (analysis::written_value(op) != value) return false;
              const auto around = tree_.around(op.stmt);
              return std::find(around.begin(), around.end(), loop) != around.end();
            });
@@ -207,7 +201,7 @@ class LoadFinder {
   std::string place_refusal(const KernelOp& op) const {
     if (const ir::StmtId loop = tree_.loop_of(op.stmt); loop.valid())
       return analysis::held_back(p_, ops_, dependences_, loop, op);
-    return analysis::fill_refusal(p_, ops_, written_value(op));
+    return analysis::fill_refusal(p_, ops_, analysis::written_value(op));
   }
 
   const ir::Program& p_;
@@ -329,7 +323,7 @@ void box_operands(const ir::Program& p, const KernelOps& ops, const TensorLoads&
       const auto gemm = gemms.find(reader);
       for (size_t side = 0; side < 2 && gemm != gemms.end(); ++side) {
         auto& memory = side == 0 ? gemm->second.a_memory : gemm->second.b_memory;
-        if (ops.ops[reader].accesses[side].value != written_value(ops.ops[copy]) || !memory ||
+        if (ops.ops[reader].accesses[side].value != analysis::written_value(ops.ops[copy]) || !memory ||
             analysis::tensor_boxes(*dims, *memory, bytes, nullptr))
           continue;
         if (auto boxed =
@@ -345,7 +339,7 @@ Refusals fit_thread_tiles(const ir::Program& p, const KernelOps& ops, const Tens
   Refusals unfit;
   for (const auto& [copy, load] : loads.tiles) {
     const auto& op = *p.as<ir::TileOp>(ops.ops[copy].stmt);
-    plan::ValuePlan& tile = values[written_value(ops.ops[copy])];
+    plan::ValuePlan& tile = values[analysis::written_value(ops.ops[copy])];
     const auto dims = analysis::tensor_copy_dims(p, op, nullptr);
     const int bytes = ir::dtype_bytes(p.buffer(op.operands[1].buffer).type);
     std::string why;
