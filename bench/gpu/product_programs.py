@@ -91,10 +91,10 @@ def block_scaled_gemm(dtype, tile, threads, stages, out_dtype=bf16, block=128, s
 
 def int4_gemm(tile, threads, stages, word=u8, group=128, dtype=f16, shape=None):
     """C[m, n] = X W^T, X stored [m, k]; W's elements are (q - 8) * scale, their codes q of 4 bits packed along k into words of
-    `word`, u8 or i32, the first in the lowest bits: W [n, k / codes of a word]. One scale for `group` codes: S [k / group, n].
-    `shape` fixes m, n, k."""
+    `word`, u8 or i32, the first in the lowest bits: W [n, k / codes of a word]. Or `word` is u4, and W [n, k]. One scale for
+    `group` codes: S [k / group, n]. `shape` fixes m, n, k."""
     tm, tn, tk = tile
-    codes = word.bits // 4
+    codes = word.bits // 4  # of an element of W
     if group % tk and tk % group:
         raise ValueError(f"groups of {group} codes and tiles of {tk} do not divide one another")
     b = tg.Builder("int4_gemm")
@@ -114,7 +114,9 @@ def int4_gemm(tile, threads, stages, word=u8, group=128, dtype=f16, shape=None):
             b.copy(W[bx * tn : tn, ko * (tk // codes) : tk // codes], packed)
             b.copy(S[ko * tk // group : groups, bx * tn : tn], scales)
             with b.parallel(tn, tk) as (j, p):
-                q = (b.cast(packed(j, p // codes), i32) >> b.cast(p % codes * 4, i32)) & 15
+                q = b.cast(packed(j, p // codes), i32)
+                if codes > 1:
+                    q = (q >> b.cast(p % codes * 4, i32)) & 15
                 b.store(Ws, j, p, b.cast(q - 8, dtype) * scales(p // group, j))
             b.gemm(Xs, Ws, acc, transpose_b=True)
         b.copy(acc, C[by * tm : tm, bx * tn : tn])

@@ -99,6 +99,11 @@ class Products(unittest.TestCase):
             self.expect(program, EXECUTORS, Numbers("float16", m, n), times_transposed(x.matrices(), decoded),
                         times_transposed(absolute(x.matrices()), absolute(decoded)), 2.1 * ROUNDING["float16"], x, w, s)
 
+    def test_codes_of_a_packed_type_are_those_of_bytes(self):
+        for tile, threads, stages in (((16, 64, 256), 128, 4), ((64, 64, 128), 128, 4), ((256, 128, 64), 256, 3)):
+            in_bytes, packed = (product_programs.int4_gemm(tile, threads, stages, word).compile("sm_90a") for word in (tg.u8, tg.u4))
+            self.assertEqual(packed.code, in_bytes.code)
+
     def test_conv2d(self):
         for (images, h, w, c, f), dtype, tile, kernel, pad in (((2, 9, 11, 24, 40), "float16", ((1, 4, 16), 64, 32), (3, 3), (1, 1)),
                                                                ((1, 5, 20, 16, 8), "bfloat16", ((2, 4, 8), 32, 16), (1, 1), (0, 0)),
