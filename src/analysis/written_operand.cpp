@@ -232,7 +232,7 @@ bool written_inside(const ir::Program& p, const KernelOps& ops, const ThreadWrit
 
 bool may_double_buffer(const ir::Program& p, const KernelOps& ops, const ThreadWrittenOperand& w,
                        const ir::Loop& loop, const plan::LoopPlan& plan) {
-  if (!overwritten_each_time(p, ops, w, loop)) return false;
+  if (plan.num_stages < 2 || !overwritten_each_time(p, ops, w, loop)) return false;
   std::vector<OpId> users = w.products;
   users.push_back(w.writers[0]);
   return std::none_of(plan.stages.begin(), plan.stages.end(), [&](const auto& s) {

@@ -27,7 +27,8 @@ bool written_inside(const ir::Program& p, const KernelOps& ops, const ThreadWrit
                     const ir::Loop& loop);
 
 // Iterations may have slots of their own, in turn: each overwrites all of the tile before its products read
-// it, and none of them lags.
+// it, and none of them lags. Not in a loop of one stage: products go on beside the next iteration's writing
+// then, and what they read of the loop's other tiles has the slot that this iteration waits for.
 bool may_double_buffer(const ir::Program& p, const KernelOps& ops, const ThreadWrittenOperand& w,
                        const ir::Loop& loop, const plan::LoopPlan& plan);
 

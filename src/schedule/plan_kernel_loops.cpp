@@ -171,7 +171,9 @@ const plan::LoopPlan* KernelPlanner::one_stage(ir::StmtId loop) const {
 
 // One slot leaves a producer something to run beside where products work on other tiles of the loop.
 bool KernelPlanner::overlaps_in_one_slot(ir::StmtId loop) const {
+  const auto inside = analysis::ops_inside(p_, ops_, *p_.as<ir::Loop>(loop));
   const auto beside_products = [&](OpId copy) {
+    if (std::find(inside.begin(), inside.end(), &ops_.ops[copy]) == inside.end()) return false;
     const auto beside = analysis::ops_beside_idle_tile(p_, ops_, *p_.as<ir::Loop>(loop),
                                                        ops_.ops[copy].accesses.back().value);
     return std::any_of(beside.begin(), beside.end(), [&](const KernelOp* op) {

@@ -89,6 +89,33 @@ TEST(Overlap, OneSlotAndOneProductNeedNoProducer) {
   EXPECT_NE(note, k.notes.end());
 }
 
+// Both products read the loop's only tile; that of the other operand is filled before the loop.
+TEST(Overlap, OneSlotOfATileOfAllProductsNeedsNoProducer) {
+  std::string text = read_file(source_path("tests/files/plan/hopper/staged_in_idle_tile.tl"));
+  text.replace(text.find("stages 2"), 8, "stages 1");
+  auto p = program_from(text);
+  ASSERT_TRUE(p);
+  const plan::KernelSchedule k = kernel_of(*p);
+  EXPECT_FALSE(k.has_producer());
+  EXPECT_EQ(plan::find_op(k, "weighted/kb/gemm#1")->engine, plan::Engine::mma);
+}
+
+// Two slots of weights would keep the only one of the keys beside the next iteration.
+TEST(Overlap, OperandsOfThreadsHaveOneSlotInALoopOfOneStage) {
+  std::string text = read_file(source_path("tests/files/plan/hopper/staged_in_idle_tile.tl"));
+  text.replace(text.find("stages 2"), 8, "stages 1");
+  for (size_t at = 0; (at = text.find("320", at)) != std::string::npos;) text.replace(at, 3, "128");
+  text.replace(text.find("  alloc Ks: shared f16[128, 128]"), 0, "  alloc Vs: shared f16[128, 128]\n");
+  text.replace(text.find("    gemm weights, Ks"), 20,
+               "    copy K[kb * 128 :+ 128, 0 :+ 128] -> Vs\n    gemm weights, Vs");
+  auto p = program_from(text);
+  ASSERT_TRUE(p);
+  const plan::KernelSchedule k = kernel_of(*p);
+  EXPECT_TRUE(k.has_producer());
+  EXPECT_EQ(k.loops[0].num_stages, 1);
+  EXPECT_EQ(std::max<int64_t>(1, plan::find_value(k, "weighted:weights")->slots), 1);
+}
+
 // A schedule may say that a product lags all the same.
 TEST(Overlap, OfOneSlotAProductMayLagWhereAsked) {
   auto p = program_from(attention("", "1"));

@@ -166,10 +166,20 @@ TEST_P(HopperFile, EverythingOfTheEngineHasAPlaceOfItsOwn) {
         own.push_back(place(plan::Storage::stage, o.op));
         EXPECT_EQ(own.back().offset % 1024, 0);
       }
+    // Staged tiles take turns in the place of an operand that no producer fills, where there is no other.
+    const auto may_meet = [&](const plan::MemoryPlan& a, const plan::MemoryPlan& b) {
+      const bool filled =
+          std::any_of(k.pipelines.begin(), k.pipelines.end(), [&](const plan::PipelinePlan& c) {
+            return std::find(c.values.begin(), c.values.end(), b.owner) != c.values.end();
+          });
+      return a.storage == plan::Storage::stage &&
+             (b.storage == plan::Storage::stage || (b.storage == plan::Storage::value && !filled));
+    };
     for (const plan::MemoryPlan& a : own) {
       EXPECT_LE(a.offset + a.bytes, 227 * 1024);
       for (const plan::MemoryPlan& b : k.memory)
-        EXPECT_TRUE(a == b || a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset)
+        EXPECT_TRUE(a == b || may_meet(a, b) || may_meet(b, a) || a.offset + a.bytes <= b.offset ||
+                    b.offset + b.bytes <= a.offset)
             << a.owner << " meets " << b.owner;
     }
   }

@@ -225,7 +225,7 @@ TEST(TensorStores, OfTwoCopiesDoNotMeet) {
 
 // Beside two stages of 80 KiB, 16 KiB and the weights' 40 KiB there is room for nothing else.
 TEST(TensorStores, TakeTurnsInThePlaceOfATileThatIsIdle) {
-  const std::string text = read_file(source_path("tests/files/text/staged_in_idle_tile.tl"));
+  const std::string text = read_file(source_path("tests/files/plan/hopper/staged_in_idle_tile.tl"));
   const auto places = [](const std::string& program) {
     auto p = program_from(program);
     EXPECT_TRUE(p);
