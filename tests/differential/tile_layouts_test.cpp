@@ -283,7 +283,7 @@ TEST_P(TileLayouts, ATransposeHasNoConflicts) {
 INSTANTIATE_TEST_SUITE_P(Targets, TileLayouts,
                          testing::Values(Judging{"sim:sm_80", 0, 2, true, 1024},
                                          Judging{"sim:sm_90a", 1, 2, true, 1024},
-                                         Judging{"sim:gfx942", 3, 8, false, 1536}));
+                                         Judging{"sim:gfx942", 5, 8, false, 1536}));
 
 }  // namespace
 }  // namespace tilegen::differential
