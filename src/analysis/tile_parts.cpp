@@ -36,22 +36,20 @@ std::optional<Part> part_of(const ir::Program& p, const ir::Region& to) {
   return part;
 }
 
-// The block of which all of the statements are members; null when there is none.
-const ir::Block* common_block(const ir::Program& p, const std::vector<ir::StmtId>& statements) {
+// All of the statements are members of one block.
+bool in_one_block(const ir::Program& p, const std::vector<ir::StmtId>& statements) {
   const auto holds = [&](const ir::Block& b) {
     return std::all_of(statements.begin(), statements.end(),
                        [&](ir::StmtId s) { return std::find(b.begin(), b.end(), s) != b.end(); });
   };
-  for (const ir::Kernel& k : p.kernels)
-    if (holds(k.body)) return &k.body;
-  for (const ir::Stmt& s : p.stmts) {
-    if (const auto* loop = std::get_if<ir::Loop>(&s.node); loop && holds(loop->body)) return &loop->body;
-    if (const auto* branch = std::get_if<ir::Branch>(&s.node)) {
-      if (holds(branch->then_body)) return &branch->then_body;
-      if (holds(branch->else_body)) return &branch->else_body;
-    }
-  }
-  return nullptr;
+  return std::any_of(p.kernels.begin(), p.kernels.end(),
+                     [&](const ir::Kernel& k) { return holds(k.body); }) ||
+         std::any_of(p.stmts.begin(), p.stmts.end(), [&](const ir::Stmt& s) {
+           const auto* loop = std::get_if<ir::Loop>(&s.node);
+           const auto* branch = std::get_if<ir::Branch>(&s.node);
+           return (loop && holds(loop->body)) ||
+                  (branch && (holds(branch->then_body) || holds(branch->else_body)));
+         });
 }
 
 }  // namespace
@@ -101,8 +99,7 @@ std::string fill_refusal(const ir::Program& p, const KernelOps& ops, ValueId til
   int64_t left = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   for (const Part& part : parts) left -= part.elements();
   if (left != 0) return "its copies fill only a part of it";
-  const ir::Block* block = common_block(p, statements);
-  if (!block) return "several operations of different blocks write it";
+  if (!in_one_block(p, statements)) return "several operations of different blocks write it";
   // Ops are in program order.
   for (OpId i : ops.ops.ids())
     for (const OpAccess& a : ops.ops[i].accesses)

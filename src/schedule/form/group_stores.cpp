@@ -8,6 +8,7 @@
 #include "arith/prove.h"
 #include "ir/store_parts.h"
 #include "schedule/form/buffer_memory.h"
+#include "schedule/form/inner_blocks.h"
 
 namespace tilegen::schedule {
 
@@ -59,22 +60,8 @@ class StoreGrouper {
     return loop && loop->kind == ir::LoopKind::parallel ? loop : nullptr;
   }
 
-  // Statements are added meanwhile: blocks are worked on outside the program.
   void block(ir::Block& b) {
-    for (StmtId s : b) {
-      if (const auto* loop = p_.as<ir::Loop>(s); loop && loop->kind != ir::LoopKind::parallel) {
-        ir::Block body = loop->body;
-        block(body);
-        std::get<ir::Loop>(p_.stmts[s.value].node).body = std::move(body);
-      } else if (const auto* branch = p_.as<ir::Branch>(s)) {
-        ir::Block then_body = branch->then_body, else_body = branch->else_body;
-        block(then_body);
-        block(else_body);
-        auto& made = std::get<ir::Branch>(p_.stmts[s.value].node);
-        made.then_body = std::move(then_body);
-        made.else_body = std::move(else_body);
-      }
-    }
+    for (StmtId s : b) change_inner_blocks(p_, s, [&](ir::Block& inner) { block(inner); });
     for (size_t i = 0; i + 1 < b.size();)
       if (join(b[i], b[i + 1]))
         b.erase(b.begin() + static_cast<long>(i) + 1);

@@ -5,6 +5,7 @@
 #include "arith/prove.h"
 #include "arith/simplify.h"
 #include "ops/op.h"
+#include "schedule/form/inner_blocks.h"
 
 namespace tilegen::schedule {
 
@@ -13,7 +14,7 @@ using ir::StmtId;
 
 namespace {
 
-constexpr int64_t kMostTrips = 16;  // a tile has no more parts: each is a copy of its own
+constexpr int64_t kMaxTrips = 16;  // a tile has no more parts: each is a copy of its own
 
 class AtNumber : public ir::ExprRewriter {
  public:
@@ -45,27 +46,14 @@ class CopyUnroller {
   }
 
  private:
-  // Statements are added meanwhile: blocks are worked on outside the program.
   void block(ir::Block& b) {
     ir::Block out;
     for (StmtId s : b) {
-      if (const auto* loop = p_.as<ir::Loop>(s); loop && loop->kind != ir::LoopKind::parallel) {
-        ir::Block body = loop->body;
-        block(body);
-        std::get<ir::Loop>(p_.stmts[s.value].node).body = std::move(body);
-        if (fills_parts(*p_.as<ir::Loop>(s))) {
-          unroll(s, out);
-          continue;
-        }
-      } else if (const auto* branch = p_.as<ir::Branch>(s)) {
-        ir::Block then_body = branch->then_body, else_body = branch->else_body;
-        block(then_body);
-        block(else_body);
-        auto& made = std::get<ir::Branch>(p_.stmts[s.value].node);
-        made.then_body = std::move(then_body);
-        made.else_body = std::move(else_body);
-      }
-      out.push_back(s);
+      change_inner_blocks(p_, s, [&](ir::Block& inner) { block(inner); });
+      if (const auto* loop = p_.as<ir::Loop>(s); loop && fills_parts(*loop))
+        unroll(s, out);
+      else
+        out.push_back(s);
     }
     b = std::move(out);
   }
@@ -74,7 +62,7 @@ class CopyUnroller {
     int64_t trips = 0, begin = 0;
     if ((l.kind != ir::LoopKind::serial && l.kind != ir::LoopKind::unroll) || l.condition.valid() ||
         (l.begin.valid() && !p_.exprs.is_const_int(l.begin, &begin)) ||
-        !p_.exprs.is_const_int(l.extents[0], &trips) || trips < 1 || trips > kMostTrips)
+        !p_.exprs.is_const_int(l.extents[0], &trips) || trips < 1 || trips > kMaxTrips)
       return false;
     bool moves = false;
     for (StmtId s : l.body) {
