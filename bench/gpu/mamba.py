@@ -35,7 +35,7 @@ def programs(form, batch, length):
            for way in ("shared", "direct") for values in configurations}
     make = BY_HEADS[form]
     blocks = lambda group: batch * (length // CHUNK) * HEADS // group
-    groups = [g for g in (2, 4, 8, 16, 32) if 0.9 * MULTIPROCESSORS <= blocks(g) <= MOST_WAVES * MULTIPROCESSORS]
+    groups = [g for g in (2, 4, 8, 16, 32, 64) if 0.9 * MULTIPROCESSORS <= blocks(g) <= MOST_WAVES * MULTIPROCESSORS]
     return one | {f"ours heads{group}": make(group) for group in groups}
 
 

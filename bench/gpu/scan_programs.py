@@ -134,25 +134,26 @@ def chunk_state(bk, threads, stages, way="shared", sizes=(256, 64, 128), dtype=f
 
 def chunk_scan_by_heads(group, stages=2, sizes=(256, 64, 128), dtype=f16):
     """`chunk_scan` whose blocks walk over `group` heads, a divisor of their number, with a chunk's rows of C and CB, which heads
-    share. DA must not rise along a chunk: what a row of the second half has of the first is weighted by a factor of the row and
+    share. DA must not rise along a chunk: what a row has of an earlier quarter of the chunk is weighted by a factor of the row and
     one of the place, each of 1 at most."""
     t = _Mamba("chunk_scan", sizes, dtype, group)
     b, head, state, half = t.b, t.head, t.state, t.chunk // 2
-    part = half // 2  # places that come and are multiplied at once
+    part = half // 2  # a quarter: places that come and are multiplied at once
     X, DT, DA = t.sequence("X"), t.steps("DT"), t.steps("DA")
     CB = t.tensor("CB", [t.batch, t.chunks, t.chunk, t.chunk])
     C, S, D = t.tensor("C", [t.batch, t.length, state]), t.tensor("S", t.states_shape()), t.tensor("D", [t.heads])
     O = t.sequence("O", read_only=False)
     with b.kernel("scan", [t.heads // group, t.batch * t.chunks], threads=2 * half, names=["hg", "bc"]) as (hg, bc):
         ss, a, dt = b.shared("ss", dtype, [head, state]), b.shared("a", dtype, [t.chunk]), b.shared("dt", dtype, [t.chunk])
+        until = b.shared("until", dtype, [t.chunk])  # the weight of a place at the end of its quarter
         cs = [b.shared(f"cs{m}", dtype, [half, state]) for m in (0, 1)]
         xs = [b.shared(f"x{k}", dtype, [part, head]) for k in range(4)]
         blocks = [(m, k) for m in (0, 1) for k in range(2 + 2 * m)]
         cb = {at: b.fragment("cb%d%d" % at, dtype, [half, part]) for at in blocks}
         w = {at: b.fragment("w%d%d" % at, dtype, [half, part]) for at in blocks}
+        since = {at: b.fragment("since%d%d" % at, dtype, [half]) for at in blocks}  # of a row, since the end of a quarter
         am = [b.fragment(f"am{m}", f32, [half]) for m in (0, 1)]
         out = [b.fragment(f"out{m}", f32, [half, head]) for m in (0, 1)]
-        u = b.fragment("u", dtype, [half])
         for m in (0, 1):
             b.copy(t.rows(C, bc, m * half, half, slice(0, state)), cs[m])
         for m, k in blocks:
@@ -164,24 +165,30 @@ def chunk_scan_by_heads(group, stages=2, sizes=(256, 64, 128), dtype=f16):
             b.copy(t.vector(DT, bc, h, 0, t.chunk), dt)
             for k, tile in enumerate(xs):
                 b.copy(t.rows(X, bc, k * part, part, slice(h, 1), slice(0, head)), tile)
-            last = b.cast(a(half - 1), f32) * LOG2E  # of the first half
+            log = lambda place: b.cast(a(place), f32) * LOG2E
+            end = lambda k: k * part + part - 1  # of a quarter
             for m in (0, 1):
                 with b.parallel(half) as i:
-                    b.store(am[m], i, b.cast(a(m * half + i), f32) * LOG2E)
+                    b.store(am[m], i, log(m * half + i))
                 b.gemm(cs[m], ss, out[m], transpose_b=True, clear=True)
-                if m:
+                if m == 0:
+                    with b.parallel(t.chunk) as j:
+                        b.store(until, j, b.cast(b.exp2(log(end(j // part)) - log(j)), dtype) * dt(j))
+                for k in range(2 * m + 1):
                     with b.parallel(half) as i:
-                        b.store(u, i, b.cast(b.exp2(am[m](i) - last), dtype))
+                        b.store(since[m, k], i, b.cast(b.exp2(am[m](i) - log(end(k))), dtype))
                 for k in range(2 + 2 * m):
                     first = k * part - m * half  # a place of the same half; of the one before: less than 0
                     with b.parallel(half, part) as (i, j):
-                        from_row = last if first < 0 else am[m](i)
-                        decay = b.cast(b.exp2(from_row - b.cast(a(k * part + j), f32) * LOG2E), dtype) * dt(k * part + j)
+                        place, none = k * part + j, b.expr(0.0, dtype)
+                        earlier = lambda: cb[m, k](i, j) * until(place) * since[m, k](i)
                         if first < 0:
-                            b.store(w[m, k], i, j, cb[m, k](i, j) * decay * u(i))
+                            b.store(w[m, k], i, j, earlier())
                         else:
-                            seen = b.select(first + j <= i, cb[m, k](i, j) * decay, b.expr(0.0, dtype))
-                            b.store(w[m, k], i, j, seen + b.select(first + j == i, D(h), b.expr(0.0, dtype)))
+                            decay = b.cast(b.exp2(am[m](i) - log(place)), dtype) * dt(place)
+                            seen = b.select(first + j <= i, cb[m, k](i, j) * decay, none)
+                            seen = seen + b.select(first + j == i, D(h), none)
+                            b.store(w[m, k], i, j, b.select(i < part, seen, earlier()) if first == 0 else seen)
                     if k == 0:
                         with b.parallel(half, head) as (i, j):
                             b.store(out[m], i, j, out[m](i, j) * b.exp2(am[m](i)))

@@ -29,6 +29,7 @@ Expander::Expander(const ir::Program& p, int kernel, const plan::KernelSchedule&
     if (stores_in_bulk(op)) bulk_stores_.push_back(&op);
   }
   shared_stages_ = stores_in_shared_places();
+  stages_in_turn_ = stores_in_turn();
   if (kernel_.split) out_.parts = analysis::split_loop(p, kernel, ops(), kernel_.split->loop).sums;
   if (target.has_block_threads()) out_.carried = analysis::carried_sums(p, kernel, ops(), schedule.ops);
 }
@@ -187,7 +188,7 @@ void Expander::statement(StmtId id, Block& out) {
     emit(out, AwaitStores{});
     emit(out, Barrier{});
   }
-  emit(out, Run{id, overwrite_});
+  emit(out, Run{id, overwrite_, stages_in_turn_.count(ops().id_of(*op(id))) > 0});
 }
 
 // The copy engine may still read the tile for a store of an earlier statement, iteration or tile of the grid.
@@ -212,6 +213,34 @@ std::set<OpId> Expander::stores_in_shared_places() const {
         }))
       found.insert(ops().id_of(*store));
   }
+  return found;
+}
+
+// Several in a loop's body, of the same iteration: each through a staged tile of its own that takes all
+// columns at once.
+std::set<OpId> Expander::stores_in_turn() const {
+  struct Turn {
+    const ir::Block* body;
+    int64_t stage;  // of the loop
+    auto operator<=>(const Turn&) const = default;
+  };
+  std::map<Turn, std::set<OpId>> turns;
+  for (const KernelOp* store : bulk_stores_) {
+    const StmtId loop = tree_.loop_of(store->stmt);
+    const plan::MemoryPlan* place = plan::find_memory(schedule_, plan::Storage::stage, store->path);
+    if (!place || !loop.valid() || shared_stages_.count(ops().id_of(*store))) continue;
+    const auto& fragment = value(store->accesses.front().value).fragment;
+    const ir::Buffer& tensor = p_.buffer(p_.as<ir::TileOp>(store->stmt)->operands[1].buffer);
+    if (!fragment || place->bytes < fragment->map().elements() * ir::dtype_bytes(tensor.type)) continue;
+    int64_t stage = 0;
+    if (const plan::LoopPlan* plan = plan::find_loop(schedule_, path(loop)))
+      for (const auto& [op, of_op] : plan->stages)
+        if (op == store->path) stage = of_op;
+    turns[{&tree_.block_of(store->stmt), stage}].insert(ops().id_of(*store));
+  }
+  std::set<OpId> found;
+  for (const auto& [turn, stores] : turns)
+    if (stores.size() > 1) found.insert(stores.begin(), stores.end());
   return found;
 }
 

@@ -102,6 +102,7 @@ class Expander {
   bool stores_in_bulk(const KernelOp& o) const;
   bool overwrites_stored_tile(const KernelOp& writer) const;
   std::set<OpId> stores_in_shared_places() const;
+  std::set<OpId> stores_in_turn() const;
   Block tile_loop(RoleKind role, const plan::RolePlan* producer = nullptr);
   void roles();
 
@@ -114,7 +115,7 @@ class Expander {
   const analysis::BlockTree tree_;
   std::map<StmtId, const KernelOp*> op_of_;
   std::vector<const KernelOp*> bulk_stores_;
-  std::set<OpId> shared_stages_;
+  std::set<OpId> shared_stages_, stages_in_turn_;
   RoleKind role_ = RoleKind::all;
   const plan::RolePlan* producer_ = nullptr;  // the one being expanded
   bool overwrite_ = false;

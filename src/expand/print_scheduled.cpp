@@ -85,7 +85,8 @@ class Printer {
   }
 
   void print(const Run& s, int d, const std::string& at) {
-    line(d, "run " + path(s.op) + (s.overwrite ? ", overwrites" : "") + at);
+    line(d, "run " + path(s.op) + (s.overwrite ? ", overwrites" : "") +
+                (s.stages_in_turn ? ", its stage in turn" : "") + at);
   }
   void print(const Issue& s, int d, const std::string& at) {
     line(d, "issue " + path(s.op) + (s.overwrite ? ", overwrites" : "") + at);

@@ -63,9 +63,12 @@ struct Stmt;
 using Block = std::vector<Stmt>;
 
 // An operation whose effects are there after it. `overwrite`: a product that does not add to its sums.
+// `stages_in_turn`: a store through a staged tile, of several of which another one always runs between two of
+// its runs. Each waits for the earlier ones where its threads meet, and finds its own staged tile read.
 struct Run {
   StmtId op;
   bool overwrite = false;
+  bool stages_in_turn = false;
 };
 // An operation that goes on after it: copies of a producer (pending until the pipeline's slot is full),
 // copies into a commit group, products (pending until awaited), loads of tiles to registers (until Deposit).

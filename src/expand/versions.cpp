@@ -43,7 +43,9 @@ Stmt with_versions(const ScheduledKernel& k, const analysis::KernelOp& op, const
 bool same_way(const Stmt& a, const Stmt& b) {
   const auto* run = std::get_if<Run>(&a.node);
   const auto* other_run = std::get_if<Run>(&b.node);
-  if (run && other_run) return run->op == other_run->op && run->overwrite == other_run->overwrite;
+  if (run && other_run)
+    return run->op == other_run->op && run->overwrite == other_run->overwrite &&
+           run->stages_in_turn == other_run->stages_in_turn;
   const auto* issue = std::get_if<Issue>(&a.node);
   const auto* other_issue = std::get_if<Issue>(&b.node);
   return issue && other_issue && issue->op == other_issue->op && issue->overwrite == other_issue->overwrite;

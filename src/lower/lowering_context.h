@@ -117,6 +117,8 @@ struct LoweredRole {
   ExprId iteration_counts;                   // specialised kernels: how often the body has begun before
   bool products_overwrite = false;           // the accumulators' values are not to be added to
   bool product_in_flight = false;            // the loop around the product waits for it
+  bool stages_in_turn = false;               // of the store being lowered (expand::Run)
+  int64_t products_pending = 0;              // groups of products that go on here, at most
 };
 
 // The condition of an operation's version, while it is looked for: nothing is emitted for walks.

@@ -49,12 +49,14 @@ class Operation {
  private:
   void one(const expand::Run& s, thread::Block& out) {
     k_.role.products_overwrite = s.overwrite;
+    k_.role.stages_in_turn = s.stages_in_turn;
     form(out);
-    k_.role.products_overwrite = false;
+    k_.role.products_overwrite = k_.role.stages_in_turn = false;
   }
   void one(const expand::Issue& s, thread::Block& out) {
     issued_ = true;
     k_.role.product_in_flight = plan_.engine == plan::Engine::warpgroup_mma;
+    if (k_.role.product_in_flight) ++k_.role.products_pending;
     if (plan_.engine == plan::Engine::register_copy) k_.at.half = LoweredStatement::Half::load;
     one(expand::Run{s.op, s.overwrite}, out);
     k_.at.half = LoweredStatement::Half::none;

@@ -64,7 +64,13 @@ TEST(MaskParts, SeveralSelects) {
        {seen("j <= i") + " + select(j == i, 2.0f16, 0.0f16)",
         "select(j < i, " + seen("i - j < 33") + ", select(j == i, 1.0f16, 0.5f16))",
         seen("j <= i") + " * select(i + j < 64, 1.0f16, cast(f16, exp2(min(a[j], 3.0f32))))",
-        "select(a[i] < a[j], " + seen("j <= i") + ", 1.0f16)"})
+        "select(a[i] < a[j], " + seen("j <= i") + ", 1.0f16)",
+        // Rows that a warp has, or has none of, beside a part's mask.
+        "select(i < 32, " + seen("j <= i") + ", w[i, j] * 2.0f16)",
+        "select(i < 37, w[i, j] * cast(f16, a[j]), " + seen("j + 3 <= i") + ")",
+        "select(i < 16 or i >= 48, " + seen("j > i") + ", select(i < 32, w[i, j], " + seen("j <= 40") + "))",
+        "select(i == 20, 1.0f16, select(32 <= i, " + seen("j < 16") + ", " + seen("i <= j") + "))",
+        "select(i + b * 16 < 32, " + seen("j <= i") + ", w[i, j])"})
     expect_agree(replaced(kWeights, {{"threads", "128"}, {"weight", weight}}), launches(3));
 }
 

@@ -1,7 +1,7 @@
 // Fragments of matrix sums stored by the copy engine: pass by pass of columns every warpgroup writes the rows
 // it holds to a staged tile of its own, in the engine's swizzle, and one of its threads stores the boxes. The
-// engine reads the stage while the warpgroup goes on; before the stage is written again that thread waits.
-// Where threads have read the tensor all warpgroups meet before the first box: it may fall on what
+// engine reads the stage while the warpgroup goes on; before the stage is written again that thread waits,
+// and the others meet it: in front of the store, or at an earlier one's meeting. Where threads have read the tensor all warpgroups meet before the first box: it may fall on what
 // another one still reads.
 #include <algorithm>
 
@@ -59,7 +59,9 @@ class StagedStore {
     warp_ = k_.simplified(e_.floormod(e_.floordiv(tid, e_.const_int(k_.in.target.warp)),
                                       e_.const_int(k_.in.target.warpgroup / k_.in.target.warp)));
     place_tensor();
-    if (plan_.computed_first.value_or(false)) emit(thread::WarpgroupWait{0, {from_.memory}});
+    // For the order of what computes the values alone: its products are awaited.
+    if (plan_.computed_first.value_or(false))
+      emit(thread::WarpgroupWait{k_.role.products_pending, {from_.memory}});
     for (int64_t column = 0; column < stage_.columns && !k_.failed(); column += pass_columns_) pass(column);
   }
 
@@ -89,16 +91,24 @@ class StagedStore {
                                           lower_expr(k_, k_.in.program.buffer(to.buffer).shape[d])));
   }
 
-  void pass(int64_t column) {
+  void await_stores() {
     thread::Block wait = {k_.out.add(thread::BulkWait{0, true}, op_.path)};
     out_.push_back(only_first_of_warpgroup(k_, std::move(wait), op_.path));
-    warpgroup_barrier(k_, out_, op_.path);
+  }
+
+  void pass(int64_t column) {
+    const bool in_turn = k_.role.stages_in_turn;
+    if (!in_turn) {
+      await_stores();
+      warpgroup_barrier(k_, out_, op_.path);
+    }
     if (stage_.transposed)
       write_transposed(column);
     else
       for (int64_t row = 0; row < stage_.rows; row += atom_rows_)
         bytes_ == 2 ? write_matrices(row, column) : write_elements(row, column);
     emit(thread::ProxyFence{});
+    if (in_turn) await_stores();
     if (column == 0 && stage_.warpgroups_m * stage_.warpgroups_n > 1 && tensor_is_read())
       role_barrier(k_, out_, op_.path);
     else

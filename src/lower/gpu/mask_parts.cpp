@@ -1,6 +1,8 @@
 #include "lower/gpu/mask_parts.h"
 
 #include <algorithm>
+#include <memory>
+#include <numeric>
 #include <tuple>
 
 #include "arith/interval.h"
@@ -20,37 +22,60 @@ namespace {
 
 // Elements of a thread below which a part is not worth its branch.
 constexpr int64_t kPartElements = 8;
-// Operations of a part's branches.
+// Operations of the branches of a part, or of all of a warp's points.
 constexpr int64_t kBranchOperations = 4;
+// Conditions that are known for all of a warp's points, one inside the other: each has forms of the code.
+constexpr int kMostWhole = 2;
 // Sums of what lies here do not wrap.
 constexpr arith::Interval kNear{-(int64_t{1} << 56), int64_t{1} << 56};
 
 // The comparisons of one difference of indices, rest + own, with constants. `own` is what changes inside a
-// part: between its elements, and between the lanes of a warp.
+// part, between its elements and between the lanes of a warp; where the part's number is no term of the rest,
+// among all of a warp's points.
 struct WarpMask {
   arith::Affine rest;  // of the part's number, the warp's, and what is the same for the block
   int64_t above = 0;   // rest >= above: every comparison is known, and the same,
   int64_t below = 0;   // rest <= below: and so here
+  bool by_part = false;
+
+  // The rest can be between the two.
+  bool has_gap() const {
+    int64_t step = 0;
+    for (const auto& [term, factor] : rest.terms) step = std::gcd(step, factor);
+    if (step == 0) return true;
+    const int64_t next = floor_div(below, step) * step + step;  // the least multiple over `below`
+    return next < above;
+  }
 };
 
 class MaskFinder {
  public:
   MaskFinder(LoweringContext& k, const Nest& nest) : k_(k), e_(k.out.exprs), nest_(nest) {}
 
-  std::optional<WarpMask> find(const thread::Block& body) {
+  // In the order of the conditions.
+  std::vector<WarpMask> find(const thread::Block& body) {
     for (ExprId condition : mask_conditions(k_, body)) comparisons(condition);
-    if (!found_) return std::nullopt;
-    WarpMask mask{difference_, above_, below_};
+    std::vector<WarpMask> masks;
+    for (const WarpMask& compared : found_)
+      if (auto mask = of_warp(compared)) masks.push_back(std::move(*mask));
+    return masks;
+  }
+
+ private:
+  // What differs between the points of a part is taken out of the rest.
+  std::optional<WarpMask> of_warp(WarpMask mask) const {
     int64_t low = 0, high = 0;  // of `own`
     const VarId part = nest_.loops.front().var;
-    bool by_part = false;
+    bool by_warp = true;  // the rest is of the warp alone
     for (auto it = mask.rest.terms.begin(); it != mask.rest.terms.end();) {
       const auto& [term, factor] = *it;
       const bool is_var = e_[term].op == ir::ExprOp::var;
       const VarId var = is_var ? e_[term].var() : VarId();
-      by_part = by_part || (is_var && var == part);
-      if (!is_var || var == part || nest_.warp_digits.count(var) || !inside(var)) {
+      mask.by_part = mask.by_part || (is_var && var == part);
+      const bool of_warps = is_var && nest_.warp_digits.count(var);
+      if (!is_var || var == part || of_warps || !inside(var)) {
         if (!is_var && of_thread(term)) return std::nullopt;
+        by_warp = by_warp && of_warps;
         ++it;
         continue;
       }
@@ -61,10 +86,8 @@ class MaskFinder {
     }
     mask.above -= low;
     mask.below -= high;
-    return by_part ? std::optional(mask) : std::nullopt;
+    return mask.by_part || (by_warp && !mask.rest.terms.empty()) ? std::optional(mask) : std::nullopt;
   }
-
- private:
   // Loops and digits of the nest.
   bool inside(VarId var) const {
     return nest_.thread_digits.count(var) || std::any_of(nest_.loops.begin(), nest_.loops.end(),
@@ -115,23 +138,22 @@ class MaskFinder {
     above -= difference->constant;
     below -= difference->constant;
     difference->constant = 0;
-    if (found_ && difference->terms != difference_.terms) {
-      for (auto& [term, factor] : difference->terms) factor = -factor;
-      if (difference->terms != difference_.terms) return;  // stays open
-      std::tie(above, below) = std::pair(-below, -above);
+    auto negated = difference->terms;
+    for (auto& [term, factor] : negated) factor = -factor;
+    for (WarpMask& other : found_) {
+      if (other.rest.terms != difference->terms && other.rest.terms != negated) continue;
+      if (other.rest.terms == negated) std::tie(above, below) = std::pair(-below, -above);
+      other.above = std::max(other.above, above);
+      other.below = std::min(other.below, below);
+      return;
     }
-    above_ = found_ ? std::max(above_, above) : above;
-    below_ = found_ ? std::min(below_, below) : below;
-    difference_ = std::move(*difference);
-    found_ = true;
+    found_.push_back({std::move(*difference), above, below});
   }
 
   LoweringContext& k_;
   ir::ExprPool& e_;
   const Nest& nest_;
-  arith::Affine difference_;
-  int64_t above_ = 0, below_ = 0;
-  bool found_ = false;
+  std::vector<WarpMask> found_;  // every difference of indices that is compared
 };
 
 int64_t elements_of(const Nest& nest) {
@@ -205,10 +227,16 @@ class PartWalk {
     if (k_.walk.assumed_interior) k_.ctx.assume(k_.walk.assumed_interior);
     nest_ = make_thread_nest(k_, walk_.iteration, width_, walk_.iteration.shape(), false, parts_);
     thread::Block open = body();
-    const auto mask = nest_.loops.size() > 1 ? MaskFinder(k_, nest_).find(open) : std::nullopt;
-    if (mask && in_registers(open) && !k_.walk.staged) {
-      mask_ = *mask;
-      result = joined(std::move(open));
+    if (nest_.loops.size() > 1 && in_registers(open) && !k_.walk.staged) {
+      open_operations_ = operations(open);
+      Attempt divided;
+      thread::Block all = divide(std::move(open), 0, divided, form_);
+      if (form_.mask) {
+        if (form_.mask->by_part && form_.open) open_operations_ = form_.open->operations;
+        finish_thread_nest(k_, nest_, all);
+        divided.block = std::move(all);
+        result = std::move(divided);
+      }
     }
     k_.ctx.rollback(mark);
     return result;
@@ -217,27 +245,41 @@ class PartWalk {
   // Of a walk that was legal: averages over warps. What is the same for the block adds nothing to the
   // difference, as in a tile on the diagonal.
   plan::MaskParts expected() const {
-    const int64_t lanes = k_.in.target.warp, warps = std::max<int64_t>(1, k_.out.threads / lanes);
+    const int64_t warps = std::max<int64_t>(1, k_.out.threads / k_.in.target.warp);
     int64_t known = 0;
     for (int64_t warp = 0; warp < warps; ++warp)
-      for (int64_t part = 0; part < parts_; ++part) {
-        int64_t at = mask_.rest.constant;
-        for (const auto& [term, factor] : mask_.rest.terms) {
-          if (e_[term].op != ir::ExprOp::var) continue;
-          const VarId var = e_[term].var();
-          const auto digit = nest_.warp_digits.find(var);
-          if (var == nest_.loops.front().var) at += factor * part;
-          if (digit != nest_.warp_digits.end())
-            at += factor * (warp * lanes / digit->second.stride % digit->second.extent);
-        }
-        known += kBranchOperations + (at >= mask_.above   ? above_operations_
-                                      : at <= mask_.below ? below_operations_
-                                                          : open_operations_);
-      }
+      for (int64_t part = 0; part < parts_; ++part) known += operations(form_, warp, part);
     return {parts_, elements_of(nest_), parts_ * open_operations_, known / warps};
   }
 
  private:
+  // What warps take by where they lie: the code of a part, or on which side of a mask which form.
+  struct Form {
+    std::optional<WarpMask> mask;
+    int64_t operations = 0;  // of a thread, in one part
+    std::unique_ptr<Form> above, below, open;
+  };
+
+  int64_t operations(const thread::Block& body) const {
+    return ElementWork(k_, nest_)(body) * (elements_of(nest_) / parts_);
+  }
+  int64_t operations(const Form& form, int64_t warp, int64_t part) const {
+    if (!form.mask) return form.operations;
+    int64_t at = form.mask->rest.constant;
+    for (const auto& [term, factor] : form.mask->rest.terms) {
+      if (e_[term].op != ir::ExprOp::var) continue;
+      const VarId var = e_[term].var();
+      const auto digit = nest_.warp_digits.find(var);
+      if (var == nest_.loops.front().var) at += factor * part;
+      if (digit != nest_.warp_digits.end())
+        at += factor * (warp * k_.in.target.warp / digit->second.stride % digit->second.extent);
+    }
+    const Form& taken = at >= form.mask->above   ? *form.above
+                        : at <= form.mask->below ? *form.below
+                                                 : *form.open;
+    return operations(taken, warp, part) + (form.mask->by_part || part == 0 ? kBranchOperations : 0);
+  }
+
   thread::Block body() {
     thread::Block result;
     k_.walk.no_padding = both(k_, ExprId(), nest_.inside);
@@ -253,9 +295,10 @@ class PartWalk {
     });
   }
 
-  // Adds what vectors of the form are to the result. `operations`: of a thread, in a part.
-  thread::Block form(thread::Block body, Attempt& result, int64_t& operations) {
-    operations = ElementWork(k_, nest_)(body) * (elements_of(nest_) / parts_);
+  // The code of a body whose masks stay as they are, in the nest's loops from `loop` on. Adds what its
+  // vectors are to the result.
+  thread::Block leaf(thread::Block body, size_t loop, Attempt& result, Form& form) {
+    form.operations = operations(body);
     if (width_ > 1) {
       Attempt own;
       inspect_vector(k_, nest_, body, own);
@@ -263,31 +306,53 @@ class PartWalk {
       result.wide = result.wide || own.wide;
     }
     if (body.empty()) return body;
-    return wrap(k_, nest_, 1, nest_.loops.size(), std::move(body), walk_.origin);
-  }
-  thread::Block known_form(ExprId condition, Attempt& result, int64_t& operations) {
-    const auto mark = k_.ctx.mark();
-    k_.ctx.assume(condition);
-    thread::Block own = body();
-    fold_mask(k_, own);
-    k_.ctx.rollback(mark);
-    return form(std::move(own), result, operations);
+    return wrap(k_, nest_, loop, nest_.loops.size(), std::move(body), walk_.origin);
   }
 
-  Attempt joined(thread::Block open) {
-    Attempt result;
-    const ExprId rest = arith::from_affine(k_.ctx, mask_.rest);
-    const ExprId above = k_.simplified(e_.le(e_.const_int(mask_.above), rest)),
-                 below = k_.simplified(e_.le(rest, e_.const_int(mask_.below)));
-    shorten_mask(k_, nest_, open);
-    const thread::Block undecided = form(std::move(open), result, open_operations_),
-                        over = known_form(above, result, above_operations_),
-                        under = known_form(below, result, below_operations_);
-    const thread::StmtId second = k_.out.add(thread::Branch{below, under, undecided}, walk_.origin),
-                         first = k_.out.add(thread::Branch{above, over, {second}}, walk_.origin);
-    finish_thread_nest(k_, nest_, {first});
-    result.block = wrap(k_, nest_, 0, 1, {first}, walk_.origin);
-    return result;
+  // Masks that are known for all of a warp's points are asked for first; of those that parts know, one is.
+  std::optional<WarpMask> next_mask(const thread::Block& body, int whole) const {
+    std::optional<WarpMask> next;
+    for (WarpMask& mask : MaskFinder(k_, nest_).find(body)) {
+      const bool stays = std::any_of(undecided_.begin(), undecided_.end(),
+                                     [&](const auto& terms) { return terms == mask.rest.terms; });
+      if (stays || (!mask.by_part && whole == kMostWhole)) continue;
+      if (!next || (next->by_part && !mask.by_part)) next = std::move(mask);
+    }
+    return next;
+  }
+
+  thread::Block divide(thread::Block body, int whole, Attempt& result, Form& form) {
+    form.mask = next_mask(body, whole);
+    if (!form.mask) return leaf(std::move(body), 0, result, form);
+    const WarpMask mask = *form.mask;
+    const ExprId rest = arith::from_affine(k_.ctx, mask.rest);
+    const ExprId above = k_.simplified(e_.le(e_.const_int(mask.above), rest)),
+                 below = k_.simplified(e_.le(rest, e_.const_int(mask.below)));
+    const auto inner = [&](thread::Block own, std::unique_ptr<Form>& to) {
+      to = std::make_unique<Form>();
+      return mask.by_part ? leaf(std::move(own), 1, result, *to)
+                          : divide(std::move(own), whole + 1, result, *to);
+    };
+    const auto known = [&](ExprId condition, std::unique_ptr<Form>& to) {
+      const auto mark = k_.ctx.mark();
+      k_.ctx.assume(condition);
+      thread::Block own = this->body();
+      fold_mask(k_, own);
+      own = inner(std::move(own), to);
+      k_.ctx.rollback(mark);
+      return own;
+    };
+    const thread::Block over = known(above, form.above);
+    thread::Block others = known(below, form.below);
+    if (mask.has_gap()) {
+      if (mask.by_part) shorten_mask(k_, nest_, body);
+      undecided_.push_back(mask.rest.terms);
+      const thread::Block open = inner(std::move(body), form.open);
+      undecided_.pop_back();
+      others = {k_.out.add(thread::Branch{below, std::move(others), open}, walk_.origin)};
+    }
+    thread::Block all = {k_.out.add(thread::Branch{above, over, std::move(others)}, walk_.origin)};
+    return mask.by_part ? wrap(k_, nest_, 0, 1, std::move(all), walk_.origin) : all;
   }
 
   LoweringContext& k_;
@@ -296,8 +361,9 @@ class PartWalk {
   const EmitPoint& emit_;
   const int64_t parts_, width_;
   Nest nest_;
-  WarpMask mask_;
-  int64_t open_operations_ = 0, above_operations_ = 0, below_operations_ = 0;  // of a thread, in one part
+  Form form_;
+  std::vector<decltype(arith::Affine::terms)> undecided_;  // masks of which the code being made knows nothing
+  int64_t open_operations_ = 0;  // of a thread, in one part, where no warp knows a mask
 };
 
 }  // namespace

@@ -165,6 +165,7 @@ void ScheduledLowering::lower(const expand::Await& s, thread::Block& out) {
     wait.registers.push_back(v.at.from == expand::Iteration::From::none ? k_.names.values[v.value]
                                                                         : registers_at(v));
   wait.after_work = s.after_work;
+  k_.role.products_pending = s.pending;
   emit(std::move(wait), out);
 }
 

@@ -370,7 +370,10 @@ plan::KernelSchedule without_tensor_copies(const plan::KernelSchedule& given, co
   // What was laid out for them.
   kept.values.clear();
   kept.conversions.clear();
-  for (plan::OpPlan& o : kept.ops) o.iteration.reset();
+  for (plan::OpPlan& o : kept.ops) {
+    o.iteration.reset();
+    o.mask_parts = 0;
+  }
   return kept;
 }
 

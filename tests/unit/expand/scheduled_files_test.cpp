@@ -36,17 +36,16 @@ constexpr const char* kHopper = "tests/files/plan/hopper";
 
 INSTANTIATE_TEST_SUITE_P(
     All, ScheduledFile,
-    ::testing::Values(File{kFlagship, "gemm_flagship", "sm_90a"}, File{kFlagship, "attention_full", "sm_90a"},
-                      File{kFlagship, "attention_causal", "sm_90a"},
-                      File{kFlagship, "attention_packed", "sm_90a"},
-                      File{kFlagship, "attention_split", "sm_90a"}, File{kFlagship, "softmax_rows", "sm_90a"},
-                      File{kHopper, "products_without_loop", "sm_90a"},
-                      File{kHopper, "operand_decoded_beside_products", "sm_90a"},
-                      File{kHopper, "chain_of_three_products", "sm_90a"},
-                      File{kHopper, "tile_of_an_outer_loop", "sm_90a"},
-                      File{kHopper, "copies_in_a_branch", "sm_90a"}, File{kPlan, "gemm_bias_relu", "sm_80"},
-                      File{kPlan, "flash_attention", "sm_80"}, File{kPlan, "gemm_bias_relu", "gfx942"},
-                      File{kPlan, "gemm_bias_relu", "x86-64-v4"}),
+    ::testing::Values(
+        File{kFlagship, "gemm_flagship", "sm_90a"}, File{kFlagship, "attention_full", "sm_90a"},
+        File{kFlagship, "attention_causal", "sm_90a"}, File{kFlagship, "attention_packed", "sm_90a"},
+        File{kFlagship, "attention_split", "sm_90a"}, File{kFlagship, "softmax_rows", "sm_90a"},
+        File{kHopper, "products_without_loop", "sm_90a"},
+        File{kHopper, "operand_decoded_beside_products", "sm_90a"},
+        File{kHopper, "chain_of_three_products", "sm_90a"}, File{kHopper, "tile_of_an_outer_loop", "sm_90a"},
+        File{kHopper, "copies_in_a_branch", "sm_90a"}, File{kHopper, "stores_in_turn", "sm_90a"},
+        File{kPlan, "gemm_bias_relu", "sm_80"}, File{kPlan, "flash_attention", "sm_80"},
+        File{kPlan, "gemm_bias_relu", "gfx942"}, File{kPlan, "gemm_bias_relu", "x86-64-v4"}),
     [](const auto& info) {
       std::string name = std::string(info.param.name) + "_" + info.param.target;
       for (char& c : name)

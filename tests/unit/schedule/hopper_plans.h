@@ -31,7 +31,14 @@ inline Expected<plan::Schedule> plan_with(const ir::Program& p, TensorCopies all
   PlanOptions options;
   options.given = given;
   options.tensor_copies = allowed;
-  return complete_plan(p, target_named(target), plan_program(p, target_named(target), options), given);
+  Expected<plan::Schedule> plan = plan_program(p, target_named(target), options);
+  if (!given || allowed != TensorCopies::none)
+    return complete_plan(p, target_named(target), std::move(plan), given);
+  // Parts are those of an iteration, which is planned anew where the layouts of warpgroups go.
+  plan::Schedule without_parts = *given;
+  for (plan::KernelSchedule& k : without_parts.kernels)
+    for (plan::OpPlan& o : k.ops) o.mask_parts = 0;
+  return complete_plan(p, target_named(target), std::move(plan), &without_parts);
 }
 
 inline plan::Schedule planned(const ir::Program& p, TensorCopies allowed = TensorCopies::loads_and_stores,

@@ -37,6 +37,16 @@ TEST(MaskParts, WhateverTheSpelling) {
   EXPECT_EQ(parts_of(masked("j <= i") + " + select(j == i, 1.0f16, 0.0f16)"), 4);
 }
 
+// The rows of a quarter are one warp's: it takes the diagonal or what lies below it.
+TEST(MaskParts, BesideWhatAWarpKnowsOfItsRows) {
+  const std::string below = "v[i, j] * cast(f16, a[j])";
+  for (const std::string rows : {"i < 16", "not (16 <= i)", "0 < 16 - i", "i <= 15"})
+    EXPECT_EQ(parts_of("select(" + rows + ", " + masked("j <= i") + ", " + below + ")"), 4) << rows;
+  EXPECT_EQ(parts_of("select(i >= 16, " + below + ", " + masked("j <= i") + ")"), 4);
+  EXPECT_EQ(parts_of("select(i < 16, v[i, j], " + below + ")"), 0) << "little work";
+  EXPECT_EQ(parts_of("select(a[i] < 16.0f32, " + kHeavy + ", " + below + ")"), 0) << "known to no warp";
+}
+
 TEST(MaskParts, OnlyWhereTheySaveWork) {
   EXPECT_EQ(parts_of(kHeavy), 0) << "no mask";
   EXPECT_EQ(parts_of("select(j <= i, v[i, j], 0.0f16)"), 0) << "a mask alone";
