@@ -1,8 +1,8 @@
 // Fragments of matrix sums stored by the copy engine: pass by pass of columns every warpgroup writes the rows
 // it holds to a staged tile of its own, in the engine's swizzle, and one of its threads stores the boxes. The
 // engine reads the stage while the warpgroup goes on; before the stage is written again that thread waits,
-// and the others meet it: in front of the store, or at an earlier one's meeting. Where threads have read the tensor all warpgroups meet before the first box: it may fall on what
-// another one still reads.
+// and the others meet it: in front of the store, or at an earlier one's meeting. Where threads have read the
+// tensor all warpgroups meet before the first box: it may fall on what another one still reads.
 #include <algorithm>
 
 #include "analysis/epilogue_tile.h"
