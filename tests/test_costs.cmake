@@ -41,6 +41,7 @@ set(TILEGEN_TEST_SECONDS
   python.model_order.configurations_rows 4
   memory.calls 10
   python.amd_loops 10
+  python.amd_compile_time 6
   cuda.fallback 9
   python.gradient_programs 9
   python.scan_programs 9

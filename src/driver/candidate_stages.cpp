@@ -36,6 +36,13 @@ bool CandidateStages::form_as_given(Candidate& c, const plan::KernelSchedule* gi
   return !c.rejected;
 }
 
+bool CandidateStages::relies_on_sizes(const Candidate& c) const {
+  const std::vector<plan::OpPlan>& ops = planned_->kernels[c.kernel].ops;
+  return target_.buffer_async_copies && std::any_of(ops.begin(), ops.end(), [](const plan::OpPlan& op) {
+           return op.engine == plan::Engine::async_copy;
+         });
+}
+
 double CandidateStages::microseconds(const Candidate& c) const {
   return estimated_microseconds(program_of(c), static_cast<int>(c.kernel), *c.plan, target_, options_.sizes);
 }

@@ -73,8 +73,10 @@ class CandidateStages {
  private:
   // The plan of another level is taken as it is.
   bool is_planned(const Candidate& c) const {
-    return planned_ && c.form == options_.form && !c.first_rejected;
+    return planned_ && c.form == options_.form && !c.first_rejected && !relies_on_sizes(c);
   }
+  // Asynchronous copies of the level above reach tensors of no more bytes than it assumes.
+  bool relies_on_sizes(const Candidate& c) const;
   void verify_scheduled(Candidate& c) const;
   Error broken_kernel(const Candidate& c, const std::string& what) const;
 

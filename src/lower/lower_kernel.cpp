@@ -38,6 +38,7 @@ Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, const expand:
   if (k.block_threads()) clear_registers(k);
   ScheduledLowering(k, scheduled).run();
   if (k.failed()) return std::move(k.error);
+  if (k.block_threads()) drop_unused_assumptions(k);
   if (k.block_threads())
     if (Checked planted = sync::plant_barriers(k.out); !planted) return planted.error();
   return std::move(k.out);

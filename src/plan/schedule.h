@@ -264,10 +264,12 @@ struct MemoryPlan {
 };
 
 // What the code relies on though the program does not promise it: a tensor's address, in bytes, or the value
-// of a dim is a multiple. Launches with other arguments take a fallback version.
+// of a dim is a multiple; a tensor has at most so many bytes. Launches with other arguments take a fallback
+// version.
 struct Assumption {
   std::string param;
   int64_t multiple = 0;
+  int64_t most_bytes = 0;  // 0: any number
   bool operator==(const Assumption&) const = default;
 };
 

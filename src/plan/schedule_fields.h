@@ -276,7 +276,9 @@ struct EntryFields<Assumption> {
     return std::tuple{
         NameField<E>{"param", &E::param, "tensor or dim of the program"},
         NumberField<E>{"multiple", &E::multiple, 1, kMaxNumber, kOpen,
-                       "of what its value, or a tensor's address in bytes, is a multiple", nullptr, 0, true}};
+                       "of what its value, or a tensor's address in bytes, is a multiple", nullptr, 0, true},
+        NumberField<E>{"most_bytes", &E::most_bytes, 1, INT64_C(1) << 32, 0,
+                       "that the tensor has, so that the hardware bounds its guarded accesses"}};
   }
 };
 

@@ -255,7 +255,10 @@ void print_kernel(std::string& out, const KernelSchedule& k) {
   for (const ConversionPlan& c : k.conversions) conversions.add(conversion_row(c));
   if (k.assumptions)
     for (const Assumption& a : *k.assumptions)
-      assumptions.add({{a.param, "a multiple of " + std::to_string(a.multiple)}, "", {}});
+      assumptions.add({{a.param, "a multiple of " + std::to_string(a.multiple) +
+                                     (a.most_bytes > 0 ? ", at most " + plural(a.most_bytes, "byte") : "")},
+                       "",
+                       {}});
   uint64_t end = 0;  // unsigned: a hand-written schedule may hold any sizes
   for (const MemoryPlan& m : k.memory) {
     uint64_t last = static_cast<uint64_t>(m.offset) + static_cast<uint64_t>(m.bytes);

@@ -28,7 +28,15 @@ KernelVersion::KernelVersion(const thread::ThreadProgram& program)
   traits_.plain_slots = static_cast<uint32_t>(program.params.size() + 2 * program.divisors.size());
   traits_.maps = static_cast<uint32_t>(program.tensor_maps.size());
   traits_.only_slots = program.divisors.empty() && program.tensor_maps.empty();
+  std::vector<ir::ExprId> elements;
   for (const thread::Guard& g : program.guards) {
+    const int64_t most = g.most_bytes / ir::dtype_bytes(program.params[static_cast<size_t>(g.param)].type);
+    for (ir::ExprId count : {g.elements, g.reach})
+      if (count.valid()) {
+        sizes_.push_back({static_cast<size_t>(g.param), most, g.most_bytes});
+        elements.push_back(count);
+      }
+    if (g.divisor == 1) continue;
     const auto divisor = static_cast<uint64_t>(g.divisor), power = divisor & (~divisor + 1);
     guards_.push_back({static_cast<size_t>(g.param), divisor, power - 1, divisor / power});
   }
@@ -39,6 +47,8 @@ KernelVersion::KernelVersion(const thread::ThreadProgram& program)
     return -1;
   };
   grid_code_ = ScalarCode::compile(program.exprs, program.grid, slot_of);
+  if (!sizes_.empty() && sizes_.size() <= ScalarCode::kMaxSteps)
+    size_code_ = ScalarCode::compile(program.exprs, elements, slot_of);
   if (!program.divisors.empty())
     divisor_code_ = ScalarCode::compile(program.exprs, program.divisors, slot_of);
   stored_.resize(program.tensor_maps.size());
@@ -85,6 +95,16 @@ bool KernelVersion::shapes(std::span<const uint64_t> slots, std::span<TensorShap
   return true;
 }
 
+// What is too long to be compiled counts as too large: another version takes the launch.
+bool KernelVersion::sizes_hold(std::span<const uint64_t> slots) const {
+  int64_t found[ScalarCode::kMaxSteps];
+  const std::span<const int64_t> values(reinterpret_cast<const int64_t*>(slots.data()), slots.size());
+  if (!size_code_ || !size_code_->run(values, found)) return false;
+  for (size_t i = 0; i < sizes_.size(); ++i)
+    if (found[i] > sizes_[i].most_elements) return false;
+  return true;
+}
+
 void KernelVersion::divisors(std::span<const uint64_t> slots, std::span<uint64_t> out) const {
   int64_t found[ScalarCode::kMaxSteps];
   const std::span<const int64_t> values(reinterpret_cast<const int64_t*>(slots.data()), slots.size());
@@ -102,6 +122,10 @@ std::string KernelVersion::guards_text() const {
   for (const Guard& g : guards_)
     text += (text.empty() ? "" : ", ") + program_->params[g.slot].name + " % " + std::to_string(g.divisor) +
             " == 0";
+  for (size_t i = 0; i < sizes_.size(); ++i)
+    if (i == 0 || sizes_[i].slot != sizes_[i - 1].slot)
+      text += (text.empty() ? "" : ", ") + program_->params[sizes_[i].slot].name + " of at most " +
+              std::to_string(sizes_[i].most_bytes) + " bytes";
   std::string tensors;
   for (const thread::TensorMap& map : program_->tensor_maps)
     tensors += (tensors.empty() ? "" : " and ") + program_->memory(map.tensor).name;

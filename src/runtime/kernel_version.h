@@ -49,12 +49,12 @@ class KernelVersion {
   bool guards_hold(std::span<const uint64_t> slots) const {
     for (const Guard& g : guards_)
       if ((slots[g.slot] & g.low_bits) != 0 || (g.odd != 1 && slots[g.slot] % g.odd != 0)) return false;
-    return true;
+    return sizes_.empty() || sizes_hold(slots);
   }
   // The program's divisors, in order, each with its reciprocal.
   void divisors(std::span<const uint64_t> slots, std::span<uint64_t> out) const;
 
-  std::string guards_text() const;  // "A % 16 == 0, m % 8 == 0"; "" for none
+  std::string guards_text() const;  // "A % 16 == 0, m % 8 == 0, A of at most 1024 bytes"; "" for none
 
   // The shapes of the tensor maps, in order, into `out` where it is not empty. False where the copy engine
   // cannot describe one (CUDA driver API, "Tensor Map Object Management"): an address or a stride that is no
@@ -76,7 +76,16 @@ class KernelVersion {
     uint64_t divisor = 1;
     uint64_t low_bits = 0, odd = 1;  // the divisor is (low_bits + 1) * odd
   };
+  // Elements of tensors, as many as the version can bound.
+  struct Size {
+    size_t slot = 0;
+    int64_t most_elements = 0, most_bytes = 0;
+  };
+  bool sizes_hold(std::span<const uint64_t> slots) const;
+
   std::vector<Guard> guards_;
+  std::vector<Size> sizes_;
+  std::optional<ScalarCode> size_code_;
   Traits traits_;
   std::optional<ScalarCode> grid_code_;
   uint64_t id_;

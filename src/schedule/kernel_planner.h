@@ -74,6 +74,7 @@ class KernelPlanner {
   void choose_stores();
   void lay_out_tiles();
   void place_lane_order_copies(int64_t threads);
+  std::string beyond_buffers(OpId copy) const;
   void find_stores();
   bool computed_by_threads(OpId copy) const;
   void store_tile(OpId op, plan::ValuePlan& tile);
@@ -118,7 +119,7 @@ class KernelPlanner {
   bool dynamic_tiles_ = false;  // blocks fetch tiles
   std::vector<StagedStore> stores_;
   bool stages_share_ = false;  // their tiles a place, which is another's too
-  Refusals not_stored_;  // why not by tensor copies
+  Refusals not_stored_;        // why not by tensor copies
   PipelineResult pipelines_;
   std::vector<plan::Note> notes_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/run_ahead.h"
+#include "analysis/tensor_bytes.h"
 #include "analysis/warpgroup_operand.h"
 #include "ir/statement_paths.h"
 #include "schedule/accesses/assumption_plan.h"
@@ -217,6 +218,25 @@ void KernelPlanner::take_engines() {
   });
 }
 
+// Why the tensor that a copy reads is none that asynchronous copies reach. What is assumed of its size is
+// planned later (assumption_plan.h).
+std::string KernelPlanner::beyond_buffers(OpId copy) const {
+  if (!target_.buffer_async_copies) return "";
+  for (const analysis::OpAccess& a : ops_.ops[copy].accesses) {
+    const ir::Buffer& b = p_.buffer(a.buffer);
+    if (!a.read || b.scope != ir::MemScope::global) continue;
+    if (!analysis::TensorBytes(p_).goes_up(a.buffer))
+      return "strides of '" + b.name + "' may go down, and " + target_.name +
+             " reaches a tensor from its start";
+    if (!given_ || !given_->assumptions) continue;
+    const auto said = [&](const plan::Assumption& s) { return s.param == b.name && s.most_bytes > 0; };
+    if (std::none_of(given_->assumptions->begin(), given_->assumptions->end(), said))
+      return "the schedule's assumptions leave `most_bytes` of '" + b.name + "' out, and " + target_.name +
+             " reaches " + std::to_string(target_.buffer_bytes) + " bytes";
+  }
+  return "";
+}
+
 // Tiles lie as they will: which lane fetches what follows from it.
 void KernelPlanner::place_lane_order_copies(int64_t threads) {
   if (!target_.copies_in_lane_order) return;
@@ -227,6 +247,7 @@ void KernelPlanner::place_lane_order_copies(int64_t threads) {
                                      [](const analysis::OpAccess& a) { return a.write; });
     LaneOrderCopy copy = lane_order_copy(ops_.ops[i], *layouts_.values[tile.value].memory,
                                          ir::dtype_bytes(p_.buffer(tile.buffer).type), threads, target_);
+    if (std::string why = beyond_buffers(i); !why.empty()) copy = {std::nullopt, 0, std::move(why)};
     if (copy.iteration) {
       plan.iteration = std::move(copy.iteration);
       plan.vector = copy.vector;
@@ -339,6 +360,11 @@ Expected<KernelSchedule> plan_kernel(const ir::Program& p, int kernel, const tar
   PlanOptions how = options;
   how.tensor_copies = std::max(options.tensor_copies, copies_of_form(options.form));
   if (options.form < PlanForm::no_async_copies) {
+    if (t.buffer_async_copies && options.assumptions != Assumptions::all) {
+      target::Target less = t;
+      less.async_copy_bytes.clear();
+      return KernelPlanner(p, kernel, less, how).plan(given);
+    }
     if (!t.register_copies || !t.async_copy()) return KernelPlanner(p, kernel, t, how).plan(given);
     const target::Target one = with_one_transport(t, given, options);
     return KernelPlanner(p, kernel, one, how).plan(given);

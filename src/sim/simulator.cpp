@@ -13,6 +13,7 @@
 #include "sim/compile_program.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
+#include "thread/index_program.h"
 
 namespace tilegen::sim {
 
@@ -309,9 +310,19 @@ class Simulation {
 }  // namespace
 
 bool guards_hold(const thread::ThreadProgram& program, std::span<const uint64_t> params) {
-  for (const thread::Guard& g : program.guards)
-    if (params[static_cast<size_t>(g.param)] % static_cast<uint64_t>(g.divisor) != 0) return false;
-  return true;
+  thread::PointValues values(program.vars.size());
+  for (size_t i = 0; i < program.params.size(); ++i)
+    if (program.params[i].kind != thread::Param::Kind::tensor)
+      values.set(program.params[i].var, static_cast<int64_t>(params[i]));
+  const auto fits = [&](const thread::Guard& g, ir::ExprId elements) {
+    const auto count = thread::IndexProgram(program.exprs, elements).eval(values);
+    return count &&
+           *count <= g.most_bytes / ir::dtype_bytes(program.params[static_cast<size_t>(g.param)].type);
+  };
+  return std::all_of(program.guards.begin(), program.guards.end(), [&](const thread::Guard& g) {
+    return params[static_cast<size_t>(g.param)] % static_cast<uint64_t>(g.divisor) == 0 &&
+           (g.most_bytes == 0 || fits(g, g.elements)) && (!g.reach.valid() || fits(g, g.reach));
+  });
 }
 
 Expected<SimResult> simulate(const thread::ThreadProgram& program, const target::Target& target,

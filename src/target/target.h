@@ -151,6 +151,10 @@ struct Target : thread::Machine {
 
   // Data movement and launches.
   std::vector<int> async_copy_bytes;  // global -> shared without registers: what one may move; empty: none
+  bool buffer_async_copies = false;   // these reach tensors of buffer_bytes alone
+  // The hardware bounds accesses to a tensor of at most so many bytes: one that is not to be made is beyond
+  // the bound, without a branch or another address. 0: it bounds none.
+  int64_t buffer_bytes = 0;
   // Loads of threads go on while these do other things: tiles are loaded to registers ahead. Where there are
   // asynchronous copies, too, a kernel's tiles come all in the one way or all in the other.
   bool register_copies = false;

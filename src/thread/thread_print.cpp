@@ -89,7 +89,13 @@ class Printer {
   void print_guard(const Guard& guard) {
     const bool known = guard.param >= 0 && static_cast<size_t>(guard.param) < p_.params.size();
     out_ += "  " + (known ? p_.params[static_cast<size_t>(guard.param)].name : "?") + " is a multiple of " +
-            std::to_string(guard.divisor) + "\n";
+            std::to_string(guard.divisor);
+    if (guard.most_bytes > 0)
+      out_ += ", its " + expr_text(p_, guard.elements) + " elements have at most " +
+              std::to_string(guard.most_bytes) + " bytes";
+    if (guard.reach.valid()) out_ += ", as have " + expr_text(p_, guard.reach);
+    for (ir::ExprId bound : guard.bounds) out_ += "; " + expr_text(p_, bound) + " bounds it";
+    out_ += "\n";
   }
 
   static const char* caching_name(Caching c) {

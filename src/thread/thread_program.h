@@ -35,6 +35,14 @@ struct Param {
 struct Guard {
   int param = -1;  // index into ThreadProgram::params
   int64_t divisor = 1;
+  // Of a tensor, where most_bytes is not 0: its elements, from the first to the last, over dims and scalars;
+  // they have at most `most_bytes` bytes. Where `reach` is given, indices below it do, too.
+  ir::ExprId elements;
+  int64_t most_bytes = 0;
+  // Predicates of accesses to the tensor that say no more than that the index is below `elements`; where they
+  // do not hold it is below `reach`.
+  std::vector<ir::ExprId> bounds;
+  ir::ExprId reach;
   bool operator==(const Guard&) const = default;
 };
 
@@ -114,7 +122,8 @@ std::string print_thread_program(const ThreadProgram& p);
 //  - async copies go from global to shared memory of one type, 4, 8 or 16 bytes, a whole number of elements;
 //    matrix loads from shared memory to registers, matrix stores the other way; warp-level statements stand
 //    in blocks of whole warps
-//  - guards name parameters and divisors of at least 1; `divisors` are over dims and scalars
+//  - guards name parameters and divisors of at least 1, and bytes of tensors alone; their expressions and
+//    `divisors` are over dims and scalars
 //  - Roles stand once, last in the body, and make up the block; their registers, times threads, are no more
 //    than the block is launched with; statements of a warpgroup stand in roles or blocks of whole warpgroups
 //  - a cluster has a power of two of blocks, at most the machine's, of a one-dimensional grid; ranks and

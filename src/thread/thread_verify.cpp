@@ -64,6 +64,13 @@ class Verifier {
     if (param.kind == Param::Kind::scalar) report("a guard on the scalar " + param.name);
     if (guard.divisor < 1)
       report("a guard on " + param.name + " with divisor " + std::to_string(guard.divisor));
+    if (guard.most_bytes == 0 && !guard.elements.valid() && !guard.reach.valid() && guard.bounds.empty())
+      return;
+    if (param.kind != Param::Kind::tensor || guard.most_bytes < 1 || !guard.elements.valid())
+      return report("a guard on " + param.name + " of " + std::to_string(guard.most_bytes) +
+                    " bytes; expected a tensor, its elements and at least a byte");
+    exprs_.check_launch_expr(guard.elements, "number of elements");
+    if (guard.reach.valid()) exprs_.check_launch_expr(guard.reach, "reach");
   }
 
   bool define(ir::VarId var, ir::VarKind kind, const std::string& what, bool fixed = false) {

@@ -1,13 +1,15 @@
-// Accesses under predicates whose offsets have 31 bits are buffer accesses: what is beyond the tile's edge
-// the hardware's bounds leave out. By machine code in the strict interpreter of its instructions, against the
-// interpreter of programs.
+// Accesses under predicates whose offsets have 31 bits, or whose tensors have no more bytes than the hardware
+// bounds, are buffer accesses: what is beyond the tile's edge the bounds leave out. By machine code in the
+// strict interpreter of its instructions, against the interpreter of programs.
 #include <gtest/gtest.h>
 
 #include <sstream>
 
 #include "driver/compile.h"
+#include "driver/fallback_version.h"
 #include "files.h"
 #include "ir/text.h"
+#include "plan/schedule.h"
 
 namespace tilegen::differential {
 namespace {
@@ -34,6 +36,16 @@ std::string neighbours(const std::string& n, const std::string& dims) {
          "  alloc t: fragment f32[64]\n  copy A[b * 64 - 3 :+ 64] -> t\n  copy t -> B[b * 64 :+ 64]\n}\n";
 }
 
+// Of rows of any number and length.
+std::string ragged(const std::string& shape) {
+  const bool pitch = shape.find("p,") != std::string::npos;
+  return std::string("tl 1 program ragged\ndim m\ndim n\n") + (pitch ? "dim p\n" : "") + "tensor A: f16" +
+         shape + " readonly\ntensor B: f16" + shape +
+         "\nkernel ragged grid (by: ceildiv(m, 32), bx: ceildiv(n, 64)) threads 128 {\n" +
+         "  alloc t: fragment f16[32, 64]\n  copy A[by * 32 :+ 32, bx * 64 :+ 64] -> t\n" +
+         "  copy t -> B[by * 32 :+ 32, bx * 64 :+ 64]\n}\n";
+}
+
 const Case kCases[] = {
     {"Bytes", copies("i8")},
     {"WideBytes", copies("i8", "", 80)},
@@ -46,8 +58,10 @@ const Case kCases[] = {
     {"RowsApart", copies("f32", " strides [96, 1]")},
     {"ColumnsApart", copies("f16", " strides [1, 48]")},
     {"InFrontOfTheTensor", neighbours("150", "")},
-    // A dim may be 2^48: no proof.
-    {"OfAnySize", neighbours("n", "dim n\n"), false},
+    // 2^34 bytes at most: by a guard of the version.
+    {"OfAnySize", neighbours("n", "dim n\n"), true},
+    {"OfAnyRows", ragged("[m, n]"), true},
+    {"OfAnyPitch", ragged("[m, n] strides [p, 1]"), true},
 };
 
 class BufferAccesses : public testing::TestWithParam<Case> {};
@@ -71,12 +85,63 @@ TEST_P(BufferAccesses, LeaveOutWhatThePredicateDoes) {
     Subject subject(c.text, {target});
     ASSERT_EQ(subject.invalid(), "");
     Launch launch;
-    if (!c.bounded) launch.dims = {{"n", 150}};
+    if (c.text.find("dim n") != std::string::npos) launch.dims["n"] = 150;
+    if (c.text.find("dim m") != std::string::npos) launch.dims["m"] = 45;
+    if (c.text.find("dim p") != std::string::npos) launch.dims["p"] = 160;
     for (launch.seed = 1; launch.seed <= 3; ++launch.seed) {
       const Outcome o = subject.compare(launch);
       EXPECT_EQ(o.kind, Outcome::Kind::agree) << o.text << c.text;
     }
   }
+}
+
+// The guard is the schedule's assumption: what has more bytes takes the version without.
+TEST(BufferBytes, LargerTensorsTakeThePlainVersion) {
+  const std::string text = neighbours("n", "dim n\n");
+  for (const char* target : {"gfx942", "gfx90a", "sim:gfx942"}) {
+    auto program = ir::parse_program(text, "case.tl", Limits());
+    ASSERT_TRUE(program);
+    const auto artifact = driver::compile(std::make_shared<const ir::Program>(std::move(*program)),
+                                          *target::find_target(target), {});
+    ASSERT_TRUE(artifact) << artifact.error().to_text();
+    plan::Schedule given = (*artifact)->schedule;
+    ASSERT_EQ(given.kernels[0].assumptions->size(), 2u) << plan::schedule_to_text(given);
+    for (plan::Assumption& a : *given.kernels[0].assumptions) {
+      EXPECT_EQ(a.most_bytes, (INT64_C(1) << 32) - 4096) << a.param;
+      a.most_bytes = 512;
+    }
+    Subject subject(text, {target});
+    ASSERT_EQ(subject.invalid(), "");
+    subject.give(given);
+    for (int64_t n : {0, 64, 127, 128, 129, 300}) {
+      Launch launch;
+      launch.dims = {{"n", n}};
+      const Outcome o = subject.compare(launch);
+      EXPECT_EQ(o.kind, Outcome::Kind::agree) << n << o.text;
+    }
+    if (!(*artifact)->fallback) continue;
+    const auto plain = (*artifact)->fallback->get();
+    ASSERT_TRUE(plain) << plain.error().to_text();
+    EXPECT_TRUE((*plain)->kernels[0].guards.empty());
+  }
+}
+
+TEST(BufferBytes, RefusedWhereTheyCannotBe) {
+  const std::string text = neighbours("n", "dim n\n");
+  const auto refusal = [&](const char* target, plan::Assumption a) {
+    auto program = ir::parse_program(text, "case.tl", Limits());
+    driver::CompileOptions options;
+    options.schedule.emplace();
+    options.schedule->kernels.push_back({.kernel = "shifted"});
+    options.schedule->kernels[0].assumptions = {std::move(a)};
+    const auto artifact = driver::compile(std::make_shared<const ir::Program>(std::move(*program)),
+                                          *target::find_target(target), options);
+    return artifact ? std::string() : artifact.error().to_text();
+  };
+  EXPECT_NE(refusal("sm_80", {"A", 1, 1024}).find("sm_80 bounds no tensors"), std::string::npos);
+  EXPECT_NE(refusal("gfx942", {"A", 1, INT64_C(1) << 32}).find("tensors of at most 4294963200"),
+            std::string::npos);
+  EXPECT_NE(refusal("gfx942", {"n", 1, 1024}).find("which is a dim"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, BufferAccesses, testing::ValuesIn(kCases),

@@ -18,6 +18,7 @@ IndexFacts::IndexFacts(const thread::ThreadProgram& program, GridLimits limits)
     if (v.kind == ir::VarKind::dim)
       bind(ir::VarId(i), v.lower, v.upper, std::lcm(v.divisor, guarded_divisor(ir::VarId(i))));
   }
+  for (const thread::Guard& g : program.guards) bind_extents(g);
   if (program.launched_var.valid()) bind(program.launched_var, 1, thread::kMaxResidentBlocks, 1);
   if (program.thread_var.valid()) bind(program.thread_var, 0, program.threads - 1, 1);
   for (size_t i = 0; i < program.block_vars.size(); ++i) {
@@ -94,6 +95,22 @@ int64_t IndexFacts::guarded_divisor(ir::VarId v) const {
     if (p.kind == thread::Param::Kind::dim && p.var == v) divisor = std::lcm(divisor, g.divisor);
   }
   return divisor;
+}
+
+// No extent of a tensor is more than all of its elements: the factors of `reach` are 1 at least.
+void IndexFacts::bind_extents(const thread::Guard& g) {
+  if (!g.reach.valid()) return;
+  const int64_t bytes = ir::dtype_bytes(program_.params[static_cast<size_t>(g.param)].type);
+  for (ExprId factor : factors(g.reach)) {
+    ir::ExprNode n = pool_[factor];
+    int64_t more = 0;
+    if (n.op == ExprOp::add && pool_.is_const_int(n.b, &more)) n = pool_[n.a];
+    if (n.op == ExprOp::max) n = pool_[pool_.is_const(n.b) ? n.a : n.b];
+    if (n.op != ExprOp::var || more < 0) continue;
+    const auto facts = context_.facts_of(n.var());
+    const int64_t most = g.most_bytes / bytes - more;
+    if (facts && most < facts->range.hi) bind(n.var(), facts->range.lo, most, facts->divisor);
+  }
 }
 
 void IndexFacts::bind(ir::VarId v, int64_t lo, int64_t hi, int64_t divisor) {

@@ -50,6 +50,7 @@ class IndexFacts {
   void assume_points();
   std::vector<ir::ExprId> factors(ir::ExprId product) const;
   int64_t guarded_divisor(ir::VarId v) const;
+  void bind_extents(const thread::Guard& g);
   void bind(ir::VarId v, int64_t lo, int64_t hi, int64_t divisor);
 
   const thread::ThreadProgram& program_;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analysis/projection.h"
+#include "analysis/tensor_bytes.h"
 #include "analysis/tensor_copy.h"
 #include "arith/context.h"
 #include "arith/prove.h"
@@ -60,11 +61,17 @@ class AssumptionPlanner {
       for (ExprId pitch : pitches) want_multiple(pitch, elements, wanted);
       bytes[buffer] = elements * element;
     }
+    const std::set<ir::BufferId> bounded = tensors_to_bound(s);
     std::vector<plan::Assumption> list;
     for (const ir::Param& param : p_.params) {
-      if (const auto tensor = bytes.find(param.buffer);
-          param.kind == ir::Param::Kind::tensor && tensor != bytes.end())
-        list.push_back({p_.buffer(param.buffer).name, tensor->second});
+      if (param.kind == ir::Param::Kind::tensor) {
+        const auto tensor = bytes.find(param.buffer);
+        const bool bound = bounded.count(param.buffer) > 0;
+        if (bound || tensor != bytes.end())
+          list.push_back({p_.buffer(param.buffer).name, tensor != bytes.end() ? tensor->second : 1,
+                          bound ? target_.buffer_bytes : 0});
+        continue;
+      }
       if (const ir::Var* v = dim_of(param))
         if (const auto dim = wanted.find(param.var); dim != wanted.end() && v->divisor % dim->second != 0)
           list.push_back({v->name, std::lcm(v->divisor, dim->second)});
@@ -76,6 +83,16 @@ class AssumptionPlanner {
   Checked check(const plan::Assumption& a, const std::string& kernel) const {
     for (const ir::Param& param : p_.params) {
       if (param.kind == ir::Param::Kind::tensor && p_.buffer(param.buffer).name == a.param) {
+        if (a.most_bytes > 0 &&
+            (a.most_bytes > target_.buffer_bytes || !analysis::TensorBytes(p_).goes_up(param.buffer)))
+          return Error(DiagCode::schedule_illegal, kernel,
+                       "the schedule assumes that tensor '" + a.param + "' has at most " +
+                           std::to_string(a.most_bytes) + " bytes, and " + target_.name +
+                           (a.most_bytes <= target_.buffer_bytes ? " bounds no tensor whose strides go down"
+                            : target_.buffer_bytes == 0
+                                ? " bounds no tensors"
+                                : " bounds tensors of at most " + std::to_string(target_.buffer_bytes)),
+                       "leave `most_bytes` out", p_.buffer(param.buffer).location);
         if (std::has_single_bit(static_cast<uint64_t>(a.multiple)) && a.multiple <= kMaxAlignment)
           return Unit{};
         return Error(DiagCode::schedule_illegal, kernel,
@@ -86,6 +103,10 @@ class AssumptionPlanner {
       }
       const ir::Var* v = dim_of(param);
       if (!v || v->name != a.param) continue;
+      if (a.most_bytes > 0)
+        return Error(DiagCode::schedule_illegal, kernel,
+                     "the schedule assumes bytes of '" + a.param + "', which is a dim",
+                     "give `most_bytes` of tensors alone");
       const auto facts = ctx_.facts_of(param.var);
       if (analysis::has_multiple(facts->range.lo, facts->range.hi, facts->divisor, a.multiple)) return Unit{};
       return Error(DiagCode::schedule_illegal, kernel,
@@ -100,6 +121,23 @@ class AssumptionPlanner {
   }
 
  private:
+  // Of ops' tensors those that may be larger than the hardware's bounds reach. Which of their accesses have
+  // predicates lowering finds; of asynchronous copies none goes without the bound.
+  std::set<ir::BufferId> tensors_to_bound(const plan::KernelSchedule& s) const {
+    std::set<ir::BufferId> list;
+    if (target_.buffer_bytes == 0 || allowed_ != Assumptions::all) return list;
+    analysis::TensorBytes bytes(p_);
+    for (const KernelOp& op : ops_.ops) {
+      const bool copied =
+          target_.buffer_async_copies && s.ops[ops_.id_of(op).index()].engine == plan::Engine::async_copy;
+      for (const analysis::OpAccess& a : op.accesses)
+        if (p_.buffer(a.buffer).scope == ir::MemScope::global && !list.count(a.buffer) &&
+            bytes.goes_up(a.buffer) && (copied || bytes.most(a.buffer) > target_.buffer_bytes))
+          list.insert(a.buffer);
+    }
+    return list;
+  }
+
   const ir::Var* dim_of(const ir::Param& param) const {
     if (param.kind == ir::Param::Kind::tensor) return nullptr;
     const ir::Var& v = p_.var(param.var);

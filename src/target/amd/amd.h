@@ -6,6 +6,9 @@
 namespace tilegen::target::amd {
 
 constexpr int kWave = 64;  // lanes
+// That a buffer descriptor bounds, of 32 bits: no access at the bound, with any constant of the instruction
+// (below 4096) added, comes round to the buffer's first bytes.
+constexpr int64_t kBufferBytes = (INT64_C(1) << 32) - 4096;
 
 // Cycles of a unit for the products of an instruction, where its multiply-adds take so many a cycle.
 struct MatrixRates {

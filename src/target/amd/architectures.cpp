@@ -17,7 +17,7 @@ struct Architecture {
   double clock_mhz = 0, memory_gb_per_s = 0, l2_bytes_per_cycle = 0;
   MatrixRates matrix;  // from the peak rates of the data sheet
   bool fnuz = false;   // converts 8-bit floats
-  // global_load_lds: loads to shared memory, from any address. Those of gfx90a reach 4 GiB of a buffer.
+  // global_load_lds: loads to shared memory, from any address; else from a buffer.
   bool lds_loads = false;
 };
 
@@ -69,9 +69,11 @@ Target make(const Architecture& a) {
   t.shared_bytes = 64 << 10;
   t.banks = {32, 4};
   t.vector_bytes = 16;
+  t.buffer_bytes = kBufferBytes;
   t.register_copies = true;  // memory counters: a load is waited for at its first use
   // A word of each lane, those of a wave beside each other from M0 on.
-  if (a.lds_loads) t.async_copy_bytes = {4};
+  t.async_copy_bytes = {4};
+  t.buffer_async_copies = !a.lds_loads;
   t.copies_in_lane_order = true;
   t.line_bytes = 128;
   t.fetch_bytes = 32;  // the least that L2 asks of memory

@@ -122,6 +122,32 @@ TEST(KernelVersion, TheFirstThatFits) {
   EXPECT_EQ(versions[1].guards_text(), "");
 }
 
+// Elements of a tensor, none of whose products may wrap.
+TEST(KernelVersion, TensorsOfAtMostSoManyBytes) {
+  thread::ThreadProgram p = with_grid([](ir::ExprPool& e, ir::ExprId, ir::ExprId, ir::ExprId) {
+    return std::vector<ir::ExprId>{e.const_int(1)};
+  });
+  thread::Memory tensor;
+  tensor.name = "A", tensor.param = 3;
+  p.params.push_back({thread::Param::Kind::tensor, "A", ir::DType::f32, {}, p.add_memory(tensor)});
+  const ir::ExprId m = p.exprs.var(p.params[0].var), n = p.exprs.var(p.params[1].var);
+  thread::Guard size{3, 16};
+  size.elements = p.exprs.mul(m, n), size.most_bytes = 4000;
+  p.guards = {size};
+  const auto fits = [](const thread::ThreadProgram& of, uint64_t rows, uint64_t columns) {
+    return KernelVersion(of).fits(std::array<uint64_t, 4>{rows, columns, 0, 4096});
+  };
+  EXPECT_TRUE(fits(p, 100, 10));
+  EXPECT_FALSE(fits(p, 143, 7));
+  EXPECT_FALSE(fits(p, uint64_t{1} << 33, uint64_t{1} << 33));
+  EXPECT_FALSE(KernelVersion(p).fits(std::array<uint64_t, 4>{100, 10, 0, 4100}));
+  EXPECT_EQ(KernelVersion(p).guards_text(), "A % 16 == 0, A of at most 4000 bytes");
+  p.guards[0].reach = p.exprs.mul(p.exprs.add(m, p.exprs.const_int(8)), n);
+  EXPECT_TRUE(fits(p, 92, 10));
+  EXPECT_FALSE(fits(p, 93, 10));
+  EXPECT_EQ(KernelVersion(p).guards_text(), "A % 16 == 0, A of at most 4000 bytes");
+}
+
 // A tensor map's numbers, and the tensors that no map describes.
 TEST(KernelVersion, ShapesOfTensorMaps) {
   thread::ThreadProgram p = with_grid([](ir::ExprPool& e, ir::ExprId, ir::ExprId, ir::ExprId) {

@@ -208,6 +208,20 @@ TEST(SimExecution, GuardsAreChecked) {
   EXPECT_EQ(refused.error().diagnostics[0].code, DiagCode::launch_fact);
 }
 
+TEST(SimExecution, SizesOfTensorsAreGuards) {
+  GpuProgram g(32);
+  const ir::ExprId n = g.dim("n").id;
+  g.tensor("X", DType::f32);
+  thread::Guard size{1};
+  size.elements = n, size.most_bytes = 64;
+  g.p.guards = {size};
+  EXPECT_TRUE(guards_hold(g.p, std::array<uint64_t, 2>{16, 0}));
+  EXPECT_FALSE(guards_hold(g.p, std::array<uint64_t, 2>{17, 0}));
+  g.p.guards[0].reach = g.p.exprs.add(n, g.p.exprs.const_int(4));
+  EXPECT_TRUE(guards_hold(g.p, std::array<uint64_t, 2>{12, 0}));
+  EXPECT_FALSE(guards_hold(g.p, std::array<uint64_t, 2>{13, 0}));
+}
+
 // ---- The evaluator of lanes against the scalar rules of ir/expr.h
 
 class Operand64 {

@@ -94,7 +94,9 @@ TEST(Targets, OfAmdHaveWavesOf64Lanes) {
     EXPECT_EQ(t.cpu, name);
     EXPECT_EQ(t.warp, 64);
     EXPECT_EQ(t.shared_bytes, 64 << 10);
-    EXPECT_EQ(t.async_copy(), t.cpu == "gfx942");
+    EXPECT_TRUE(t.async_copy());
+    EXPECT_EQ(t.buffer_async_copies, t.cpu == "gfx90a");
+    EXPECT_GT(t.buffer_bytes, INT64_C(1) << 31);
     // A block of 1024 threads has 128 registers a lane, one of 256 all that plain code reaches.
     EXPECT_EQ(t.registers_at_launch(1024), 128);
     EXPECT_GE(t.registers_at_launch(256), t.registers_per_thread);

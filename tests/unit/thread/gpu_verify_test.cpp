@@ -116,6 +116,27 @@ TEST_F(GpuVerifyTest, GuardDivisor) {
   p.guards = {{0, 0}};
   expect_problem("a guard on X with divisor 0");
 }
+TEST_F(GpuVerifyTest, GuardOfBytes) {
+  Guard g{0, 1};
+  g.elements = c(64), g.most_bytes = 1024;
+  p.guards = {g};
+  EXPECT_NE(print_thread_program(p).find("X is a multiple of 1, its 64 elements have at most 1024 bytes"),
+            std::string::npos)
+      << print_thread_program(p);
+  expect_clean();
+}
+TEST_F(GpuVerifyTest, GuardOfBytesTellsElements) {
+  Guard g{0, 1};
+  g.most_bytes = 1024;
+  p.guards = {g};
+  expect_problem("a guard on X of 1024 bytes; expected a tensor, its elements and at least a byte");
+}
+TEST_F(GpuVerifyTest, GuardOfBytesIsTheLaunchs) {
+  Guard g{0, 1};
+  g.elements = thread(), g.most_bytes = 1024;
+  p.guards = {g};
+  expect_problem("number of elements");
+}
 TEST_F(GpuVerifyTest, GuardOnAScalar) {
   const ir::VarId v = p.add_var("alpha", VarKind::scalar);
   p.vars[v.value].type = DType::f32;

@@ -21,9 +21,6 @@ class AmdEmitter : public GpuEmitter {
       : GpuEmitter(module, program, facts, features, target, std::move(symbol)) {}
 
  private:
-  // Of a descriptor: beyond, nothing is reached, with any constant of the instruction (below 4096) added.
-  static constexpr uint32_t kBufferBytes = 0xfffff000;
-
   // the kernel (emit_kernel.cpp)
   std::optional<std::string> unsupported() const override;
   void declare_kernel() override;
@@ -37,6 +34,8 @@ class AmdEmitter : public GpuEmitter {
   void store_words(const Place& at, const thread::Memory& m, int64_t bytes, Values words,
                    llvm::Value* condition, bool streaming) override;
   llvm::Value* zeros();
+  llvm::Value* words_of_buffer(llvm::Value* base);
+  llvm::Value* buffer_offset(const Place& at, llvm::Value* condition);
   llvm::CallInst* buffer_access(const Place& at, llvm::Value* condition, llvm::Type* moved,
                                 llvm::Value* stored, bool streaming);
 

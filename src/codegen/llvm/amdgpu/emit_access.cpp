@@ -55,19 +55,34 @@ Value* AmdEmitter::zeros() {
   return b_.CreateAddrSpaceCast(found, b_.getPtrTy(kGlobalSpace));
 }
 
+// The four words of a buffer's descriptor, for instructions that LLVM does not look into.
+Value* AmdEmitter::words_of_buffer(Value* base) {
+  Value* address = b_.CreateBitCast(b_.CreatePtrToInt(base, b_.getInt64Ty()),
+                                    llvm::FixedVectorType::get(b_.getInt32Ty(), 2));
+  Value* words = b_.CreateShuffleVector(address, {0, 1, -1, -1});  // addresses have 48 bits, strides are 0
+  words =
+      b_.CreateInsertElement(words, b_.getInt32(static_cast<uint32_t>(target_.buffer_bytes)), uint64_t{2});
+  return b_.CreateInsertElement(words, b_.getInt32(kRawWords), uint64_t{3});
+}
+
+Value* AmdEmitter::buffer_offset(const Place& at, Value* condition) {
+  Value* offset = b_.CreateAdd(at.within, b_.getInt32(static_cast<uint32_t>(at.offset)));
+  if (!condition) return offset;
+  return b_.CreateSelect(condition, offset, b_.getInt32(static_cast<uint32_t>(target_.buffer_bytes)));
+}
+
 // A load where nothing is stored. LLVM selects buffer accesses of words, alone or as vectors, and of less.
 llvm::CallInst* AmdEmitter::buffer_access(const Place& at, Value* condition, llvm::Type* moved, Value* stored,
                                           bool streaming) {
   using namespace llvm::Intrinsic;
-  Value* tensor =
-      b_.CreateIntrinsic(b_.getPtrTy(kDescriptorSpace), amdgcn_make_buffer_rsrc,
-                         {at.base, b_.getInt16(0), b_.getInt32(kBufferBytes), b_.getInt32(kRawWords)});
-  Value* offset = b_.CreateAdd(at.within, b_.getInt32(static_cast<uint32_t>(at.offset)));
-  offset = b_.CreateSelect(condition, offset, b_.getInt32(kBufferBytes));
+  const auto size = static_cast<uint32_t>(target_.buffer_bytes);
+  Value* tensor = b_.CreateIntrinsic(b_.getPtrTy(kDescriptorSpace), amdgcn_make_buffer_rsrc,
+                                     {at.base, b_.getInt16(0), b_.getInt32(size), b_.getInt32(kRawWords)});
   const auto bits = static_cast<unsigned>(moved->getPrimitiveSizeInBits().getFixedValue());
   llvm::Type* words = bits <= 32 ? static_cast<llvm::Type*>(b_.getIntNTy(bits))
                                  : llvm::FixedVectorType::get(b_.getInt32Ty(), bits / 32);
-  std::vector<Value*> operands = {tensor, offset, b_.getInt32(0), b_.getInt32(streaming ? kStreams : 0)};
+  std::vector<Value*> operands = {tensor, buffer_offset(at, condition), b_.getInt32(0),
+                                  b_.getInt32(streaming ? kStreams : 0)};
   if (!stored) return b_.CreateIntrinsic(words, amdgcn_raw_ptr_buffer_load, operands);
   operands.insert(operands.begin(), b_.CreateBitCast(stored, words));
   return b_.CreateIntrinsic(b_.getVoidTy(), amdgcn_raw_ptr_buffer_store, operands);

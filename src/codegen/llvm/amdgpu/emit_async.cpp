@@ -1,5 +1,5 @@
-// Words that go from tensors to shared memory past the registers (global_load_lds), a lane's beside the next
-// lane's, and the waits for them.
+// Words that go from tensors to shared memory past the registers (global_load_lds, or buffer_load_dword with
+// lds), a lane's beside the next lane's, and the waits for them.
 //
 // LLVM 19.1.7 has an intrinsic for the instruction, and three faults with it: its recogniser of hazards looks
 // its data up in a table, at index -1, and crashes, in the scheduler behind register allocation and behind
@@ -89,21 +89,28 @@ void AmdEmitter::begin_body() {
 }
 
 void AmdEmitter::emit_node(const AsyncCopy& copy) {
-  const Condition c = condition(copy.predicate);
-  Value *to = pointer(b_, place(copy.dst, copy.dst_index)),
-        *from = pointer(b_, place(copy.src, copy.src_index));
-  if (c.never) from = zeros();
-  if (c.value) from = b_.CreateSelect(c.value, from, zeros());
+  Condition c = condition(copy.predicate);
+  Value* to = pointer(b_, place(copy.dst, copy.dst_index));
+  const Place source = place(copy.src, copy.src_index);
   // M0 is where lane 0 would write, which may be none of those that run.
   Value* before = b_.CreateMul(own_lane(), b_.getInt32(static_cast<uint32_t>(copy.bytes)));
   Value* first = b_.CreateSub(b_.CreatePtrToInt(to, b_.getInt32Ty()), before);
   first = b_.CreateIntrinsic(llvm::Intrinsic::amdgcn_readfirstlane, {b_.getInt32Ty()}, {first});
-  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {first->getType(), from->getType()}, false);
-  llvm::CallInst* load =
-      b_.CreateCall(llvm::InlineAsm::get(type, "s_nop 0\n\tglobal_load_lds_dword $1, off", "{m0},v,~{memory}",
-                                         /*hasSideEffects=*/true),
-                    {first, from});
-  load->setConvergent();
+  const char *text = "s_nop 0\n\tglobal_load_lds_dword $1, off", *operands = "{m0},v,~{memory}";
+  std::vector<Value*> values = {first};
+  if (target_.buffer_async_copies) {
+    if (!source.base) return refuse("tensor '" + program_.memory(copy.src).name + "' has no known size");
+    if (c.never) c.value = b_.getFalse();
+    text = "s_nop 0\n\tbuffer_load_dword $1, $2, 0 offen lds", operands = "{m0},v,s,~{memory}";
+    values.insert(values.end(), {buffer_offset(source, c.value), words_of_buffer(source.base)});
+  } else {
+    Value* from = c.never ? zeros() : pointer(b_, source);
+    values.push_back(c.value ? b_.CreateSelect(c.value, from, zeros()) : from);
+  }
+  std::vector<llvm::Type*> types;
+  for (Value* v : values) types.push_back(v->getType());
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), types, false);
+  b_.CreateCall(llvm::InlineAsm::get(type, text, operands, /*hasSideEffects=*/true), values)->setConvergent();
   Value* count = issued_.front();
   b_.CreateStore(b_.CreateAdd(b_.CreateLoad(b_.getInt32Ty(), count), b_.getInt32(1)), count);
 }

@@ -28,6 +28,7 @@ unsigned opcode_of(const llvm::MCInstrInfo& all, llvm::StringRef name) {
 
 //   s_nop 0
 //   global_load_lds_dword v[4:5], off
+//   buffer_load_dword v4, s[0:3], 0 offen lds
 class LoadLdsParser final : public llvm::MCTargetAsmParser {
  public:
   LoadLdsParser(const llvm::MCSubtargetInfo& machine, llvm::MCAsmParser&, const llvm::MCInstrInfo& all,
@@ -49,10 +50,25 @@ class LoadLdsParser final : public llvm::MCTargetAsmParser {
       if (getParser().parseIntToken(cycles, "a number is expected")) return true;
       instruction_.setOpcode(opcode);
       instruction_.addOperand(MCOperand::createImm(cycles));
+    } else if (name == "buffer_load_dword") {
+      static const unsigned opcode = opcode_of(MII, "BUFFER_LOAD_DWORD_LDS_OFFEN_gfx90a");
+      unsigned offset = 0, buffer = 0;
+      int64_t more = 0;
+      if (parse_one(offset) || parse_word(AsmToken::Comma) || parse_several(buffer) ||
+          parse_word(AsmToken::Comma) || getParser().parseIntToken(more, "a number is expected") ||
+          parse_word(AsmToken::Identifier) || parse_word(AsmToken::Identifier))
+        return true;
+      instruction_.setOpcode(opcode);
+      instruction_.addOperand(MCOperand::createReg(offset));
+      instruction_.addOperand(MCOperand::createReg(buffer));
+      instruction_.addOperand(MCOperand::createImm(more));
+      instruction_.addOperand(MCOperand::createImm(0));  // offset
+      instruction_.addOperand(MCOperand::createImm(0));  // how it is cached
     } else if (name == "global_load_lds_dword") {
       static const unsigned opcode = opcode_of(MII, "GLOBAL_LOAD_LDS_DWORD_gfx940");
       unsigned address = 0;
-      if (parse_pair(address) || parse_word(AsmToken::Comma) || parse_word(AsmToken::Identifier)) return true;
+      if (parse_several(address) || parse_word(AsmToken::Comma) || parse_word(AsmToken::Identifier))
+        return true;
       instruction_.setOpcode(opcode);
       instruction_.addOperand(MCOperand::createReg(address));
       instruction_.addOperand(MCOperand::createImm(0));  // offset
@@ -73,18 +89,29 @@ class LoadLdsParser final : public llvm::MCTargetAsmParser {
 
  private:
   bool parse_word(AsmToken::TokenKind kind) { return getParser().parseToken(kind, "not as expected"); }
-  // v[n:n+1]
-  bool parse_pair(unsigned& reg) {
-    int64_t first = 0, last = 0;
-    if (parse_word(AsmToken::Identifier) || parse_word(AsmToken::LBrac) ||
-        getParser().parseIntToken(first, "a number is expected") || parse_word(AsmToken::Colon) ||
-        getParser().parseIntToken(last, "a number is expected") || parse_word(AsmToken::RBrac))
-      return true;
-    const std::string name = "VGPR" + std::to_string(first) + "_VGPR" + std::to_string(last);
+  bool find(const std::string& name, unsigned& reg) {
     const llvm::MCRegisterInfo& all = *getContext().getRegisterInfo();
     for (reg = all.getNumRegs() - 1; reg > 0; --reg)
       if (name == all.getName(reg)) return false;
     return true;
+  }
+  // v4
+  bool parse_one(unsigned& reg) {
+    llvm::StringRef word;
+    return getParser().parseIdentifier(word) || find("VGPR" + word.drop_front().str(), reg);
+  }
+  // v[n:m] or s[n:m]
+  bool parse_several(unsigned& reg) {
+    llvm::StringRef kind;
+    int64_t first = 0, last = 0;
+    if (getParser().parseIdentifier(kind) || parse_word(AsmToken::LBrac) ||
+        getParser().parseIntToken(first, "a number is expected") || parse_word(AsmToken::Colon) ||
+        getParser().parseIntToken(last, "a number is expected") || parse_word(AsmToken::RBrac))
+      return true;
+    std::string name;
+    for (int64_t n = first; n <= last; ++n)
+      name += (n > first ? "_" : "") + kind.upper() + "GPR" + std::to_string(n);
+    return find(name, reg);
   }
 
   llvm::MCInst instruction_;

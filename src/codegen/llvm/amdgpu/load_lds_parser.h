@@ -1,4 +1,4 @@
-// The two instructions of inline assembly that AMD kernels have (emit_async.cpp), so that LLVM's code
+// The instructions of inline assembly that AMD kernels have (emit_async.cpp), so that LLVM's code
 // generator encodes them. LLVM's own parser for the target adds 6 MB of tables to the library.
 #pragma once
 

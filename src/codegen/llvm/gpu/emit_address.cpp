@@ -58,6 +58,14 @@ Interval reach(const thread::ThreadProgram& p, IndexFacts& facts, const Affine& 
   return arith::interval_scale(sum, scale);
 }
 
+// Where the predicate holds the bytes up to the element have 32 bits, and modulo 2^32 is exact.
+bool bounded(const thread::ThreadProgram& p, MemoryId tensor) {
+  return std::any_of(p.guards.begin(), p.guards.end(), [&](const thread::Guard& g) {
+    const thread::Param& param = p.params[static_cast<size_t>(g.param)];
+    return g.most_bytes > 0 && param.kind == thread::Param::Kind::tensor && param.memory == tensor;
+  });
+}
+
 bool by_level(int a, int b) { return a < b; }
 
 }  // namespace
@@ -139,7 +147,8 @@ Place GpuEmitter::place(MemoryId memory, const Affine& index) {
   parts.pop_back();
   at.pointer = bases_[memory.value];
   Interval whole = range_of_sum(parts);
-  const bool reached = features_.amdgpu && reach(program_, facts_, index, size).within(kI32);
+  const bool reached =
+      features_.amdgpu && (bounded(program_, memory) || reach(program_, facts_, index, size).within(kI32));
   Value* sum = whole.within(kI32) || reached ? sum_narrow(b_, parts) : nullptr;
   if (reached) at.base = at.pointer, at.within = sum ? sum : b_.getInt32(0);
   if (whole.within(kI32)) {

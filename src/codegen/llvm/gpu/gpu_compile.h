@@ -19,6 +19,8 @@ std::optional<Error> foreign_atom(std::span<const thread::ThreadProgram> kernels
 
 // Passes of LLVM's code generator that make these kernels slower: strength reduction of loops gives every
 // shared address of an unrolled body an induction variable of its own. Nor is any run that nobody waits for.
+// The scheduler behind register allocation takes a quarter of an AMD kernel's time where blocks are long: by
+// the model of docs/hip.md loops are as busy without it, within two hundredths either way.
 // The vectorizer of loads and stores takes time quadratic in a block's instructions (2 s for 30,000), and
 // lowering has chosen vectors already.
 class PassChoice final : public llvm::OptPassGate {
@@ -26,8 +28,8 @@ class PassChoice final : public llvm::OptPassGate {
   explicit PassChoice(const Cancellation* cancellation) : cancellation_(cancellation) {}
   bool isEnabled() const override { return true; }
   bool shouldRunPass(const llvm::StringRef pass, llvm::StringRef) override {
-    return pass != "Loop Strength Reduction" && !(long_blocks_ && pass == "GPU Load and Store Vectorizer") &&
-           !stop_requested(cancellation_);
+    return pass != "Loop Strength Reduction" && pass != "PostRA Machine Instruction Scheduler" &&
+           !(long_blocks_ && pass == "GPU Load and Store Vectorizer") && !stop_requested(cancellation_);
   }
   void look_at(const llvm::Module& m) {
     for (const llvm::Function& f : m)
