@@ -5,6 +5,7 @@
 
 #include "arith/prove.h"
 #include "lower/accesses.h"
+#include "lower/gpu/assumptions.h"
 #include "lower/gpu/registers.h"
 #include "lower/lowering_context.h"
 #include "support/diag_codes.h"
@@ -42,6 +43,34 @@ bool reads_memory(const LoweringContext& k, ExprId e) {
   std::vector<Access> loads;
   collect_loads(k.out.exprs, e, seen, loads);
   return !loads.empty();
+}
+
+// Rows of a tensor that accesses may lie beyond its last one: what the hardware is left to bound must not
+// come round 2^32 bytes.
+constexpr int64_t kRowsBeyond[] = {16, 64, 128, 256, 1024};
+
+// That an index is below the outermost extent of a contiguous tensor says that the element is below the
+// tensor's end, where the other indices are not negative: that is left to the hardware.
+void leave_to_hardware(LoweringContext& k, ir::BufferId buffer, ExprId row, ExprId rows, ExprId condition,
+                       std::span<const ExprId> indices) {
+  ir::ExprPool& e = k.out.exprs;
+  const MemoryId tensor = memory_of(k, buffer);
+  const auto guard = std::find_if(k.out.guards.begin(), k.out.guards.end(), [&](const thread::Guard& g) {
+    return g.most_bytes > 0 && g.param == k.out.memory(tensor).param;
+  });
+  if (k.facts || guard == k.out.guards.end() || !k.in.program.buffer(buffer).strides.empty() ||
+      reads_memory(k, condition))
+    return;
+  for (int64_t beyond : kRowsBeyond) {
+    if (!arith::prove(k.ctx, e.lt(row, e.add(rows, e.const_int(beyond))))) continue;
+    const bool further =
+        std::none_of(std::begin(kRowsBeyond), std::end(kRowsBeyond), [&](int64_t rows_known) {
+          return rows_known >= beyond && guard->reach == reach_of(k, tensor, rows_known);
+        });
+    if (further) guard->reach = reach_of(k, tensor, beyond);
+    guard->bounds.insert(guard->bounds.end(), {condition, memory_index(k, buffer, indices)});
+    return;
+  }
 }
 
 }  // namespace
@@ -183,6 +212,8 @@ ExprId bounds_predicate(LoweringContext& k, ir::BufferId buffer, std::span<const
     for (bool from_above : {false, true}) {
       const Requirement r = required(d, from_above);
       if (e.is_true(r.condition)) continue;
+      if (tensor && d == 0 && from_above)
+        leave_to_hardware(k, buffer, r.bound.index, r.bound.extent, r.condition, indices);
       list.push_back(r);
       asked.push_back({d, from_above});
     }

@@ -94,7 +94,9 @@ class Printer {
       out_ += ", its " + expr_text(p_, guard.elements) + " elements have at most " +
               std::to_string(guard.most_bytes) + " bytes";
     if (guard.reach.valid()) out_ += ", as have " + expr_text(p_, guard.reach);
-    for (ir::ExprId bound : guard.bounds) out_ += "; " + expr_text(p_, bound) + " bounds it";
+    for (size_t i = 0; i + 1 < guard.bounds.size(); i += 2)
+      out_ += "; the hardware tells " + expr_text(p_, guard.bounds[i]) + " of [" +
+              expr_text(p_, guard.bounds[i + 1]) + "]";
     out_ += "\n";
   }
 

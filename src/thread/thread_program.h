@@ -39,8 +39,8 @@ struct Guard {
   // they have at most `most_bytes` bytes. Where `reach` is given, indices below it do, too.
   ir::ExprId elements;
   int64_t most_bytes = 0;
-  // Predicates of accesses to the tensor that say no more than that the index is below `elements`; where they
-  // do not hold it is below `reach`.
+  // A predicate, an index, and so on: of an access with this index the predicate says no more than that it is
+  // below `elements`, where those beside it hold; where it does not the index is below `reach`.
   std::vector<ir::ExprId> bounds;
   ir::ExprId reach;
   bool operator==(const Guard&) const = default;

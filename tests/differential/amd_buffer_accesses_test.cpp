@@ -95,14 +95,62 @@ TEST_P(BufferAccesses, LeaveOutWhatThePredicateDoes) {
   }
 }
 
+Expected<std::shared_ptr<const driver::Artifact>> compiled(const std::string& text, const char* target) {
+  auto program = ir::parse_program(text, "case.tl", Limits());
+  if (!program) return program.error();
+  driver::CompileOptions options;
+  options.keep_assembly = true;
+  return driver::compile(std::make_shared<const ir::Program>(std::move(*program)),
+                         *target::find_target(target), options);
+}
+
+void expect_agreement(const std::string& text, const char* target, const char* dim) {
+  Subject subject(text, {target});
+  ASSERT_EQ(subject.invalid(), "");
+  for (int64_t n : {0, 1, 5, 31, 32, 45, 64, 77, 128, 130}) {
+    Launch launch;
+    launch.dims = {{dim, n}};
+    const Outcome o = subject.compare(launch);
+    EXPECT_EQ(o.kind, Outcome::Kind::agree) << n << o.text;
+  }
+}
+
+// Rows beyond the last lie beyond the tensor: that is the descriptor's bound, and no predicate is computed.
+TEST(BufferBytes, RowsBeyondTheLastAreTheHardwares) {
+  const std::string shape = "f16[m, 64]";
+  const std::string text = "tl 1 program rows\ndim m\ntensor A: " + shape + " readonly\ntensor B: " + shape +
+                           "\nkernel rows grid (by: ceildiv(m, 32)) threads 128 {\n" +
+                           "  alloc t: fragment f16[32, 64]\n  copy A[by * 32 :+ 32, 0 :+ 64] -> t\n" +
+                           "  copy t -> B[by * 32 :+ 32, 0 :+ 64]\n}\n";
+  for (const char* target : {"gfx942", "gfx90a"}) {
+    const auto artifact = compiled(text, target);
+    ASSERT_TRUE(artifact) << artifact.error().to_text();
+    const thread::ThreadProgram& kernel = (*artifact)->kernels[0];
+    ASSERT_EQ(kernel.guards.size(), 2u) << thread::print_thread_program(kernel);
+    for (const thread::Guard& g : kernel.guards) EXPECT_FALSE(g.bounds.empty());
+    EXPECT_NE((*artifact)->assembly.find("\tbuffer_store_"), std::string::npos);
+    for (const char* word : {"v_cndmask", "v_cmp", "s_cbranch_execz"})
+      EXPECT_EQ((*artifact)->assembly.find(word), std::string::npos) << word << (*artifact)->assembly;
+    expect_agreement(text, target, "m");
+  }
+}
+
+// A condition that bounds one access says another thing of one elsewhere.
+TEST(BufferBytes, ConditionsOfOtherAccessesStay) {
+  const std::string text =
+      "tl 1 program shifted\ndim n\ntensor A: f32[n] readonly\ntensor B: f32[n]\ntensor C: f32[n]\n"
+      "kernel shifted grid (b: ceildiv(n, 64) + 1) threads 64 {\n"
+      "  parallel i in 64 {\n    C[b * 64 + i] = 1.0f32\n"
+      "    if b * 64 + i < n { B[b * 64 + i - 5] = A[b * 64 + i] }\n"
+      "    if b * 64 + i - 5 >= n - 5 { B[b * 64 + i - 5] = 2.0f32 }\n  }\n}\n";
+  for (const char* target : {"gfx942", "gfx90a"}) expect_agreement(text, target, "n");
+}
+
 // The guard is the schedule's assumption: what has more bytes takes the version without.
 TEST(BufferBytes, LargerTensorsTakeThePlainVersion) {
   const std::string text = neighbours("n", "dim n\n");
   for (const char* target : {"gfx942", "gfx90a", "sim:gfx942"}) {
-    auto program = ir::parse_program(text, "case.tl", Limits());
-    ASSERT_TRUE(program);
-    const auto artifact = driver::compile(std::make_shared<const ir::Program>(std::move(*program)),
-                                          *target::find_target(target), {});
+    const auto artifact = compiled(text, target);
     ASSERT_TRUE(artifact) << artifact.error().to_text();
     plan::Schedule given = (*artifact)->schedule;
     ASSERT_EQ(given.kernels[0].assumptions->size(), 2u) << plan::schedule_to_text(given);

@@ -128,6 +128,8 @@ void finish_thread_nest(LoweringContext& k, const Nest& nest, const thread::Bloc
   for_each_expr_below(k.out, body, [&](ExprId& e) {
     if (e) e = k.simplified(replace(e));
   });
+  for (thread::Guard& g : k.out.guards)
+    for (ExprId& bound : g.bounds) bound = k.simplified(replace(bound));
 }
 
 }  // namespace tilegen::lower

@@ -7,6 +7,8 @@
 // and a store is branched around.
 #pragma once
 
+#include <map>
+
 #include "codegen/llvm/gpu/gpu_emitter.h"
 #include "codegen/llvm/optimise.h"
 
@@ -34,10 +36,13 @@ class AmdEmitter : public GpuEmitter {
   void store_words(const Place& at, const thread::Memory& m, int64_t bytes, Values words,
                    llvm::Value* condition, bool streaming) override;
   llvm::Value* zeros();
-  llvm::Value* words_of_buffer(llvm::Value* base);
+  llvm::Value* bytes_of(const thread::Memory& m);
+  void bind_tensor_bytes();
+  llvm::Value* words_of_buffer(llvm::Value* base, const thread::Memory& m);
   llvm::Value* buffer_offset(const Place& at, llvm::Value* condition);
-  llvm::CallInst* buffer_access(const Place& at, llvm::Value* condition, llvm::Type* moved,
-                                llvm::Value* stored, bool streaming);
+  llvm::CallInst* buffer_access(const Place& at, const thread::Memory& m, llvm::Value* condition,
+                                llvm::Type* moved, llvm::Value* stored, bool streaming);
+  std::map<int, llvm::Value*> tensor_bytes_;  // by parameter: where accesses leave bounds to the hardware
 
   // loads to shared memory (emit_async.cpp)
   void begin_body() override;

@@ -55,13 +55,29 @@ Value* AmdEmitter::zeros() {
   return b_.CreateAddrSpaceCast(found, b_.getPtrTy(kGlobalSpace));
 }
 
+// Of the tensor's descriptor: its own where the hardware is to bound what accesses leave to it.
+Value* AmdEmitter::bytes_of(const Memory& m) {
+  const auto known = tensor_bytes_.find(m.param);
+  return known != tensor_bytes_.end() ? known->second
+                                      : b_.getInt32(static_cast<uint32_t>(target_.buffer_bytes));
+}
+
+void AmdEmitter::bind_tensor_bytes() {
+  for (const thread::Guard& g : program_.guards) {
+    if (g.bounds.empty()) continue;
+    const Memory& m = program_.memory(program_.params[static_cast<size_t>(g.param)].memory);
+    Value* elements = b_.CreateTrunc(value(g.elements), b_.getInt32Ty());
+    tensor_bytes_[g.param] =
+        b_.CreateMul(elements, b_.getInt32(static_cast<uint32_t>(ir::dtype_bytes(m.type))));
+  }
+}
+
 // The four words of a buffer's descriptor, for instructions that LLVM does not look into.
-Value* AmdEmitter::words_of_buffer(Value* base) {
+Value* AmdEmitter::words_of_buffer(Value* base, const Memory& m) {
   Value* address = b_.CreateBitCast(b_.CreatePtrToInt(base, b_.getInt64Ty()),
                                     llvm::FixedVectorType::get(b_.getInt32Ty(), 2));
   Value* words = b_.CreateShuffleVector(address, {0, 1, -1, -1});  // addresses have 48 bits, strides are 0
-  words =
-      b_.CreateInsertElement(words, b_.getInt32(static_cast<uint32_t>(target_.buffer_bytes)), uint64_t{2});
+  words = b_.CreateInsertElement(words, bytes_of(m), uint64_t{2});
   return b_.CreateInsertElement(words, b_.getInt32(kRawWords), uint64_t{3});
 }
 
@@ -72,12 +88,11 @@ Value* AmdEmitter::buffer_offset(const Place& at, Value* condition) {
 }
 
 // A load where nothing is stored. LLVM selects buffer accesses of words, alone or as vectors, and of less.
-llvm::CallInst* AmdEmitter::buffer_access(const Place& at, Value* condition, llvm::Type* moved, Value* stored,
-                                          bool streaming) {
+llvm::CallInst* AmdEmitter::buffer_access(const Place& at, const Memory& m, Value* condition,
+                                          llvm::Type* moved, Value* stored, bool streaming) {
   using namespace llvm::Intrinsic;
-  const auto size = static_cast<uint32_t>(target_.buffer_bytes);
   Value* tensor = b_.CreateIntrinsic(b_.getPtrTy(kDescriptorSpace), amdgcn_make_buffer_rsrc,
-                                     {at.base, b_.getInt16(0), b_.getInt32(size), b_.getInt32(kRawWords)});
+                                     {at.base, b_.getInt16(0), bytes_of(m), b_.getInt32(kRawWords)});
   const auto bits = static_cast<unsigned>(moved->getPrimitiveSizeInBits().getFixedValue());
   llvm::Type* words = bits <= 32 ? static_cast<llvm::Type*>(b_.getIntNTy(bits))
                                  : llvm::FixedVectorType::get(b_.getInt32Ty(), bits / 32);
@@ -92,8 +107,9 @@ AmdEmitter::Values AmdEmitter::load_words(const Place& at, const Memory& m, int6
                                           LoadKind) {
   const Shape s = shape_of(bytes, m.type);
   Value* loaded = nullptr;
-  if (condition && at.base) {
-    loaded = b_.CreateBitCast(buffer_access(at, condition, type_of(b_, s), nullptr, false), type_of(b_, s));
+  if ((condition || at.bounded) && at.base) {
+    loaded =
+        b_.CreateBitCast(buffer_access(at, m, condition, type_of(b_, s), nullptr, false), type_of(b_, s));
   } else {
     Value* from = pointer(b_, at);
     if (condition) from = b_.CreateSelect(condition, from, m.space == Space::shared ? shared_ : zeros());
@@ -115,8 +131,8 @@ void AmdEmitter::store_words(const Place& at, const Memory& m, int64_t bytes, Va
     stored = llvm::PoisonValue::get(type_of(b_, s));
     for (unsigned i = 0; i < s.count; ++i) stored = b_.CreateInsertElement(stored, words[i], uint64_t{i});
   }
-  if (condition && at.base) {
-    buffer_access(at, condition, stored->getType(), stored, streaming);
+  if ((condition || at.bounded) && at.base) {
+    buffer_access(at, m, condition, stored->getType(), stored, streaming);
     return;
   }
   Value* to = pointer(b_, at);

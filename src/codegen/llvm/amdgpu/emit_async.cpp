@@ -79,6 +79,7 @@ class Groups {
 }  // namespace
 
 void AmdEmitter::begin_body() {
+  bind_tensor_bytes();
   const Groups groups(program_);
   if (!groups.any) return;
   largest_group_ = groups.largest;
@@ -89,7 +90,8 @@ void AmdEmitter::begin_body() {
 }
 
 void AmdEmitter::emit_node(const AsyncCopy& copy) {
-  Condition c = condition(copy.predicate);
+  Condition c = target_.buffer_async_copies ? condition(copy.predicate, copy.src, copy.src_index)
+                                            : condition(copy.predicate);
   Value* to = pointer(b_, place(copy.dst, copy.dst_index));
   const Place source = place(copy.src, copy.src_index);
   // M0 is where lane 0 would write, which may be none of those that run.
@@ -102,7 +104,8 @@ void AmdEmitter::emit_node(const AsyncCopy& copy) {
     if (!source.base) return refuse("tensor '" + program_.memory(copy.src).name + "' has no known size");
     if (c.never) c.value = b_.getFalse();
     text = "s_nop 0\n\tbuffer_load_dword $1, $2, 0 offen lds", operands = "{m0},v,s,~{memory}";
-    values.insert(values.end(), {buffer_offset(source, c.value), words_of_buffer(source.base)});
+    values.insert(values.end(),
+                  {buffer_offset(source, c.value), words_of_buffer(source.base, program_.memory(copy.src))});
   } else {
     Value* from = c.never ? zeros() : pointer(b_, source);
     values.push_back(c.value ? b_.CreateSelect(c.value, from, zeros()) : from);

@@ -2,6 +2,8 @@
 //
 // What an access under a predicate does not reach is not touched. How, the vendor's emitter says; plain ones
 // are LLVM's, which may share and hoist them.
+#include <algorithm>
+
 #include "codegen/llvm/atomics.h"
 #include "codegen/llvm/gpu/gpu_emitter.h"
 #include "codegen/llvm/types.h"
@@ -14,6 +16,16 @@ using thread::Memory;
 using thread::MemoryId;
 using thread::Space;
 
+namespace {
+
+bool left_to_hardware(const thread::Guard& g, ExprId condition, ExprId index) {
+  for (size_t i = 0; i < g.bounds.size(); i += 2)
+    if (g.bounds[i] == condition && g.bounds[i + 1] == index) return true;
+  return false;
+}
+
+}  // namespace
+
 // `count` elements from `at` on, held.
 GpuEmitter::Values GpuEmitter::load_wide(MemoryId memory, const Place& at, int64_t count,
                                          const Condition& condition, LoadKind kind, int64_t most_bytes) {
@@ -24,7 +36,9 @@ GpuEmitter::Values GpuEmitter::load_wide(MemoryId memory, const Place& at, int64
                 part = std::min(part_bytes(bytes), most_bytes);
   Values held;
   for (int64_t done = 0; done < bytes; done += part) {
-    Values words = load_words(at.after(done), m, part, condition.value, kind);
+    Place here = at.after(done);
+    here.bounded = condition.bounded;
+    Values words = load_words(here, m, part, condition.value, kind);
     for (Value* v : packing_.elements(m.type, words, part / size)) held.push_back(v);
   }
   return held;
@@ -46,7 +60,8 @@ void GpuEmitter::store_wide(const thread::Store& s, const Place& at, const Value
   Value* streams = s.streaming && s.streaming_if.valid() ? value(s.streaming_if) : nullptr;
   for (int64_t i = 0; i < static_cast<int64_t>(held.size()); i += per_part) {
     Values words = packing_.words(m.type, {held.data() + i, static_cast<size_t>(per_part)});
-    const Place here = at.after(i * size);
+    Place here = at.after(i * size);
+    here.bounded = condition.bounded;
     if (!streams) {
       put_words(
           {here, s.memory, part, std::move(words), condition.value, s.streaming && m.space == Space::global});
@@ -63,7 +78,8 @@ Value* GpuEmitter::load_element(MemoryId memory, ExprId index, const Condition& 
   const Memory& m = program_.memory(memory);
   if (condition.never) return llvm::Constant::getNullValue(held_type(context_, m.type));
   if (!registers_.owns(memory)) {
-    if (Value* known = condition.value ? nullptr : element_of_word(memory, index)) return known;
+    if (Value* known = condition.value || condition.bounded ? nullptr : element_of_word(memory, index))
+      return known;
     const bool stands = m.read_only && !facts_.depends_on(index, program_.thread_var);
     return load_wide(memory, place(memory, index), 1, condition,
                      stands ? LoadKind::standing : LoadKind::plain)[0];
@@ -95,6 +111,35 @@ void GpuEmitter::store_element(const thread::Store& s, ExprId index, Value* held
   registers_.set(s.memory, *at, held);
 }
 
+GpuEmitter::Condition GpuEmitter::store_condition(const thread::Store& s) {
+  return s.atomic ? condition(s.predicate) : condition(s.predicate, s.memory, s.index);
+}
+
+GpuEmitter::Condition GpuEmitter::condition(ExprId predicate, MemoryId of, ExprId index) {
+  const int param = program_.memory(of).param;
+  const auto guard = std::find_if(program_.guards.begin(), program_.guards.end(),
+                                  [&](const thread::Guard& g) { return g.param == param; });
+  if (!predicate.valid() || guard == program_.guards.end()) return condition(predicate);
+  Condition all;
+  std::vector<ExprId> open = {predicate};
+  while (!open.empty()) {
+    const ExprId part = open.back();
+    open.pop_back();
+    const ir::ExprNode n = exprs_[part];
+    if (left_to_hardware(*guard, part, index)) {
+      all.bounded = true;
+    } else if (n.op == ir::ExprOp::logical_and) {
+      open.insert(open.end(), {n.b, n.a});
+    } else {
+      const Condition c = condition(part);
+      all.never |= c.never;
+      all.level = std::max(all.level, c.level);
+      if (c.value) all.value = all.value ? b_.CreateAnd(all.value, c.value) : c.value;
+    }
+  }
+  return all.bounded ? all : condition(predicate);
+}
+
 GpuEmitter::Condition GpuEmitter::condition(ExprId predicate) {
   if (!predicate.valid()) return {};
   Emitted e = emit_expr(facts_.simplified(predicate));
@@ -116,18 +161,18 @@ GpuEmitter::Emitted GpuEmitter::emit_load(ExprId e) {
     auto known = wide_loads_.find(e);
     if (known != wide_loads_.end()) return {known->second[position], lane.level};
     if (auto at = contiguous(n.object, index)) {
-      Values all = load_wide(n.object, *at, width_, condition(predicate));
+      Values all = load_wide(n.object, *at, width_, condition(predicate, n.object, index));
       return {wide_loads_.emplace(e, std::move(all)).first->second[position], lane.level};
     }
     if (const auto near = near_elements(n.object, index)) {
-      const Values some = load_wide(n.object, near->at, near->count, condition(predicate), LoadKind::plain,
-                                    near->access_bytes);
+      const Values some = load_wide(n.object, near->at, near->count, condition(predicate, n.object, index),
+                                    LoadKind::plain, near->access_bytes);
       Values all;
       for (size_t element : near->of_lane) all.push_back(some[element]);
       return {wide_loads_.emplace(e, std::move(all)).first->second[position], lane.level};
     }
   }
-  Condition c = condition(predicate);
+  Condition c = condition(predicate, n.object, index);
   Value* v = load_element(n.object, index, c);
   return {v, std::max({statement_level_, emit_expr(index).level, c.level})};
 }
@@ -137,7 +182,7 @@ void GpuEmitter::emit_node(const thread::Store& s) {
 }
 
 void GpuEmitter::emit_plain_store(const thread::Store& s) {
-  Condition c = condition(s.predicate);
+  Condition c = store_condition(s);
   if (c.never) return;
   Value* held = held_value(s.value);
   if (!s.old.valid() && !s.expected.valid()) return store_element(s, s.index, held, c);
@@ -161,8 +206,8 @@ void GpuEmitter::emit_vector_store(const thread::Store& s) {
   each_lane([&](size_t) { held.push_back(held_value(s.value)); });
   if (refused()) return;
   if (!registers_.owns(s.memory) && uniform(s.predicate))
-    if (auto at = contiguous(s.memory, s.index)) return store_wide(s, *at, held, condition(s.predicate));
-  each_lane([&](size_t i) { store_element(s, s.index, held[i], condition(s.predicate)); });
+    if (auto at = contiguous(s.memory, s.index)) return store_wide(s, *at, held, store_condition(s));
+  each_lane([&](size_t i) { store_element(s, s.index, held[i], store_condition(s)); });
 }
 
 }  // namespace tilegen::codegen

@@ -48,11 +48,13 @@ class GpuEmitter : protected ProgramEmitter {
     CountedLoop blocks;
     std::vector<Counter> counters;
   };
-  // When an access happens: where `value` holds (null: always), or never.
+  // When an access happens: where `value` holds (null: always), or never. `bounded`: and where its offset is
+  // within the tensor's bytes, which the hardware sees to.
   struct Condition {
     llvm::Value* value = nullptr;
     bool never = false;
     int level = 0;
+    bool bounded = false;
   };
   using Values = std::vector<llvm::Value*>;
 
@@ -193,7 +195,10 @@ class GpuEmitter : protected ProgramEmitter {
   void store_element(const thread::Store& store, ir::ExprId index, llvm::Value* held,
                      const Condition& condition);
   Condition condition(ir::ExprId predicate);  // of no predicate: always
-  bool uniform(ir::ExprId e);                 // the same for all lanes, as nothing is
+  // Of an access to an element, without what the hardware bounds.
+  Condition condition(ir::ExprId predicate, thread::MemoryId of, ir::ExprId index);
+  Condition store_condition(const thread::Store& s);
+  bool uniform(ir::ExprId e);  // the same for all lanes, as nothing is
   // The address of the element at lane 0 when `index` is lane + (the same for all lanes).
   std::optional<Place> contiguous(thread::MemoryId memory, ir::ExprId index);
   // Elements near each other that lanes read, several of them one, or with gaps: all from `at` on.

@@ -14,8 +14,9 @@ struct Place {
   llvm::Value* pointer = nullptr;
   int64_t offset = 0;
   llvm::Value *base = nullptr, *within = nullptr;
+  bool bounded = false;  // what is beyond the tensor is left to the hardware
 
-  Place after(int64_t bytes) const { return {pointer, offset + bytes, base, within}; }
+  Place after(int64_t bytes) const { return {pointer, offset + bytes, base, within, bounded}; }
 };
 
 llvm::Value* pointer(llvm::IRBuilder<>& b, const Place& at);  // with its offset
