@@ -287,10 +287,12 @@ enum {
                               nearest by instructions of a warp, toward zero by those of a warpgroup */
   TL_GEMM_PROMOTE = 16,     /* tl_gemm of 8-bit floats: matrix instructions, which keep fewer bits of a sum
                               than TL_F32, sum at most 128 products; these sums are added in TL_F32 */
-  TL_REDUCE_ACCUMULATE = 1, /* tl_reduce: the old destination is one more term */
+  TL_REDUCE_ACCUMULATE = 1, /* tl_reduce, tl_reduce_by: the old destination is one more term, the first */
   TL_CUMSUM_REVERSE = 1,    /* tl_cumsum: sums begin at the end of the axis */
-  TL_SCAN_REVERSE = 1,      /* tl_scan: it begins at the end of the axis */
-  TL_SCAN_EXCLUSIVE = 2     /* tl_scan: without the element itself; the first is what nothing comes to */
+  TL_SCAN_REVERSE = 1,      /* tl_scan, tl_scan_by: it begins at the end of the axis */
+  TL_SCAN_EXCLUSIVE = 2,    /* tl_scan: without the element itself; the first is what nothing comes to */
+  TL_SORT_DESCENDING = 1,   /* tl_sort: the greatest element is the first */
+  TL_TOP_K_SMALLEST = 1     /* tl_top_k: the least elements */
 };
 
 typedef uint32_t tl_severity;
@@ -863,6 +865,38 @@ TL_API void tl_scan(tl_builder* builder, tl_region src, tl_region dst, tl_reduce
  *  number. Both have src's shape without the axis, or with extent 1 there. */
 TL_API void tl_arg_reduce(tl_builder* builder, tl_region src, tl_region value, tl_region index,
                           tl_reduce_kind kind, uint32_t axis);
+
+/** A value of that type which stands for an operand in the results of a combination, of tl_reduce_by and
+ *  tl_scan_by, and nowhere else. `name`, for diagnostics, may be NULL. */
+TL_API tl_expr tl_operand(tl_builder* builder, tl_dtype dtype, const char* name);
+
+/** Reduces `count` (at most 8) tiles of the same extents together along `axis`: neighbouring groups, of one
+ *  element of each, are combined until one is left, which dst, one for each source, get. The combination of
+ *  two groups is `results`, of the operands `left` and `right` (tl_operand), constants, dims and scalars; it
+ *  is associative, and needs neither be commutative nor have an identity. Elements, operands, results and dst
+ *  are of one type for each of `count`. dst have the sources' shape without the axis, or with extent 1 there.
+ *  `flags`: TL_REDUCE_ACCUMULATE or 0. The order of combining is the extent's alone. */
+TL_API void tl_reduce_by(tl_builder* builder, uint32_t count, const tl_region* src, const tl_region* dst,
+                         const tl_expr* left, const tl_expr* right, const tl_expr* results, uint32_t axis,
+                         uint32_t flags);
+
+/** The same of all groups up to each one, or from each one on: dst have the sources' shape and may be the
+ *  sources. `flags`: TL_SCAN_REVERSE or 0. */
+TL_API void tl_scan_by(tl_builder* builder, uint32_t count, const tl_region* src, const tl_region* dst,
+                       const tl_expr* left, const tl_expr* right, const tl_expr* results, uint32_t axis,
+                       uint32_t flags);
+
+/** dst = the elements of src along `axis` in ascending order, equal ones in the order of their places; -0 is
+ *  before 0, and NaN, which is one value, behind all others. index, TL_I32 or TL_I64, or a tl_region of 0:
+ *  where each stood. Of numbers that are computed in, at most 4096 along the axis; dst and index have src's
+ *  shape, dst its type, and may be src. `flags`: TL_SORT_DESCENDING or 0. */
+TL_API void tl_sort(tl_builder* builder, tl_region src, tl_region dst, tl_region index, uint32_t axis,
+                    uint32_t flags);
+
+/** value, index = the first elements of src in descending order, or in ascending order with
+ *  TL_TOP_K_SMALLEST, as many as value has along `axis`. */
+TL_API void tl_top_k(tl_builder* builder, tl_region src, tl_region value, tl_region index, uint32_t axis,
+                     uint32_t flags);
 
 /** dst = kind of the old dst and src, element by element, on a tensor: blocks and threads that do so to one
  *  element at once are done one after the other, in any order, and nothing else is ordered by it. Both have

@@ -15,8 +15,10 @@
 #include <vector>
 
 #include "ir/annotations.h"
+#include "ir/combination.h"
 #include "ir/draft.h"
 #include "ir/program.h"
+#include "ir/sort.h"
 #include "support/cancellation.h"
 #include "support/limits.h"
 
@@ -94,6 +96,11 @@ class Builder {
                ir::ExprId value);
   void arg_reduce(const ir::Region& src, const ir::Region& value, const ir::Region& index, bool largest,
                   int64_t axis);
+  void sort(const ir::Sort& what);
+  // A value that stands for one of a group's in the results of a combination.
+  ir::VarId operand(std::string_view name, ir::DType type);
+  // `what` without the operands of the combination, which are given beside it.
+  void combine(ir::Combination what, std::span<const ir::ExprId> left, std::span<const ir::ExprId> right);
   void store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value);
   void atomic_store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value,
                     ir::AtomicKind kind);
@@ -184,6 +191,10 @@ class Builder {
   bool unmarked(std::string_view call);
   void add_annotations(std::string_view call, ir::Annotations& to, ir::AnnotationPlace place,
                        std::string_view what, std::string_view text);
+  bool begins_made(std::string_view call, int64_t statements);
+  void made(std::string_view call, const std::optional<Diagnostic>& wrong);
+  bool check_operand_list(std::string_view call, std::span<const ir::ExprId> given,
+                          std::vector<ir::VarId>& out);
   bool check_report(std::string_view call, std::string_view text, int64_t statements);
   std::vector<ir::StmtId> open_statements() const;
   uint64_t open(Frame frame);
@@ -209,6 +220,7 @@ class Builder {
   std::string annotations_;  // the same
   bool annotated_ = false;
   std::set<std::string, std::less<>> labels_;  // of the kernel
+  std::set<ir::VarId> operands_;               // of combinations
   bool spent_ = false;
 };
 

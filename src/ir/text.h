@@ -7,7 +7,7 @@
 // Grammar. White space separates and means nothing else; a comment runs from ';' to the end of the line.
 //   program   := "tl" "1" "program" NAME decl* kernel+
 //   decl      := "dim" NAME fact*                fact := (">=" | "<=" | "divisible") const
-//              | "scalar" NAME ":" DTYPE | let | "fn" NAME params ["->" DTYPE] "{" let* "return" expr "}"
+//              | "scalar" NAME ":" DTYPE | let | "fn" NAME params ["->" DTYPEs] "{" let* "return" exprs "}"
 //              | "tensor" NAME ":" DTYPE "[" exprs "]" ["strides" "[" exprs "]"] ["readonly" | "workspace"]
 //              | "param" NAME ["=" int] "in" "{" int ("," int)* "}"
 //   kernel    := "kernel" NAME "grid" "(" block ("," block)* ")" ["threads" const] [with]
@@ -23,7 +23,8 @@
 //              | "if" expr "{" stmt* "}" ["else" ("{" stmt* "}" | if)]
 //              | "switch" expr "{" ("case" consts body)+ ["else" body] "}"
 //              | NAME "[" exprs "]" ASSIGN expr         ASSIGN := = += -= *= /=
-//              | ("let" | "var") NAME [":" DTYPE] "=" expr | NAME ASSIGN expr | argmax, as an OP
+//              | ("let" | "var") NAME [":" DTYPE] "=" expr | NAME ASSIGN expr | argmax, sort, topk, as an OP
+//              | OP regions "->" regions "by" NAME ["{" attr ("," attr)* "}"]      of reduce and scan
 //              | "assert" expr "," STRING                STRING: "printable ASCII", at most 200 characters
 //              | "print" STRING (("," expr)* | "of" region)
 //              | OP regions ["," expr] ["->" regions] ["{" attr ("," attr)* "}"]

@@ -81,9 +81,9 @@ bool Parser::parse_function() {
   }
   const size_t mark = declared_.size();
   Function f;
-  DType result = DType::none;
+  std::vector<DType> types;
   const bool ok =
-      parse_parameters(f) && (!accept("->") || parse_dtype(result)) && parse_function_body(f, result);
+      parse_parameters(f) && (!accept("->") || parse_result_types(types)) && parse_function_body(f, types);
   forget_since(mark);
   functions_.try_emplace(name.text, std::move(f));
   draft_.functions = true;
@@ -107,7 +107,16 @@ bool Parser::parse_parameters(Function& f) {
   return expect(")", "or ',' and a further parameter");
 }
 
-bool Parser::parse_function_body(Function& f, DType result) {
+// f32, or (f32, i32) of a function that a reduction or scan combines by.
+bool Parser::parse_result_types(std::vector<DType>& types) {
+  if (!accept("(")) return parse_dtype(types.emplace_back());
+  do {
+    if (!room_for_rank(types.size(), token_) || !parse_dtype(types.emplace_back())) return false;
+  } while (accept(","));
+  return expect(")", "or ',' and a further result's type");
+}
+
+bool Parser::parse_function_body(Function& f, const std::vector<DType>& types) {
   if (!expect("{", "to open the function")) return false;
   while (accept("let")) {
     Token name;
@@ -119,16 +128,29 @@ bool Parser::parse_function_body(Function& f, DType result) {
     declare_constant(name, value);
   }
   const Token at = token_;
-  if (!expect("return", "and the function's result, or a let") || !parse_expr(f.value, kAny, result))
-    return false;
-  if (f.value.valid() && result != DType::none && program_.exprs.type(f.value) != result) {
-    error(DiagCode::dtype_mismatch, at,
-          std::string("the function gives ") + dtype_name(result) + ", its result is " +
-              dtype_name(program_.exprs.type(f.value)),
-          std::string("write cast(") + dtype_name(result) + ", ...) around it");
-    f.value = ExprId();
-  }
+  if (!expect("return", "and the function's result, or a let")) return false;
+  do {
+    const DType type = f.values.size() < types.size() ? types[f.values.size()] : DType::none;
+    if (!room_for_rank(f.values.size(), token_) || !parse_result(f.values.emplace_back(), type)) return false;
+  } while (accept(","));
+  if (!types.empty() && types.size() != f.values.size())
+    error(DiagCode::rank_mismatch, at,
+          "the function is declared to give " + std::to_string(types.size()) + " values, it returns " +
+              std::to_string(f.values.size()),
+          "return a value for each type");
   return expect("}", "to close the function, which ends with its result");
+}
+
+bool Parser::parse_result(ExprId& value, DType type) {
+  const Token at = token_;
+  if (!parse_expr(value, kAny, type)) return false;
+  if (!value.valid() || type == DType::none || program_.exprs.type(value) == type) return true;
+  error(DiagCode::dtype_mismatch, at,
+        std::string("the function gives ") + dtype_name(type) + ", its result is " +
+            dtype_name(program_.exprs.type(value)),
+        std::string("write cast(") + dtype_name(type) + ", ...) around it");
+  value = ExprId();
+  return true;
 }
 
 ExprId Parser::call_function(const Function& f, std::span<const ExprId> args, const Token& at) {
@@ -147,8 +169,15 @@ ExprId Parser::call_function(const Function& f, std::span<const ExprId> args, co
           std::string("write cast(") + dtype_name(want) + ", ...) around it");
     return {};
   }
-  if (!f.value.valid() || !room_for_node(1, at)) return {};
-  const ExprId result = Arguments(program_.exprs, f.parameters, args).rewrite(f.value);
+  if (f.values.size() > 1) {
+    error(DiagCode::rank_mismatch, at,
+          describe(at) + " gives " + std::to_string(f.values.size()) + " values, where one is expected",
+          "such a function combines the values of a reduction or scan: reduce x, y -> m, s by " +
+              std::string(at.text));
+    return {};
+  }
+  if (f.values.empty() || !f.values[0].valid() || !room_for_node(1, at)) return {};
+  const ExprId result = Arguments(program_.exprs, f.parameters, args).rewrite(f.values[0]);
   return room_for_node(program_.exprs[result].depth, at) ? result : ExprId();
 }
 

@@ -1,6 +1,7 @@
 // Tile operations of the text form. Everything about an op comes from its row of ops.def.
 #include <algorithm>
 
+#include "ir/op_kinds.h"
 #include "ir/text_parser.h"
 #include "support/diag_codes.h"
 #include "support/spelling.h"
@@ -15,6 +16,19 @@ bool Parser::parse_tile_op(OpKind kind) {
   TileOp op;
   op.kind = kind;
   op.operands.resize(row.operands.size());
+  if (kind == OpKind::reduce || kind == OpKind::scan) {
+    std::vector<Region> src, dst;
+    if (!parse_region_list(src, "what " + std::string(row.text) + " reads") ||
+        !expect("->", "and what " + std::string(row.text) + " writes") ||
+        !parse_region_list(dst, "what " + std::string(row.text) + " writes"))
+      return false;
+    if (begins_combination()) return parse_combination(at, row, std::move(src), std::move(dst));
+    if (src.size() != 1 || dst.size() != 1)
+      return expected("'by' and a function", "several values are combined by a function of the program: " +
+                                                 std::string(row.text) + " x, y -> m, s by f");
+    op.operands = {std::move(src[0]), std::move(dst[0])};
+    return finish_tile_op(at, row, std::move(op));
+  }
   if (!parse_operands(row, op, std::span(order.front, order.front_count))) return false;
   if (row.has_value) {
     const BufferId first = op.operands.empty() ? BufferId() : op.operands[0].buffer;
@@ -26,6 +40,10 @@ bool Parser::parse_tile_op(OpKind kind) {
     if (!expect("->", "and what " + std::string(row.text) + " writes")) return false;
     if (!parse_operands(row, op, std::span(order.back, order.back_count))) return false;
   }
+  return finish_tile_op(at, row, std::move(op));
+}
+
+bool Parser::finish_tile_op(const Token& at, const OpRow& row, TileOp op) {
   Annotations annotations;
   in_attributes_ = accept("{");
   if (in_attributes_ && !parse_attributes(row, op, annotations)) return false;

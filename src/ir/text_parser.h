@@ -63,7 +63,7 @@ class Parser {
   };
   struct Function {
     std::vector<VarId> parameters;
-    ExprId value;
+    std::vector<ExprId> values;  // its results
   };
   struct IndexFunction {
     ExprPool exprs;
@@ -88,7 +88,9 @@ class Parser {
   bool parse_top_level_let();
   bool parse_function();
   bool parse_parameters(Function& f);
-  bool parse_function_body(Function& f, DType result);
+  bool parse_result_types(std::vector<DType>& types);
+  bool parse_function_body(Function& f, const std::vector<DType>& types);
+  bool parse_result(ExprId& value, DType type);
   bool parse_typed_value(ExprId& value, const Token& name, DType type);
   bool parse_value_of(ExprId& value, const Token& name, DType type, const Token& at);
   void declare_constant(const Token& name, ExprId value);
@@ -189,15 +191,25 @@ class Parser {
 
   // text_parse_op.cpp: tile operations
   bool parse_tile_op(OpKind kind);
+  bool finish_tile_op(const Token& at, const OpRow& row, TileOp op);
   bool parse_operands(const OpRow& row, TileOp& op, std::span<const int> slots);
   bool parse_region(Region& region, std::string_view what);
   bool parse_ranges(Region& region);
   void whole_buffer(Region& region, const Token& at);
-  bool parse_arg_reduction(const Token& word);
-  bool parse_axis(int64_t& axis);
   bool parse_attributes(const OpRow& row, TileOp& op, Annotations& annotations);
   bool parse_attribute_value(const AttrRow& row, const Token& name, int64_t& value);
   void unknown_attribute(const OpRow& row, const Token& name);
+
+  // text_parse_arg.cpp: operations that are made of other statements
+  bool parse_arg_reduction(const Token& word);
+  bool parse_sort(const Token& word);
+  bool parse_region_list(std::vector<Region>& out, std::string_view what);
+  bool begins_combination();
+  bool parse_combination(const Token& word, const OpRow& row, std::vector<Region> src,
+                         std::vector<Region> dst);
+  bool parse_word_attributes(const Token& word, int64_t& axis, std::string_view flag_name, bool* flag);
+  bool begins_made(const Token& word, std::initializer_list<const Region*> regions, int64_t statements,
+                   bool& usable);
 
   // text_parse_expr.cpp: expressions
   // Infix operators looser than `loosest` end it, unless they stand in brackets. A literal without a type

@@ -196,6 +196,11 @@ TEST(Misuse, CallsAfterAnErrorDoNothing) {
   tl_cumsum(b.get(), tl_region{0}, tl_region{0}, 9, 0xff);
   tl_scan(b.get(), tl_region{0}, tl_region{0}, 77, 9, 0xff);
   tl_arg_reduce(b.get(), tl_region{0}, tl_region{0}, tl_region{0}, 77, 9);
+  tl_sort(b.get(), tl_region{0}, tl_region{0}, tl_region{0}, 9, 0xff);
+  tl_top_k(b.get(), tl_region{0}, tl_region{0}, tl_region{0}, 9, 0xff);
+  EXPECT_EQ(tl_operand(b.get(), 77, "no name").bits, 0u);
+  tl_reduce_by(b.get(), 9, nullptr, nullptr, nullptr, nullptr, nullptr, 9, 0xff);
+  tl_scan_by(b.get(), 1, nullptr, nullptr, nullptr, nullptr, nullptr, 9, 0xff);
   tl_store(b.get(), tl_buffer{0}, 1, nullptr, e);
   EXPECT_EQ(tl_view_reshape(b.get(), tl_buffer{0}, 9, nullptr).bits, 0u);
   EXPECT_EQ(tl_view_transpose(b.get(), tl_buffer{0}, 9, nullptr).bits, 0u);
@@ -307,6 +312,12 @@ TEST(Misuse, UnknownEnumsAreReported) {
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_scan(b, r, r, bad, 0, 0); });
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_arg_reduce(b, r, r, r, bad, 0); });
   }
+  expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_sort(b, r, r, tl_region{0}, 0, 2); });
+  expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_top_k(b, r, r, tl_region{0}, 0, 2); });
+  expect_bad_enum([&](tl_builder* b, tl_expr, tl_region) { tl_operand(b, 77, "x"); });
+  expect_bad_enum(
+      [&](tl_builder* b, tl_expr e, tl_region r) { tl_reduce_by(b, 1, &r, &r, &e, &e, &e, 0, 2); });
+  expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region r) { tl_scan_by(b, 1, &r, &r, &e, &e, &e, 0, 2); });
   for (uint32_t bad : {0u, 7u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_atomic(b, r, r, bad); });
   EXPECT_EQ(tl_context_set_log(context.get(), 6, nullptr, nullptr, nullptr, nullptr), TL_INVALID_ARGUMENT);

@@ -127,6 +127,8 @@ class Generator {
   void while_loop(int depth);
   void update_shared();
   void arg_reduce();
+  void sort_rows();
+  void combine_rows();
   void view_of_tile();
   Tile random_view(const Tile& of);
   std::vector<int64_t> random_factors(int64_t elements);

@@ -90,8 +90,76 @@ void Generator::update_shared() {
   if (floating) clamp(*to);
 }
 
+// Rows in order, or their first elements; where they stood, of integers, whose order no rounding changes.
+void Generator::sort_rows() {
+  Tile* src = any_tile(
+      [](const Tile& t) {
+        return !ir::is_bool(t.type) && !ir::is_storage_only(t.type) && product(t.shape) <= 2048;
+      },
+      true);
+  if (!src || !affordable(16 * product(src->shape))) return;
+  const Tile from = *src;
+  const auto axis = static_cast<size_t>(r_.below(static_cast<int64_t>(from.shape.size())));
+  if (from.shape[axis] > 64) return;
+  const bool first_ones = r_.chance(2), turned = r_.chance(2);
+  std::vector<int64_t> shape = from.shape;
+  if (first_ones) shape[axis] = r_.between(1, shape[axis]);
+  Tile* to = tile_of(shape, from.type, r_.pick({MemScope::fragment, MemScope::shared}));
+  if (!to) return;
+  const std::string to_name = to->name;
+  std::string place;
+  if (!ir::is_float(from.type) && r_.chance(2)) {
+    Tile* index = tile_of(shape, r_.pick({DType::i32, DType::i64}), MemScope::fragment);
+    if (index && index->name != from.name && index->name != to_name) {
+      place = ", " + index->name;
+      index->written = true;
+    }
+  }
+  line(std::string(first_ones ? "topk " : "sort ") + from.name + " -> " + to_name + place +
+       " {axis = " + std::to_string(axis) +
+       (!turned      ? "}"
+        : first_ones ? ", smallest}"
+                     : ", descending}"));
+  for (Tile& t : tiles_) t.written = t.written || t.name == to_name;
+}
+
+// Integers by a combination that depends on the order, of one or two values.
+void Generator::combine_rows() {
+  Tile* src =
+      any_tile([](const Tile& t) { return ir::is_integer(t.type) && product(t.shape) <= 4096; }, true);
+  if (!src || !affordable(8 * product(src->shape))) return;
+  const Tile from = *src;
+  const auto axis = static_cast<size_t>(r_.below(static_cast<int64_t>(from.shape.size())));
+  const bool scans = r_.chance(2), two = r_.chance(2), flag = r_.chance(3);
+  std::vector<int64_t> shape = from.shape;
+  if (!scans && (shape.size() == 1 || r_.chance(2)))
+    shape[axis] = 1;
+  else if (!scans)
+    shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
+  std::vector<std::string> to;
+  for (int i = 0; i < (two ? 2 : 1); ++i) {
+    Tile* t = tile_of(shape, from.type, r_.pick({MemScope::fragment, MemScope::shared}));
+    if (!t || t->name == from.name || (i == 1 && t->name == to[0])) return;
+    if (flag && !scans && !t->written) return;
+    to.push_back(t->name);
+  }
+  const std::string f = fresh("f"), type = ir::dtype_name(from.type);
+  declarations_ += two ? "fn " + f + "(a: " + type + ", b: " + type + ", c: " + type + ", d: " + type +
+                             ") -> (" + type + ", " + type + ") {\n  return a * c, b * c + d\n}\n"
+                       : "fn " + f + "(a: " + type + ", b: " + type + ") -> " + type +
+                             " {\n  return select(b % 3 == 0, a, b)\n}\n";
+  line(std::string(scans ? "scan " : "reduce ") + from.name + (two ? ", " + from.name : "") + " -> " + to[0] +
+       (two ? ", " + to[1] : "") + " by " + f + " {axis = " + std::to_string(axis) +
+       (!flag   ? "}"
+        : scans ? ", reverse}"
+                : ", accumulate}"));
+  for (Tile& t : tiles_)
+    for (const std::string& name : to) t.written = t.written || t.name == name;
+}
+
 // The largest or smallest along an axis, and where the first such stands.
 void Generator::arg_reduce() {
+  if (r_.chance(2)) return r_.chance(2) ? sort_rows() : combine_rows();
   Tile* src = any_tile([](const Tile& t) { return !ir::is_bool(t.type); }, true);
   if (!src || !affordable(4 * product(src->shape))) return;
   const Tile from = *src;

@@ -241,6 +241,49 @@ class Rows(unittest.TestCase):
             b.scan("max", t, s, 2)
 
 
+    def test_sorts_and_combinations(self):
+        b = tg.Builder("made")
+        x = b.tensor("X", f32, [2, 5], read_only=True)
+        s, p = b.tensor("S", f32, [2, 5]), b.tensor("P", i32, [2, 5])
+        top, mean, square = b.tensor("Top", f32, [2, 2]), b.tensor("Mean", f32, [2]), b.tensor("Square", f32, [2])
+        sums = b.tensor("Sums", f32, [2, 5])
+        with b.kernel("k", [1]):
+            t, zero, one = (b.fragment(name, f32, [2, 5]) for name in ("t", "zero", "one"))
+            order, place = b.fragment("order", f32, [2, 5]), b.fragment("place", i32, [2, 5])
+            first = b.fragment("first", f32, [2, 2])
+            m, q, n = (b.fragment(name, f32, [2]) for name in ("m", "q", "n"))
+            b.copy(x[0:2, 0:5], t)
+            b.fill(zero, 0)
+            b.fill(one, 1)
+            b.sort(t, order, -1, index=place, descending=True)
+            b.top_k(t, first, axis=1, smallest=True)
+
+            def welford(a, c):
+                d = c[0] - a[0]
+                n = a[2] + c[2]
+                return a[0] + d * c[2] / n, a[1] + c[1] + d * d * a[2] * c[2] / n, n
+            b.reduce_by(welford, [t, zero, one], [m, q, n], axis=1)
+            b.scan_by(lambda a, c: a[0] + c[0], t, t, axis=1, reverse=True)
+            for tile, tensor in ((order, s), (place, p), (first, top), (m, mean), (q, square), (t, sums)):
+                b.copy(tile, tensor[tuple(slice(0, e) for e in tensor.shape)])
+            with self.assertRaisesRegex(ValueError, "a combination of 1 values gives 2"):
+                b.scan_by(lambda a, c: (a[0], c[0]), t, t, axis=1)
+            with self.assertRaisesRegex(ValueError, "2 tiles are combined into 1"):
+                b.reduce_by(welford, [t, zero], m, axis=1)
+        rows = [[3, 1, 4, 1, 5], [2, 2, -1, 7, 0]]
+        given = memoryview(array.array("f", rows[0] + rows[1])).cast("B").cast("f", [2, 5])
+        out = [memoryview(array.array(c, [0] * n)).cast("B").cast(c, shape) for c, n, shape in
+               (("f", 10, [2, 5]), ("i", 10, [2, 5]), ("f", 4, [2, 2]), ("f", 2, [2]), ("f", 2, [2]), ("f", 10, [2, 5]))]
+        b.finish().compile("host").load()(given, *out)
+        self.assertEqual(out[0].tolist(), [[5, 4, 3, 1, 1], [7, 2, 2, 0, -1]])
+        self.assertEqual(out[1].tolist(), [[4, 2, 0, 1, 3], [3, 0, 1, 4, 2]])
+        self.assertEqual(out[2].tolist(), [[1, 1], [-1, 0]])
+        self.assertEqual(out[5].tolist(), [[14, 11, 10, 6, 5], [10, 8, 6, 7, 0]])
+        for row, mean_of, square_of in zip(rows, out[3].tolist(), out[4].tolist()):
+            self.assertAlmostEqual(mean_of, sum(row) / 5, places=5)
+            self.assertAlmostEqual(square_of, sum((v - sum(row) / 5) ** 2 for v in row), places=4)
+
+
 class Views(unittest.TestCase):
     def test_tiles_in_other_shapes(self):
         b = tg.Builder("views")

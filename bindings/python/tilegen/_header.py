@@ -171,6 +171,8 @@ TL_REDUCE_ACCUMULATE = 1
 TL_CUMSUM_REVERSE = 1
 TL_SCAN_REVERSE = 1
 TL_SCAN_EXCLUSIVE = 2
+TL_SORT_DESCENDING = 1
+TL_TOP_K_SMALLEST = 1
 
 TL_SEVERITY_NOTE = 1
 TL_SEVERITY_WARNING = 2
@@ -471,6 +473,11 @@ FUNCTIONS = {
     "tl_cumsum": (None, (c_void_p, tl_region, tl_region, c_uint32, c_uint32,)),
     "tl_scan": (None, (c_void_p, tl_region, tl_region, c_uint32, c_uint32, c_uint32,)),
     "tl_arg_reduce": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
+    "tl_operand": (tl_expr, (c_void_p, c_uint32, c_char_p,)),
+    "tl_reduce_by": (None, (c_void_p, c_uint32, POINTER(tl_region), POINTER(tl_region), POINTER(tl_expr), POINTER(tl_expr), POINTER(tl_expr), c_uint32, c_uint32,)),
+    "tl_scan_by": (None, (c_void_p, c_uint32, POINTER(tl_region), POINTER(tl_region), POINTER(tl_expr), POINTER(tl_expr), POINTER(tl_expr), c_uint32, c_uint32,)),
+    "tl_sort": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
+    "tl_top_k": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
     "tl_atomic": (None, (c_void_p, tl_region, tl_region, c_uint32,)),
     "tl_store_atomic": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, c_uint32,)),
     "tl_fetch_atomic": (tl_expr, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, c_uint32, c_char_p,)),

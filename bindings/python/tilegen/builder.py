@@ -508,6 +508,41 @@ class Builder:
         lib.tl_arg_reduce(self.handle, self._region(src), self._region(value), self._region(index), h.TL_REDUCE_MIN,
                           self._axis(axis, src))
 
+    def reduce_by(self, combine, src, dst, axis, accumulate=False):
+        """Reduces several tiles together: combine(a, b), of two tuples of a value of each, gives the tuple that they are
+        combined to; a is before b along the axis. It is associative. Lists of tiles, or one tile each."""
+        self._combine(lib.tl_reduce_by, combine, src, dst, axis, h.TL_REDUCE_ACCUMULATE if accumulate else 0)
+
+    def scan_by(self, combine, src, dst, axis, reverse=False):
+        """The same of all elements up to each one; with reverse from each one on."""
+        self._combine(lib.tl_scan_by, combine, src, dst, axis, h.TL_SCAN_REVERSE if reverse else 0)
+
+    def _combine(self, call, combine, src, dst, axis, flags):
+        src, dst = ([r] if isinstance(r, (Region, Buffer)) else list(r) for r in (src, dst))
+        if not src or len(src) != len(dst):
+            raise ValueError(f"{len(src)} tiles are combined into {len(dst)}")
+        groups = [tuple(Expr(self, lib.tl_operand(self.handle, r.dtype.value, None)) for r in src) for _ in range(2)]
+        results = combine(*groups)
+        results = results if isinstance(results, (tuple, list)) else [results]
+        if len(results) != len(src):
+            raise ValueError(f"a combination of {len(src)} values gives {len(results)}")
+        results = [self.expr(r, s.dtype) for r, s in zip(results, src)]
+        exprs = [(h.tl_expr * len(src))(*(e.raw for e in g)) for g in (*groups, results)]
+        regions = [(h.tl_region * len(src))(*(self._region(r) for r in g)) for g in (src, dst)]
+        call(self.handle, len(src), *regions, *exprs, self._axis(axis, src[0]), flags)
+
+    def sort(self, src, dst, axis, index=None, descending=False):
+        """dst = the elements along axis in order, equal ones by their places; index (i32 or i64) = where they stood."""
+        places = h.tl_region(0) if index is None else self._region(index)
+        lib.tl_sort(self.handle, self._region(src), self._region(dst), places, self._axis(axis, src),
+                    h.TL_SORT_DESCENDING if descending else 0)
+
+    def top_k(self, src, value, axis, index=None, smallest=False):
+        """value = the greatest (with smallest the least) elements along axis, in order, as many as value has there."""
+        places = h.tl_region(0) if index is None else self._region(index)
+        lib.tl_top_k(self.handle, self._region(src), self._region(value), places, self._axis(axis, src),
+                     h.TL_TOP_K_SMALLEST if smallest else 0)
+
     @marked
     def atomic(self, kind, src, dst):
         """dst = kind of dst and src, element by element, on a tensor; kind: "add", "min", "max", "and", "or" or "xor"."""

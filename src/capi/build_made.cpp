@@ -1,0 +1,99 @@
+// Builder calls of operations that are made of other statements.
+#include "capi/handles.h"
+#include "support/diag_codes.h"
+
+using namespace tilegen;
+using namespace tilegen::capi;
+
+namespace {
+
+std::vector<ir::Region> regions(const BuilderCall& c, const char* what, uint32_t count,
+                                const tl_region* given) {
+  std::vector<ir::Region> all;
+  if (c.given(what, given))
+    for (uint32_t i = 0; i < count && !c.failed(); ++i) all.push_back(c.region(what, given[i]));
+  return all;
+}
+
+struct Combined {
+  uint32_t count;
+  const tl_region *src, *dst;
+  const tl_expr *left, *right, *results;
+};
+
+void combine(const BuilderCall& c, const Combined& of, ir::Combination what) {
+  if (!c.countable("values", of.count)) return;
+  what.src = regions(c, "src", of.count, of.src);
+  what.dst = regions(c, "dst", of.count, of.dst);
+  const auto left = c.exprs("left", of.count, of.left), right = c.exprs("right", of.count, of.right);
+  what.by.results = c.exprs("results", of.count, of.results);
+  if (!c.failed()) c->combine(std::move(what), left, right);
+}
+
+void sort(const BuilderCall& c, tl_region src, tl_region dst, tl_region index, ir::Sort what) {
+  what.src = c.region("src", src);
+  what.dst = c.region(what.first_ones ? "value" : "dst", dst);
+  if (index.bits != 0) what.index = c.region("index", index);
+  if (!c.failed()) c->sort(what);
+}
+
+}  // namespace
+
+extern "C" {
+
+tl_expr tl_operand(tl_builder* builder, tl_dtype dtype, const char* name) {
+  return on_builder(builder, "tl_operand", tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
+    const ir::DType type = c.dtype(dtype);
+    return c.failed() ? tl_expr{0} : c.give_var(c->operand(name ? name : "", type));
+  });
+}
+
+void tl_reduce_by(tl_builder* builder, uint32_t count, const tl_region* src, const tl_region* dst,
+                  const tl_expr* left, const tl_expr* right, const tl_expr* results, uint32_t axis,
+                  uint32_t flags) {
+  on_builder(builder, "tl_reduce_by", [&](const BuilderCall& c) {
+    if (!c.known_flags(flags, TL_REDUCE_ACCUMULATE)) return;
+    ir::Combination what;
+    what.axis = axis;
+    what.accumulate = (flags & TL_REDUCE_ACCUMULATE) != 0;
+    combine(c, {count, src, dst, left, right, results}, std::move(what));
+  });
+}
+
+void tl_scan_by(tl_builder* builder, uint32_t count, const tl_region* src, const tl_region* dst,
+                const tl_expr* left, const tl_expr* right, const tl_expr* results, uint32_t axis,
+                uint32_t flags) {
+  on_builder(builder, "tl_scan_by", [&](const BuilderCall& c) {
+    if (!c.known_flags(flags, TL_SCAN_REVERSE)) return;
+    ir::Combination what;
+    what.axis = axis;
+    what.scan = true;
+    what.reverse = (flags & TL_SCAN_REVERSE) != 0;
+    combine(c, {count, src, dst, left, right, results}, std::move(what));
+  });
+}
+
+void tl_sort(tl_builder* builder, tl_region src, tl_region dst, tl_region index, uint32_t axis,
+             uint32_t flags) {
+  on_builder(builder, "tl_sort", [&](const BuilderCall& c) {
+    if (!c.known_flags(flags, TL_SORT_DESCENDING)) return;
+    ir::Sort what;
+    what.axis = axis;
+    what.descending = (flags & TL_SORT_DESCENDING) != 0;
+    sort(c, src, dst, index, std::move(what));
+  });
+}
+
+void tl_top_k(tl_builder* builder, tl_region src, tl_region value, tl_region index, uint32_t axis,
+              uint32_t flags) {
+  on_builder(builder, "tl_top_k", [&](const BuilderCall& c) {
+    if (!c.known_flags(flags, TL_TOP_K_SMALLEST)) return;
+    ir::Sort what;
+    what.axis = axis;
+    what.first_ones = true;
+    what.descending = (flags & TL_TOP_K_SMALLEST) == 0;
+    sort(c, src, value, index, std::move(what));
+  });
+}
+
+}  // extern "C"

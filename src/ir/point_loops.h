@@ -1,0 +1,57 @@
+// Parallel loops, tiles and stores for statements that are made of others (ir/arg_reduction.h,
+// ir/combination.h, ir/sort.h).
+//
+// requires: a program being made, with a kernel; a block outside of parallel loops. ensures: statements and
+//   names are in the order in which the text has them, so that a printed program is read as the same; names
+//   are no others of the program.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace tilegen::ir {
+
+using Exprs = std::vector<ExprId>;
+using Extents = std::vector<int64_t>;
+
+class PointLoops {
+ public:
+  PointLoops(Program& p, const SourceLocation& location, Block& block)
+      : p_(p), location_(location), block_(block) {}
+
+  // Of the current kernel, called `name` or like it.
+  BufferId tile(std::string_view name, MemScope scope, DType type, const Extents& shape);
+  // A parallel loop, to which store() adds until the next one begins; its variables. All loops of one object
+  // name theirs alike.
+  Exprs begin(const Extents& extents);
+  void store(BufferId to, const Exprs& indices, ExprId value);
+  ExprId load(BufferId from, const Exprs& indices);
+  void append(TileOp op);
+
+ private:
+  StmtId add(std::variant<Loop, Branch, Store, TileOp> node);
+  std::string free_name(std::string_view wanted) const;
+
+  Program& p_;
+  const SourceLocation& location_;
+  Block& block_;
+  StmtId loop_;
+  std::vector<std::string> names_;  // of loop variables
+};
+
+// Indices of a region's element in its buffer.
+Exprs element_of(ExprPool& e, const Region& r, const Exprs& point);
+// `dst` has the extents of `src` without the axis, or with extent 1 there.
+bool fits_without_axis(const Extents& src, const Extents& dst, int64_t axis);
+// A point of `src`'s dimensions without the axis, or with 0 there, as such a dst has it.
+Exprs without_axis(ExprPool& e, Exprs point, size_t axis, size_t rank);
+
+// "[32, 64]"
+std::string extents_text(const Extents& extents);
+std::string region_text(const Program& p, const Region& r);
+Diagnostic diagnostic(DiagCode code, std::string message, std::string hint);
+
+}  // namespace tilegen::ir

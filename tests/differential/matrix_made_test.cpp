@@ -1,0 +1,154 @@
+// Sorts, first elements, reductions and scans by a combination of the program: types, axes, shapes, scopes.
+#include "matrix.h"
+
+namespace tilegen::differential {
+namespace {
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text;
+  for (int64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  return text;
+}
+
+TEST(Sort, TypesAxesShapesScopesThreads) {
+  const std::vector<std::vector<int64_t>> shapes = {{1},     {7},      {32},      {300},
+                                                    {5, 37}, {64, 16}, {3, 7, 9}, {16, 100}};
+  int at = 0;
+  for (const std::string word : {"sort", "topk"})
+    for (DType t : kAll)
+      for (const auto& shape : shapes)
+        for (size_t axis = 0; axis < shape.size(); ++axis)
+          for (bool turned : {false, true}) {
+            ++at;
+            if (ir::is_bool(t) || (!long_run() && at % 23 != 0)) continue;
+            std::vector<int64_t> kept = shape;
+            if (word == "topk") kept[axis] = 1 + at % kept[axis];
+            Launch equal;  // elements
+            equal.seed = static_cast<uint64_t>(at);
+            equal.magnitude = 3;
+            Launch any = equal;
+            any.data = Data::bit_patterns;  // infinities and NaNs
+            expect_agree(replaced(R"(tl 1 program p
+tensor X: $type[$shape] readonly
+tensor Y: $type[$kept]
+tensor I: $index[$kept]
+kernel k grid (g: 1) threads $threads {
+  alloc x: $scope $type[$shape]
+  alloc y: $to $type[$kept]
+  alloc i: fragment $index[$kept]
+  copy X -> x
+  $word x -> y, i {axis=$axis$flag}
+  copy y -> Y
+  copy i -> I
+}
+)",
+                                  {{"type", ir::dtype_name(t)},
+                                   {"shape", shape_text(shape)},
+                                   {"kept", shape_text(kept)},
+                                   {"index", at % 2 ? "i32" : "i64"},
+                                   {"scope", at % 3 ? "fragment" : "shared"},
+                                   {"to", at % 5 ? "fragment" : "shared"},
+                                   {"word", word},
+                                   {"axis", std::to_string(axis)},
+                                   {"flag", !turned          ? ""
+                                            : word == "sort" ? ", descending"
+                                                             : ", smallest"},
+                                   {"threads", std::to_string(32 << at % 4)}}),
+                         {equal, any});
+            if (HasFailure()) return;
+          }
+}
+
+// Maps x -> a x + b one after the other; the order matters, and in integers every order of combining
+// neighbours gives the same bits.
+TEST(Combination, AxesShapesScopesThreads) {
+  const std::vector<std::vector<int64_t>> shapes = {{1},     {7},       {32},      {97},     {300},
+                                                    {5, 37}, {128, 16}, {3, 7, 9}, {16, 100}};
+  int at = 0;
+  for (const std::string word : {"reduce", "scan"})
+    for (DType t : {DType::i32, DType::u64, DType::u8})
+      for (const auto& shape : shapes)
+        for (size_t axis = 0; axis < shape.size(); ++axis)
+          for (bool flag : {false, true}) {
+            ++at;
+            if (!long_run() && at % 7 != 0) continue;
+            std::vector<int64_t> kept = shape;
+            if (word == "reduce") kept[axis] = 1;
+            if (word == "reduce" && shape.size() > 1 && at % 2 == 0)
+              kept.erase(kept.begin() + static_cast<ptrdiff_t>(axis));
+            Launch launch;
+            launch.seed = static_cast<uint64_t>(at);
+            launch.data = Data::bit_patterns;
+            expect_agree(replaced(R"(tl 1 program p
+tensor A: $type[$shape] readonly
+tensor B: $type[$shape] readonly
+tensor P: $type[$kept]
+tensor Q: $type[$kept]
+fn then(a: $type, b: $type, a_2: $type, b_2: $type) -> ($type, $type) { return a * a_2, b * a_2 + b_2 }
+kernel k grid (g: 1) threads $threads {
+  alloc a: $scope $type[$shape]
+  alloc b: fragment $type[$shape]
+  alloc p: $to $type[$kept]
+  alloc q: fragment $type[$kept]
+  copy A -> a
+  copy B -> b
+  fill p, 1
+  fill q, 0
+  $word a, b -> p, q by then {axis=$axis$flag}
+  copy p -> P
+  copy q -> Q
+}
+)",
+                                  {{"type", ir::dtype_name(t)},
+                                   {"shape", shape_text(shape)},
+                                   {"kept", shape_text(kept)},
+                                   {"scope", at % 3 ? "fragment" : "shared"},
+                                   {"to", at % 5 ? "fragment" : "shared"},
+                                   {"word", word},
+                                   {"axis", std::to_string(axis)},
+                                   {"flag", !flag              ? ""
+                                            : word == "reduce" ? ", accumulate"
+                                                               : ", reverse"},
+                                   {"threads", std::to_string(32 << at % 4)}}),
+                         {launch});
+            if (HasFailure()) return;
+          }
+}
+
+// How often the largest of a row stands in it, tile by tile.
+TEST(Combination, InLoops) {
+  std::vector<Launch> launches = seeds({1, 2, 3});
+  launches[0].dims = {{"m", 7}, {"n", 77}};
+  launches[1].dims = {{"m", 4}, {"n", 256}};
+  launches[2].dims = {{"m", 1}, {"n", 1}};
+  expect_agree(R"(tl 1 program p
+dim m
+dim n
+tensor X: f32[m, n] readonly
+tensor Top: f32[m]
+tensor Often: f32[m]
+fn largest(top: f32, often: f32, top_2: f32, often_2: f32) -> (f32, f32) {
+  let t = max(top, top_2)
+  return t, select(top == t, often, 0) + select(top_2 == t, often_2, 0)
+}
+kernel k grid (b: ceildiv(m, 4)) threads 128 {
+  alloc x: fragment f32[4, 64]
+  alloc one: fragment f32[4, 64]
+  alloc top: fragment f32[4]
+  alloc often: fragment f32[4]
+  fill top, -1000
+  fill often, 0
+  serial t in 0 .. ceildiv(n, 64) {
+    copy X[b * 4 :+ 4, t * 64 :+ 64] -> x
+    parallel i, j in 4, 64 { x[i, j] = rint(x[i, j] * 2) one[i, j] = select(t * 64 + j < n, 1.0f32, 0.0f32) }
+    reduce x, one -> top, often by largest {axis=1, accumulate}
+  }
+  copy top -> Top[b * 4 :+ 4]
+  copy often -> Often[b * 4 :+ 4]
+}
+)",
+               launches);
+}
+
+}  // namespace
+}  // namespace tilegen::differential
