@@ -60,8 +60,6 @@ class Combiner {
   }
 
  private:
-  using Tiles = std::vector<BufferId>;
-
   std::optional<Diagnostic> check_counts() const;
   std::optional<Diagnostic> check_group(size_t i) const;
   std::optional<Diagnostic> check_shapes(const Region& dst) const;
@@ -85,14 +83,6 @@ class Combiner {
                                  e_.type(what_.by.results[i]), with_axis(extent)));
     return made;
   }
-  Exprs load(const Tiles& from, const Exprs& point) {
-    Exprs values;
-    for (BufferId b : from) values.push_back(loops_.load(b, point));
-    return values;
-  }
-  void store(const Tiles& to, const Exprs& point, const Exprs& values) {
-    for (size_t i = 0; i < to.size(); ++i) loops_.store(to[i], point, values[i]);
-  }
   Exprs combined(const Exprs& left, const Exprs& right) {
     Substitution groups(e_, what_.by, left, right);
     Exprs results;
@@ -111,7 +101,7 @@ class Combiner {
     int64_t extent = 0;
   };
   Exprs read(const Source& from, const Exprs& point) {
-    if (!from.tiles.empty()) return load(from.tiles, point);
+    if (!from.tiles.empty()) return loops_.load(from.tiles, point);
     Exprs values;
     for (const Region& r : what_.src)
       values.push_back(loops_.load(r.buffer, element_of(e_, r, placed(point))));
@@ -147,11 +137,11 @@ void Combiner::reduce_runs(const Source& from, const Tiles& to, const Tiles& oth
   const Exprs own = at(point, plus(point[axis_], r.first));
   const ExprId begin = e_.mul(own[axis_], r.apart);
   Exprs value = read(from, at(point, begin));
-  if (r.length == 1) store(to, own, value);
+  if (r.length == 1) loops_.store(to, own, value);
   for (int64_t t = 1; t < r.length; ++t) {
     const Tiles& next = (r.length - t) % 2 == 1 ? to : other;
-    store(next, own, combined(value, read(from, at(point, plus(begin, t)))));
-    value = load(next, own);
+    loops_.store(next, own, combined(value, read(from, at(point, plus(begin, t)))));
+    value = loops_.load(next, own);
   }
 }
 
@@ -173,10 +163,10 @@ void Combiner::run_reduce() {
     places.push_back(element_of(e_, r, without_axis(e_, point, axis_, r.extents.size())));
     old.push_back(loops_.load(r.buffer, places.back()));
   }
-  Exprs value = load(from.tiles, point);
+  Exprs value = loops_.load(from.tiles, point);
   if (what_.accumulate) {
-    store(sums, point, combined(old, value));
-    value = load(sums, point);
+    loops_.store(sums, point, combined(old, value));
+    value = loops_.load(sums, point);
   }
   for (size_t i = 0; i < count(); ++i) loops_.store(what_.dst[i].buffer, places[i], value[i]);
 }
@@ -189,8 +179,8 @@ void Combiner::scan_runs(const Source& from, const Tiles& to, const Runs& r) {
     const Exprs own = at(point, plus(begin, t));
     const Exprs value = read(from, own);
     const Tiles& next = sums[t % 2];
-    store(next, point, t == 0 ? value : onto(load(sums[(t + 1) % 2], point), value));
-    store(to, own, load(next, point));
+    loops_.store(next, point, t == 0 ? value : onto(loops_.load(sums[(t + 1) % 2], point), value));
+    loops_.store(to, own, loops_.load(next, point));
   }
 }
 
@@ -213,7 +203,7 @@ void Combiner::run_scan() {
     if (totals == 0) break;
     const Tiles next = tiles(totals);
     const Exprs point = loops_.begin(with_axis(totals));
-    store(next, point, load(level.within, at(point, plus(e_.mul(point[axis_], run), run - 1))));
+    loops_.store(next, point, loops_.load(level.within, at(point, plus(e_.mul(point[axis_], run), run - 1))));
     levels.push_back({{next, totals}, 1, {}});
   }
   Tiles before;
@@ -232,12 +222,12 @@ void Combiner::run_scan() {
                      l == 0 ? element_of(e_, what_.dst[i], placed(point)) : point, values[i]);
     };
     const Exprs first = loops_.begin(with_axis(std::min(extent, level.run)));
-    put(first, load(level.within, first));
+    put(first, loops_.load(level.within, first));
     if (joins) {
       const Exprs point = loops_.begin(with_axis(extent - level.run));
       const Exprs run = at(point, e_.floordiv(point[axis_], e_.const_int(level.run)));
       const Exprs own = at(point, plus(point[axis_], level.run));
-      put(own, onto(load(before, run), load(level.within, own)));
+      put(own, onto(loops_.load(before, run), loops_.load(level.within, own)));
     }
     before = to;
   }
@@ -246,10 +236,10 @@ void Combiner::run_scan() {
 std::optional<Diagnostic> Combiner::check_counts() const {
   const size_t n = count();
   const auto text = [](size_t v) { return std::to_string(v); };
-  if (n == 0 || n > kMostCombined)
+  if (n == 0 || n > kMaxCombinedValues)
     return diagnostic(
         DiagCode::bad_attribute,
-        word_ + " by a combination of " + text(n) + " values, expected 1 to " + text(kMostCombined),
+        word_ + " by a combination of " + text(n) + " values, expected 1 to " + text(kMaxCombinedValues),
         "combine values of one group in statements of their own");
   if (what_.dst.size() != n)
     return diagnostic(DiagCode::rank_mismatch,

@@ -42,7 +42,7 @@ struct Combination {
   bool accumulate = false;  // reduce: the old dst stands in front of all
   bool reverse = false;     // scan: from each element to the axis's end
 };
-constexpr size_t kMostCombined = 8;  // values of a group
+constexpr size_t kMaxCombinedValues = 8;  // values of a group
 
 // Appends the statements to `block`; what is wrong otherwise, without a place.
 std::optional<Diagnostic> add_combination(Program& p, const Combination& what, const SourceLocation& location,

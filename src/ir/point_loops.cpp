@@ -45,6 +45,16 @@ ExprId PointLoops::load(BufferId from, const Exprs& indices) {
   return p_.exprs.load(from, p_.buffer(from).type, indices);
 }
 
+void PointLoops::store(const Tiles& to, const Exprs& indices, const Exprs& values) {
+  for (size_t i = 0; i < to.size(); ++i) store(to[i], indices, values[i]);
+}
+
+Exprs PointLoops::load(const Tiles& from, const Exprs& indices) {
+  Exprs values;
+  for (BufferId b : from) values.push_back(load(b, indices));
+  return values;
+}
+
 void PointLoops::append(TileOp op) { block_.push_back(add(std::move(op))); }
 
 StmtId PointLoops::add(std::variant<Loop, Branch, Store, TileOp> node) {

@@ -16,6 +16,7 @@ namespace tilegen::ir {
 
 using Exprs = std::vector<ExprId>;
 using Extents = std::vector<int64_t>;
+using Tiles = std::vector<BufferId>;  // one for each value of a group
 
 class PointLoops {
  public:
@@ -29,6 +30,8 @@ class PointLoops {
   Exprs begin(const Extents& extents);
   void store(BufferId to, const Exprs& indices, ExprId value);
   ExprId load(BufferId from, const Exprs& indices);
+  void store(const Tiles& to, const Exprs& indices, const Exprs& values);
+  Exprs load(const Tiles& from, const Exprs& indices);
   void append(TileOp op);
 
  private:

@@ -133,7 +133,6 @@ class Sorter {
   }
 
  private:
-  using Tiles = std::vector<BufferId>;
   // halves: of two sorted runs the lower elements, which are bitonic; mirrored: two sorted runs, the second
   // from its end; bitonic: what is left of a merge; run: elements in any order.
   enum class Form : uint8_t { run, mirrored, bitonic, halves };
@@ -164,14 +163,6 @@ class Sorter {
     for (DType t : keys_.types()) made.push_back(loops_.tile(name, scope, t, with_axis(extent)));
     return made;
   }
-  Exprs load(const Tiles& from, const Exprs& point) {
-    Exprs key;
-    for (BufferId b : from) key.push_back(loops_.load(b, point));
-    return key;
-  }
-  void store(const Tiles& to, const Exprs& point, const Exprs& key) {
-    for (size_t i = 0; i < to.size(); ++i) loops_.store(to[i], point, key[i]);
-  }
 
   Tiles take_keys(int64_t padded);
   void sort_runs(const Tiles& keys, int64_t extent, int64_t run);
@@ -192,14 +183,15 @@ class Sorter {
   std::map<std::pair<int64_t, int>, std::vector<Tiles>> registers_;  // by extent along the axis, and set
 };
 
-Sorter::Tiles Sorter::take_keys(int64_t padded) {
+Tiles Sorter::take_keys(int64_t padded) {
   const int64_t extent = what_.src.extents[axis_];
   const Tiles keys = tiles("keys", MemScope::shared, padded);
   const Exprs point = loops_.begin(what_.src.extents);
-  store(keys, point, keys_.of(loops_.load(what_.src.buffer, element_of(e_, what_.src, point)), point[axis_]));
+  loops_.store(keys, point,
+               keys_.of(loops_.load(what_.src.buffer, element_of(e_, what_.src, point)), point[axis_]));
   if (padded > extent) {
     const Exprs behind = loops_.begin(with_axis(padded - extent));
-    store(keys, at(behind, e_.add(behind[axis_], extent)), keys_.padding());
+    loops_.store(keys, at(behind, e_.add(behind[axis_], extent)), keys_.padding());
   }
   return keys;
 }
@@ -268,17 +260,17 @@ void Sorter::pass(const Tiles& keys, const Pass& pass) {
   std::vector<Exprs> values;
   for (int64_t m = 0; m < count; ++m) {
     if (pass.form != Form::halves) {
-      values.push_back(load(keys, place(m)));
+      values.push_back(loops_.load(keys, place(m)));
       continue;
     }
     const ExprId pair = e_.mul(block, 2 * pass.block), in = e_.add(within, m * apart);
-    const Exprs first = load(*pass.from, at(point, e_.add(pair, in)));
-    const Exprs second = load(*pass.from, at(point, e_.sub(e_.add(pair, 2 * pass.block - 1), in)));
+    const Exprs first = loops_.load(*pass.from, at(point, e_.add(pair, in)));
+    const Exprs second = loops_.load(*pass.from, at(point, e_.sub(e_.add(pair, 2 * pass.block - 1), in)));
     values.push_back(ordered(first, second).first);
   }
   const auto keep = [&](const std::vector<Tiles>& set) {
-    for (size_t m = 0; m < values.size(); ++m) store(set[m], point, values[m]);
-    for (size_t m = 0; m < values.size(); ++m) values[m] = load(set[m], point);
+    for (size_t m = 0; m < values.size(); ++m) loops_.store(set[m], point, values[m]);
+    for (size_t m = 0; m < values.size(); ++m) values[m] = loops_.load(set[m], point);
   };
   const std::vector<Step> steps = steps_of(pass);
   if (steps.size() == 1 || (pass.form == Form::halves && keys_.pair())) keep(sets[1]);
@@ -290,7 +282,7 @@ void Sorter::pass(const Tiles& keys, const Pass& pass) {
     }
     if (s + 1 < steps.size()) keep(sets[s % 2]);
   }
-  for (int64_t m = 0; m < count; ++m) store(keys, place(m), values[static_cast<size_t>(m)]);
+  for (int64_t m = 0; m < count; ++m) loops_.store(keys, place(m), values[static_cast<size_t>(m)]);
 }
 
 // The one that stands in front, and the other one.
@@ -301,7 +293,7 @@ std::pair<Exprs, Exprs> Sorter::ordered(const Exprs& a, const Exprs& b) {
           {e_.select(swap, a[0], b[0]), e_.select(swap, a[1], b[1])}};
 }
 
-const std::vector<Sorter::Tiles>& Sorter::registers(int64_t extent, int64_t count, int set) {
+const std::vector<Tiles>& Sorter::registers(int64_t extent, int64_t count, int set) {
   std::vector<Tiles>& tiles_of = registers_[{extent, set}];
   while (static_cast<int64_t>(tiles_of.size()) < count)
     tiles_of.push_back(tiles(set == 0 ? "key" : "next_key", MemScope::fragment, extent));
@@ -310,7 +302,7 @@ const std::vector<Sorter::Tiles>& Sorter::registers(int64_t extent, int64_t coun
 
 void Sorter::put_results(const Tiles& keys) {
   const Exprs point = loops_.begin(what_.dst.extents);
-  const Exprs key = load(keys, point);
+  const Exprs key = loops_.load(keys, point);
   loops_.store(what_.dst.buffer, element_of(e_, what_.dst, point), keys_.element(key));
   if (what_.index)
     loops_.store(what_.index->buffer, element_of(e_, *what_.index, point),
@@ -359,10 +351,10 @@ std::optional<Diagnostic> Sorter::check(const Limits& limits) const {
   const auto elements = checked_product(with_axis(padded_extent()));
   const auto size = [](const auto& list) { return static_cast<int64_t>(list.size()); };
   constexpr int64_t kStatements = 1 << 13, kBuffers = 128, kNodes = 1 << 16;  // of the largest
-  if (src[axis_] > kMostSorted || !elements || *elements > limits.tile_elements)
+  if (src[axis_] > kMaxSortedExtent || !elements || *elements > limits.tile_elements)
     return diagnostic(DiagCode::bad_shape,
                       from + ": " + std::to_string(src[axis_]) + " elements in a row, expected at most " +
-                          std::to_string(kMostSorted),
+                          std::to_string(kMaxSortedExtent),
                       "sort parts, and merge what they give by topk");
   if (size(p_.stmts) + kStatements > limits.statements || size(p_.buffers) + kBuffers > limits.buffers ||
       size(e_) + kNodes > limits.expr_nodes)

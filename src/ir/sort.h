@@ -18,7 +18,7 @@
 //
 // requires: regions of a program being made, in a block outside of parallel loops.
 // why here: parser and builder make the same statements of it.
-// refuses: shapes that do not fit, tensors, types without an order, more than kMostSorted elements.
+// refuses: shapes that do not fit, tensors, types without an order, more than kMaxSortedExtent elements.
 #pragma once
 
 #include <optional>
@@ -35,7 +35,7 @@ struct Sort {
   bool descending = false;
   bool first_ones = false;  // dst has no more elements along the axis than src
 };
-constexpr int64_t kMostSorted = 4096;
+constexpr int64_t kMaxSortedExtent = 4096;
 
 // Appends the statements to `block`; what is wrong otherwise, without a place.
 std::optional<Diagnostic> add_sort(Program& p, const Sort& what, const SourceLocation& location, Block& block,

@@ -25,7 +25,7 @@ constexpr int64_t kPartElements = 8;
 // Operations of the branches of a part, or of all of a warp's points.
 constexpr int64_t kBranchOperations = 4;
 // Conditions that are known for all of a warp's points, one inside the other: each has forms of the code.
-constexpr int kMostWhole = 2;
+constexpr int kMaxWarpMasks = 2;
 // Sums of what lies here do not wrap.
 constexpr arith::Interval kNear{-(int64_t{1} << 56), int64_t{1} << 56};
 
@@ -315,7 +315,7 @@ class PartWalk {
     for (WarpMask& mask : MaskFinder(k_, nest_).find(body)) {
       const bool stays = std::any_of(undecided_.begin(), undecided_.end(),
                                      [&](const auto& terms) { return terms == mask.rest.terms; });
-      if (stays || (!mask.by_part && whole == kMostWhole)) continue;
+      if (stays || (!mask.by_part && whole == kMaxWarpMasks)) continue;
       if (!next || (next->by_part && !mask.by_part)) next = std::move(mask);
     }
     return next;

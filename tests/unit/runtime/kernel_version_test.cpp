@@ -122,14 +122,20 @@ TEST(KernelVersion, TheFirstThatFits) {
   EXPECT_EQ(versions[1].guards_text(), "");
 }
 
-// Elements of a tensor, none of whose products may wrap.
-TEST(KernelVersion, TensorsOfAtMostSoManyBytes) {
+// Parameter 3 is the tensor A.
+thread::ThreadProgram with_tensor() {
   thread::ThreadProgram p = with_grid([](ir::ExprPool& e, ir::ExprId, ir::ExprId, ir::ExprId) {
     return std::vector<ir::ExprId>{e.const_int(1)};
   });
   thread::Memory tensor;
   tensor.name = "A", tensor.param = 3;
   p.params.push_back({thread::Param::Kind::tensor, "A", ir::DType::f32, {}, p.add_memory(tensor)});
+  return p;
+}
+
+// Elements of a tensor, none of whose products may wrap.
+TEST(KernelVersion, TensorsOfAtMostSoManyBytes) {
+  thread::ThreadProgram p = with_tensor();
   const ir::ExprId m = p.exprs.var(p.params[0].var), n = p.exprs.var(p.params[1].var);
   thread::Guard size{3, 16};
   size.elements = p.exprs.mul(m, n), size.most_bytes = 4000;
@@ -150,12 +156,7 @@ TEST(KernelVersion, TensorsOfAtMostSoManyBytes) {
 
 // A tensor map's numbers, and the tensors that no map describes.
 TEST(KernelVersion, ShapesOfTensorMaps) {
-  thread::ThreadProgram p = with_grid([](ir::ExprPool& e, ir::ExprId, ir::ExprId, ir::ExprId) {
-    return std::vector<ir::ExprId>{e.const_int(1)};
-  });
-  thread::Memory tensor;
-  tensor.name = "A", tensor.param = 3;
-  p.params.push_back({thread::Param::Kind::tensor, "A", ir::DType::f32, {}, p.add_memory(tensor)});
+  thread::ThreadProgram p = with_tensor();
   const ir::ExprId m = p.exprs.var(p.params[0].var), n = p.exprs.var(p.params[1].var);
   p.tensor_maps.push_back(
       {"A_map", ir::ObjectId(0), {n, m, n}, {p.exprs.mul(n, 4), p.exprs.mul(m, n)}, {8, 8, 1}, 32});
