@@ -109,10 +109,11 @@ int64_t conversion_cycles(layout::ConversionKind kind, const Fragment& to, ir::D
   return 0;
 }
 
-// Rows a vector apart from a multiple of the banks, so that neighbouring rows do not meet in one bank.
+// Rows an odd number of vectors apart: neighbouring rows, as many as vectors go into a row of banks, begin in
+// other banks.
 layout::Layout exchange_layout(std::span<const int64_t> shape, ir::DType type, const target::Target& t) {
   const int64_t bytes = ir::dtype_bytes(type);
-  if (shape.size() < 2 || shape.back() * bytes % t.banks.row_bytes() != 0)
+  if (shape.size() < 2 || shape.back() * bytes % (2 * t.vector_bytes) != 0)
     return layout::Layout::row_major(shape);
   return layout::Layout::padded_row_major(shape, t.vector_bytes / bytes);
 }

@@ -225,6 +225,11 @@ PingPongFacts KernelPlanner::ping_pong_facts(int64_t threads) const {
 // warpgroups, leave room for nothing else: with a factor of the row 400 bytes are spilled.
 constexpr int64_t kTurnRegisters = 16;
 
+// Beside the values of an order in which products run beside the threads' work, of two warpgroups (gradients
+// with 224 words of values are not spilled) and of more, by ptxas 13.0: attention of 192 rows, 160 registers, is
+// serialised with 144 words, and not with 140.
+constexpr int64_t kOrderRegisters = 12, kOrderRegistersOfMany = 20;
+
 // A computing thread has registers for the slots, and as many blocks are resident as before.
 bool KernelPlanner::registers_fit(const std::map<ValueId, int64_t>& slots, int64_t threads) const {
   IdVector<ValueId, plan::ValuePlan> values = layouts_.values;
@@ -249,9 +254,10 @@ Checked KernelPlanner::order_products(const PingPongFacts& facts) {
   const ir::KernelPaths paths(p_, index_);
   OverlapFacts overlap{facts, {}, 0, [&](const auto& slots) { return registers_fit(slots, facts.threads); },
                        {},    {}};
-  // Of values alone: orders of gradients whose addresses exceed it as well are not spilled.
-  overlap.missing_words =
-      fragment_words(p_, ops_, layouts_.values) - target::most_consumer_registers(target_, facts.threads);
+  const bool many = facts.threads > 2 * target_.warpgroup;
+  overlap.missing_words = fragment_words(p_, ops_, layouts_.values) +
+                          (many ? kOrderRegistersOfMany : kOrderRegisters) -
+                          target::most_consumer_registers(target_, facts.threads);
   const IdVector<ValueId, int64_t> bytes = value_bytes(p_, ops_, layouts_.values, target_);
   for (const plan::PipelinePlan& c : copy_pipelines_) {
     std::set<ValueId>& values = overlap.handed_over.emplace_back();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "../layout/fragment_tables.h"
+#include "layout/bank_model.h"
 
 namespace tilegen::analysis {
 namespace {
@@ -53,6 +54,26 @@ Fragment restrided(naive::Random& random, const Fragment& f) {
   auto map = Layout::make(f.shape(), digits, 2);
   auto g = Fragment::make(*map, f.threads());
   return g ? *g : f;
+}
+
+// What threads pass through memory: eight neighbouring rows, a vector of each, in one pass over the banks, and a
+// matrix instruction's accumulators, a word of four lanes for each of eight rows, without a conflict.
+TEST(Exchange, RowsInMemoryHaveBanksOfTheirOwn) {
+  const target::Target t = *target::find_target("sm_90a");
+  for (const ir::DType type : {ir::DType::f16, ir::DType::f32})
+    for (int64_t columns = 8; columns <= 512; columns += 8) {
+      const int64_t bytes = ir::dtype_bytes(type);
+      const Layout l = exchange_layout(std::vector<int64_t>{64, columns}, type, t);
+      std::vector<int64_t> vectors, words;
+      for (int64_t row = 0; row < 8; ++row) {
+        const int64_t at = l.offset(std::vector<int64_t>{row, 0}) * bytes;
+        EXPECT_EQ(at % t.vector_bytes, 0) << columns;
+        vectors.push_back(at);
+        for (int64_t lane = 0; lane < 4; ++lane) words.push_back(at + 4 * lane);
+      }
+      EXPECT_EQ(layout::bank_conflicts(vectors, static_cast<int>(t.vector_bytes), t.banks), 0) << columns;
+      EXPECT_EQ(layout::bank_conflicts(words, 4, t.banks), 0) << columns;
+    }
 }
 
 TEST(Exchange, WhatIsFoundIsEnough) {

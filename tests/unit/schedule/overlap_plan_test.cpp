@@ -62,6 +62,50 @@ TEST(Overlap, AProductThatWaitsForAnotherLagsBehindIt) {
   EXPECT_EQ(k.pipelines[2], (plan::PipelinePlan{"a/kb:Vs", "a/kb", {"a:Vs"}, 2}));
 }
 
+// The same of other tiles: in f16, with heads of 128.
+std::string attention_of(int rows, int keys, int threads) {
+  std::string text = attention();
+  const auto all = [&](const std::string& from, const std::string& to) {
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+  };
+  const std::string r = std::to_string(rows), k = std::to_string(keys);
+  all("threads 128", "threads " + std::to_string(threads));
+  all("[n, 64]", "[n, D]"), all("0 :+ 64", "0 :+ D");
+  all("ceildiv(n, 64)) threads", "ceildiv(n, " + r + ")) threads"),
+      all("ceildiv(n, 64)", "ceildiv(n, " + k + ")");
+  all("by * 64 :+ 64", "by * " + r + " :+ " + r), all("kb * 64 :+ 64", "kb * " + k + " :+ " + k);
+  all("Qs: shared f16[64, 64]", "Qs: shared f16[" + r + ", D]");
+  for (const std::string tile : {"Ks", "Vs"})
+    all(tile + ": shared f16[64, 64]", tile + ": shared f16[" + k + ", D]");
+  all("s: fragment f32[64, 64]", "s: fragment f32[" + r + ", " + k + "]");
+  all("w: fragment f16[64, 64]", "w: fragment f16[" + r + ", " + k + "]");
+  all("o: fragment f32[64, 64]", "o: fragment f32[" + r + ", D]"), all("f32[64]", "f32[" + r + "]");
+  all("in 64, 64 { s[", "in " + r + ", " + k + " { s["), all("in 64, 64 { o[", "in " + r + ", D { o[");
+  all("D", "128");
+  return text;
+}
+
+// Addresses and counters need registers, too: more of those that three warpgroups have.
+TEST(Overlap, AnOrderLeavesRegistersBesideItsValues) {
+  const auto lags = [](int rows, int keys, int threads) {
+    auto p = program_from(attention_of(rows, keys, threads));
+    EXPECT_TRUE(p);
+    const plan::KernelSchedule k = kernel_of(*p);
+    const auto& stages = k.loops.at(0).stages;
+    const bool lag = std::find(stages.begin(), stages.end(),
+                               std::pair<std::string, int64_t>("a/kb/gemm#1", 2)) != stages.end();
+    const bool noted = std::any_of(k.notes.begin(), k.notes.end(), [](const plan::Note& n) {
+      return n.text.find("would take more registers than a thread has") != std::string::npos;
+    });
+    EXPECT_EQ(lag, !noted) << rows << 'x' << keys;
+    return lag;
+  };
+  EXPECT_TRUE(lags(192, 96, 384));
+  EXPECT_FALSE(lags(192, 112, 384));
+  EXPECT_TRUE(lags(128, 176, 256));
+}
+
 // K is filled again beside the product with V, and V beside the one with K: in the order of the program both
 // lie idle for longer than if one lagged.
 TEST(Overlap, TilesOfOneSlotComeBesideTheOtherProduct) {
