@@ -1,5 +1,7 @@
 #include "driver/candidate_stages.h"
 
+#include <algorithm>
+
 #include "driver/decide_accesses.h"
 #include "driver/fallback_plan.h"
 #include "expand/expand_kernel.h"
@@ -15,6 +17,27 @@
 namespace tilegen::driver {
 
 using schedule::PlanForm;
+
+namespace {
+
+// The plan lists what the code is guarded by: of sizes of tensors, lowering finds out whether an access asks
+// the hardware for a bound.
+void leave_out_unguarded(const thread::ThreadProgram& code, bool given, plan::KernelSchedule& plan) {
+  if (!plan.assumptions) return;
+  std::erase_if(*plan.assumptions, [&](plan::Assumption& a) {
+    const auto guard = std::find_if(code.guards.begin(), code.guards.end(), [&](const thread::Guard& g) {
+      return code.params[static_cast<size_t>(g.param)].name == a.param;
+    });
+    const bool bounded = guard != code.guards.end() && guard->most_bytes > 0;
+    if (given && a.most_bytes > 0 && !bounded)
+      plan.notes.push_back({plan.kernel, "`most_bytes` of '" + a.param +
+                                             "' is left out: no access to it is bounded by the hardware"});
+    if (!bounded) a.most_bytes = 0;
+    return guard == code.guards.end();
+  });
+}
+
+}  // namespace
 
 const plan::KernelSchedule* CandidateStages::given_of(const Candidate& c) const {
   return given_ && !c.given_left_out ? given_->find(program_.kernels[c.kernel].name) : nullptr;
@@ -112,6 +135,9 @@ void CandidateStages::lower(Candidate& c) const {
     lower::fuse_loops(*code);
     lower::forward_stores(*code);
     lower::prefetch_blocks(*code);
+  } else {
+    const plan::KernelSchedule* given = given_of(c);
+    leave_out_unguarded(*code, given && given->assumptions, *c.plan);
   }
   c.code = std::move(*code);
 }

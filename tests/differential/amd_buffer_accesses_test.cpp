@@ -3,6 +3,8 @@
 // strict interpreter of its instructions, against the interpreter of programs.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <optional>
 #include <sstream>
 
 #include "driver/compile.h"
@@ -13,6 +15,8 @@
 
 namespace tilegen::differential {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct Case {
   const char* name;
@@ -34,6 +38,14 @@ std::string neighbours(const std::string& n, const std::string& dims) {
   return "tl 1 program shifted\n" + dims + "tensor A: f32[" + n + "] readonly\ntensor B: f32[" + n +
          "]\nkernel shifted grid (b: ceildiv(" + n + ", 64)) threads 64 {\n" +
          "  alloc t: fragment f32[64]\n  copy A[b * 64 - 3 :+ 64] -> t\n  copy t -> B[b * 64 :+ 64]\n}\n";
+}
+
+// A place that something is taken from, as it is and in 32 bits.
+std::string from_the_end(const std::string& place) {
+  return "tl 1 program turned\ntensor A: f32[45, 16] readonly\ntensor B: f32[45, 16]\n"
+         "kernel turned grid (b: 3) threads 64 {\n  parallel i, j in 16, 16 {\n"
+         "    B[b * 16 + i, " +
+         place + "] = A[b * 16 + i, " + place + "]\n  }\n}\n";
 }
 
 // Of rows of any number and length.
@@ -58,6 +70,9 @@ const Case kCases[] = {
     {"RowsApart", copies("f32", " strides [96, 1]")},
     {"ColumnsApart", copies("f16", " strides [1, 48]")},
     {"InFrontOfTheTensor", neighbours("150", "")},
+    {"FromTheEnd", from_the_end("15 - j")},
+    {"FromTheEndInWords", from_the_end("cast(i64, 15u32 - cast(u32, j))")},
+    {"ByRemaindersOfSums", from_the_end("(j + 30) % 17")},
     // 2^34 bytes at most: by a guard of the version.
     {"OfAnySize", neighbours("n", "dim n\n"), true},
     {"OfAnyRows", ragged("[m, n]"), true},
@@ -95,11 +110,13 @@ TEST_P(BufferAccesses, LeaveOutWhatThePredicateDoes) {
   }
 }
 
-Expected<std::shared_ptr<const driver::Artifact>> compiled(const std::string& text, const char* target) {
+Expected<std::shared_ptr<const driver::Artifact>> compiled(const std::string& text, const char* target,
+                                                           std::optional<plan::Schedule> given = {}) {
   auto program = ir::parse_program(text, "case.tl", Limits());
   if (!program) return program.error();
   driver::CompileOptions options;
   options.keep_assembly = true;
+  options.schedule = std::move(given);
   return driver::compile(std::make_shared<const ir::Program>(std::move(*program)),
                          *target::find_target(target), options);
 }
@@ -172,6 +189,61 @@ TEST(BufferBytes, LargerTensorsTakeThePlainVersion) {
     ASSERT_TRUE(plain) << plain.error().to_text();
     EXPECT_TRUE((*plain)->kernels[0].guards.empty());
   }
+}
+
+// By name, bytes; 0 where only an address is assumed.
+using Sizes = std::map<std::string, int64_t>;
+
+Sizes assumed(const plan::KernelSchedule& kernel) {
+  Sizes sizes;
+  for (const plan::Assumption& a : *kernel.assumptions) sizes[a.param] = a.most_bytes;
+  return sizes;
+}
+
+Sizes guarded(const thread::ThreadProgram& kernel) {
+  Sizes sizes;
+  for (const thread::Guard& g : kernel.guards)
+    sizes[kernel.params[static_cast<size_t>(g.param)].name] = g.most_bytes;
+  return sizes;
+}
+
+// Where no access of a tensor has a predicate its size is no matter, and the plan says nothing of it.
+TEST(BufferBytes, PlansListWhatTheCodeIsGuardedBy) {
+  int bounded = 0;
+  const std::vector<fs::path> files = program_files();
+  for (size_t f = 0; f < files.size(); f += long_run() ? 1 : 6) {
+    const auto artifact = compiled(text_of(files[f]), f / 6 % 2 == 0 ? "gfx942" : "gfx90a");
+    if (!artifact) continue;  // a program of another target
+    for (size_t i = 0; i < (*artifact)->kernels.size(); ++i) {
+      const Sizes sizes = guarded((*artifact)->kernels[i]);
+      EXPECT_EQ(assumed((*artifact)->schedule.kernels[i]), sizes) << files[f];
+      for (const auto& [name, bytes] : sizes) bounded += bytes > 0;
+    }
+  }
+  EXPECT_GT(bounded, 0);
+}
+
+TEST(BufferBytes, NoNoteOfWhatIsPlannedOneOfWhatIsGiven) {
+  const std::string text =
+      "tl 1 program whole\ndim n divisible 256\ntensor A: f32[n] readonly\ntensor B: f32[n]\n"
+      "kernel whole grid (b: n // 256) threads 64 {\n  alloc t: fragment f32[256]\n"
+      "  copy A[b * 256 :+ 256] -> t\n  copy t -> B[b * 256 :+ 256]\n}\n";
+  const auto planned = compiled(text, "gfx942");
+  ASSERT_TRUE(planned) << planned.error().to_text();
+  const Sizes addresses = {{"A", 0}, {"B", 0}};
+  EXPECT_EQ(guarded((*planned)->kernels[0]), addresses);
+  EXPECT_EQ(assumed((*planned)->schedule.kernels[0]), addresses);
+  EXPECT_EQ(plan::schedule_to_text((*planned)->schedule).find("most_bytes"), std::string::npos);
+  plan::Schedule given;
+  given.kernels.push_back({.kernel = "whole"});
+  given.kernels[0].assumptions = {{"A", 1, 1024}};
+  const auto artifact = compiled(text, "gfx942", given);
+  ASSERT_TRUE(artifact) << artifact.error().to_text();
+  EXPECT_EQ(assumed((*artifact)->schedule.kernels[0]), Sizes());
+  EXPECT_NE(plan::schedule_to_text((*artifact)->schedule)
+                .find("`most_bytes` of 'A' is left out: no access to it is bounded by the hardware"),
+            std::string::npos)
+      << plan::schedule_to_text((*artifact)->schedule);
 }
 
 TEST(BufferBytes, RefusedWhereTheyCannotBe) {

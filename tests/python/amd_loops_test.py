@@ -67,22 +67,29 @@ class Model(unittest.TestCase):
         self.assertGreaterEqual(cycles, 16 * 16)
 
 
-def gemm(transpose_b, tile=(128, 128, 32), threads=256, types=("f16", "f32", "f16")):
+# Products of docs/performance.md, m, n and k.
+PRODUCTS = {"M0": (4096, 1024, 8192), "M1": (4096, 8192, 8192), "M2": (4096, 28672, 8192), "M3": (4096, 8192, 28672),
+            "M4": (8192, 1024, 8192), "M5": (8192, 8192, 8192), "M6": (8192, 28672, 8192), "M7": (8192, 8192, 28672)}
+
+
+def gemm(transpose_b, tile=(128, 128, 32), threads=256, types=("f16", "f32", "f16"), sizes=(8192, 8192, 8192)):
     m, n, k = tile
+    rows, columns, depth = sizes
+    b_shape = (columns, depth) if transpose_b else (depth, columns)
     operand, total, result = types
     zero = "0i32" if total == "i32" else "0.0f32"
     b, take = ((f"[{n}, {k}]", f"B[bx * {n} :+ {n}, ko * {k} :+ {k}]") if transpose_b
                else (f"[{k}, {n}]", f"B[ko * {k} :+ {k}, bx * {n} :+ {n}]"))
     return f"""tl 1 program gemm
-tensor A: {operand}[8192, 8192] readonly
-tensor B: {operand}[8192, 8192] readonly
-tensor C: {result}[8192, 8192]
-kernel gemm grid (by: {8192 // m}, bx: {8192 // n}) threads {threads} {{
+tensor A: {operand}[{rows}, {depth}] readonly
+tensor B: {operand}[{b_shape[0]}, {b_shape[1]}] readonly
+tensor C: {result}[{rows}, {columns}]
+kernel gemm grid (by: {rows // m}, bx: {columns // n}) threads {threads} {{
   alloc As: shared {operand}[{m}, {k}]
   alloc Bs: shared {operand}{b}
   alloc acc: fragment {total}[{m}, {n}]
   fill acc, {zero}
-  pipelined ko in 0 .. {8192 // k} {{
+  pipelined ko in 0 .. {depth // k} {{
     copy A[by * {m} :+ {m}, ko * {k} :+ {k}] -> As
     copy {take} -> Bs
     gemm As, Bs -> acc{' {transpose_b}' if transpose_b else ''}
@@ -156,6 +163,16 @@ class Code(unittest.TestCase):
     def test_gemm(self):
         self.holds(0.90, gemm(transpose_b=True))
         self.holds(0.95, gemm(transpose_b=False))
+
+    def test_gemm_of_other_sizes(self):
+        # Those of few tiles take smaller ones, so that every compute unit has two blocks or three.
+        tiles = {"M0": (128, 64, 64), "M4": (256, 64, 32)}
+        few = {("M0", True): 0.80, ("M0", False): 0.74, ("M4", True): 0.95, ("M4", False): 0.88}
+        for name, sizes in PRODUCTS.items():
+            for transpose_b in [True, False]:
+                with self.subTest(name, transpose_b=transpose_b):
+                    least = few.get((name, transpose_b), 0.95)
+                    self.holds(least, gemm(transpose_b, tiles.get(name, (128, 128, 32)), sizes=sizes))
 
     def test_gemm_of_bytes(self):
         for types in [("i8", "i32", "i32"), ("e4m3fnuz", "f32", "f32")]:

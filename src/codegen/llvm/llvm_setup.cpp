@@ -68,6 +68,11 @@ std::optional<std::string> unknown_cpu_or_feature(const llvm::Target& t, const c
   return std::nullopt;
 }
 
+// What LLVM takes from its command line only.
+void set_option(llvm::StringRef name, llvm::StringRef value) {
+  if (llvm::cl::Option* o = llvm::cl::getRegisteredOptions().lookup(name)) o->addOccurrence(0, name, value);
+}
+
 }  // namespace
 
 void ensure_handlers() {
@@ -94,9 +99,13 @@ void ensure_backend() {
     TILEGEN_BACKEND(AMDGPU)
 #undef TILEGEN_BACKEND
     register_load_lds_parser();
-    // Addresses of shared memory in 32 bits. LLVM takes this from its command line only.
-    if (llvm::cl::Option* o = llvm::cl::getRegisteredOptions().lookup("nvptx-short-ptr"))
-      o->addOccurrence(0, "nvptx-short-ptr", "true");
+    // Addresses of shared memory in 32 bits.
+    set_option("nvptx-short-ptr", "true");
+    // Sums of matrix instructions stay together (amdgpu/shape_phis.h).
+    set_option("amdgpu-codegenprepare-break-large-phis", "false");
+    // The code generator moves out of loops once more what it made itself. For accesses of one place that a
+    // register could stand for it would compare all with each other; the optimiser has done that.
+    set_option("licm-mssa-max-acc-promotion", "0");
     return true;
   }();
 }

@@ -29,6 +29,14 @@ struct PairsOfFloats : llvm::PassInfoMixin<PairsOfFloats> {
   llvm::SLPVectorizerPass vectoriser;
 };
 
+// Stores and loads of one place in a loop become a register where the loop has no more accesses than that:
+// each is compared with all others.
+llvm::LICMOptions hoisting(unsigned most_accesses) {
+  return {llvm::LICMOptions().MssaOptCap, most_accesses, /*AllowSpeculation=*/true};
+}
+
+constexpr unsigned kHostAccesses = 250, kGpuAccesses = 32;
+
 }  // namespace
 
 struct Optimiser::Passes {
@@ -49,8 +57,8 @@ void Optimiser::Passes::add_host() {
   p.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   p.addPass(llvm::InstSimplifyPass());
   p.addPass(llvm::SimplifyCFGPass());
-  llvm::LICMOptions hoist;
-  p.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(hoist), /*UseMemorySSA=*/true));
+  p.addPass(
+      llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(hoisting(kHostAccesses)), /*UseMemorySSA=*/true));
   p.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   p.addPass(llvm::InstSimplifyPass());
   p.addPass(llvm::SimplifyCFGPass());
@@ -60,8 +68,8 @@ void Optimiser::Passes::add_gpu(bool pairs) {
   llvm::FunctionPassManager& p = pipeline;
   p.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   p.addPass(llvm::InstCombinePass());
-  llvm::LICMOptions hoist;
-  p.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(hoist), /*UseMemorySSA=*/true));
+  p.addPass(
+      llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(hoisting(kGpuAccesses)), /*UseMemorySSA=*/true));
   p.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   p.addPass(llvm::ADCEPass());
   p.addPass(llvm::SimplifyCFGPass());

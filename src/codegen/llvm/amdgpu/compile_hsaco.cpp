@@ -4,6 +4,7 @@
 
 #include "codegen/gpu_code.h"
 #include "codegen/llvm/amdgpu/amd_emitter.h"
+#include "codegen/llvm/amdgpu/shape_phis.h"
 #include "codegen/llvm/amdgpu/split_wide_or.h"
 #include "codegen/llvm/gpu/gpu_compile.h"
 #include "object/hsaco_linker.h"
@@ -33,8 +34,12 @@ std::optional<Error> generate(GpuCompile& c, Kernels kernels, const target::Targ
     m.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", kCodeObjectVersion);
     counts_to_registers(m);
   };
+  const auto for_selection = [](llvm::Module& m) {
+    shape_phis(m);
+    split_wide_or(m);
+  };
   if (auto error = make_module<AmdEmitter>(c, kernels, target, features, options, kAmdGrid, result,
-                                           name_version, split_wide_or))
+                                           name_version, for_selection))
     return error;
   if (options.keep_assembly)
     if (auto error = list_assembly(c, kernels, result)) return error;

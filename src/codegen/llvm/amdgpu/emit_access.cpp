@@ -4,6 +4,7 @@
 // have 31 bits: beyond the descriptor's bytes the hardware loads zeros and stores nothing, so the predicate
 // chooses an offset, and there is neither a branch around a store nor an address of zeros. Of a tensor's own
 // bytes the bound knows nothing: predicates are what is exact, to the element.
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include "codegen/llvm/amdgpu/amd_emitter.h"
@@ -81,8 +82,15 @@ Value* AmdEmitter::words_of_buffer(Value* base, const Memory& m) {
   return b_.CreateInsertElement(words, b_.getInt32(kRawWords), uint64_t{3});
 }
 
+// LLVM makes a constant of a sum the instruction's own. The hardware adds it without coming round: where what
+// is left is negative the access would be beyond the tensor. Such a sum is one that LLVM does not look into.
 Value* AmdEmitter::buffer_offset(const Place& at, Value* condition) {
   Value* offset = b_.CreateAdd(at.within, b_.getInt32(static_cast<uint32_t>(at.offset)));
+  if (!at.upward) {
+    auto* same = llvm::FunctionType::get(offset->getType(), {offset->getType()}, false);
+    offset = b_.CreateCall(llvm::InlineAsm::get(same, "", "=v,0", /*hasSideEffects=*/false), {offset});
+    llvm::cast<llvm::CallInst>(offset)->setDoesNotAccessMemory();
+  }
   if (!condition) return offset;
   return b_.CreateSelect(condition, offset, b_.getInt32(static_cast<uint32_t>(target_.buffer_bytes)));
 }

@@ -66,6 +66,61 @@ bool bounded(const thread::ThreadProgram& p, MemoryId tensor) {
   });
 }
 
+// Whether no part of the sum is negative, nor any sum that it may become: where LLVM moves a constant out of
+// a term what is left has no less than 0. Of anything but sums and products of what is not negative, and
+// what keeps constants inside, this is not known.
+bool goes_up(const thread::ThreadProgram& p, IndexFacts& facts, const Affine& index) {
+  std::vector<ExprId> open;
+  for (const auto& [atom, coefficient] : index.terms) {
+    if (coefficient < 0) return false;
+    open.push_back(atom);
+  }
+  std::set<ExprId> seen;
+  const auto leaf = [](const ExprNode& n) { return ir::expr_class(n.op) == ir::ExprClass::leaf; };
+  while (!open.empty()) {
+    const ExprId e = open.back();
+    open.pop_back();
+    if (!e.valid() || !seen.insert(e).second) continue;
+    const ExprNode n = facts.pool()[e];
+    if (n.op == ExprOp::load && n.type == ir::DType::i64 && p.memory(n.object).space == Space::local) {
+      if (stored_range(p, facts, n.object).lo < 0) return false;
+      for (const thread::Stmt& s : p.stmts)
+        if (const auto* store = std::get_if<thread::Store>(&s.node); store && store->memory == n.object)
+          open.push_back(store->value);
+      continue;
+    }
+    if (facts.range(e).lo < 0) return false;
+    if (leaf(n)) continue;
+    int64_t divisor = 0;
+    switch (n.op) {
+      case ExprOp::cast:
+        if (!leaf(facts.pool()[n.a])) return false;  // narrow sums come round
+        break;
+      case ExprOp::floormod:
+        if (!facts.pool().is_const_int(n.b, &divisor) || (divisor & (divisor - 1)) != 0) return false;
+        break;
+      case ExprOp::add:
+      case ExprOp::mul:
+      case ExprOp::floordiv:
+      case ExprOp::min:
+      case ExprOp::max:
+      case ExprOp::bit_and:
+      case ExprOp::bit_or:
+      case ExprOp::bit_xor:
+      case ExprOp::shl:
+      case ExprOp::shr:
+        break;
+      case ExprOp::select:
+        open.insert(open.end(), {n.b, n.c});
+        continue;
+      default:
+        return false;
+    }
+    open.insert(open.end(), {n.a, n.b, n.c});
+  }
+  return true;
+}
+
 bool by_level(int a, int b) { return a < b; }
 
 }  // namespace
@@ -150,7 +205,11 @@ Place GpuEmitter::place(MemoryId memory, const Affine& index) {
   const bool reached =
       features_.amdgpu && (bounded(program_, memory) || reach(program_, facts_, index, size).within(kI32));
   Value* sum = whole.within(kI32) || reached ? sum_narrow(b_, parts) : nullptr;
-  if (reached) at.base = at.pointer, at.within = sum ? sum : b_.getInt32(0);
+  if (reached) {
+    at.base = at.pointer;
+    at.within = sum ? sum : b_.getInt32(0);
+    at.upward = goes_up(program_, facts_, index);
+  }
   if (whole.within(kI32)) {
     if (sum) at.pointer = b_.CreateGEP(b_.getInt8Ty(), at.pointer, with_bits(b_, sum, 64, whole.lo >= 0));
     return at;

@@ -9,14 +9,16 @@
 namespace tilegen::codegen {
 
 // `offset` bytes after `pointer`. In global memory, where the index, in bytes, is known to have 31
-// bits: `base` is the address of its tensor and `within` the bytes from there to `pointer`.
+// bits: `base` is the address of its tensor and `within` the bytes from there to `pointer`. These are sums of
+// what is not negative where `upward`.
 struct Place {
   llvm::Value* pointer = nullptr;
   int64_t offset = 0;
   llvm::Value *base = nullptr, *within = nullptr;
+  bool upward = false;
   bool bounded = false;  // what is beyond the tensor is left to the hardware
 
-  Place after(int64_t bytes) const { return {pointer, offset + bytes, base, within, bounded}; }
+  Place after(int64_t bytes) const { return {pointer, offset + bytes, base, within, upward, bounded}; }
 };
 
 llvm::Value* pointer(llvm::IRBuilder<>& b, const Place& at);  // with its offset
