@@ -44,16 +44,18 @@ class ProgramPrinter {
     const Block* else_body;  // still to come
   };
 
-  // What it means is printed over its own variables.
+  // What it means is printed over its own variables, whose names are none of the program's parameters.
   void print_native(const NativeFunction& f) {
     Program meaning;
     meaning.exprs = f.exprs;
     meaning.vars = f.parameters;
+    const std::vector<std::string> names = parameter_names(p_, names_, f.parameters);
+    for (size_t i = 0; i < names.size(); ++i) meaning.vars[i].name = names[i];
     meaning.natives = p_.natives;
     const ExprPrinter exprs(meaning, nullptr, kMaxExprBytes);
     out_ += "fn " + f.name + "(";
     for (size_t i = 0; i < f.parameters.size(); ++i)
-      out_ += (i > 0 ? ", " : "") + f.parameters[i].name + ": " + dtype_name(f.parameters[i].type);
+      out_ += (i > 0 ? ", " : "") + names[i] + ": " + dtype_name(f.parameters[i].type);
     out_ += ") -> ";
     if (f.results.size() > 1) out_ += '(';
     for (size_t i = 0; i < f.results.size(); ++i)

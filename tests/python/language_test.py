@@ -120,7 +120,7 @@ class NativeText(unittest.TestCase):
                 "%r = insertvalue {i32, i32} undef, i32 %x, 0\n%s = insertvalue {i32, i32} %r, i32 %y, 1\nret {i32, i32} %s\n}")
         for texts in ({}, {"ptx": "and.b32 $0, $2, $3; or.b32 $1, $2, $3;"}, {"llvm": llvm}):
             program = self.program(**texts)
-            self.assertEqual(tg.parse(str(program)).hash, program.hash)
+            self.assertEqual(tg.Program.parse(str(program)).hash, program.hash)
             for target in ("host", "sim:sm_80"):
                 out = array.array("i", [0] * 8)
                 program.compile(target).load()(values, out)

@@ -72,6 +72,23 @@ TEST(Native, CallsAreFoldedAsTheirMeaning) {
   EXPECT_FALSE(calls_native(e, e[call].a));
 }
 
+// As a builder may have made them: names of parameters are printed as no others'.
+TEST(Native, NamesOfParametersArePrintedApart) {
+  Program p;
+  p.name = "p";
+  auto parsed = read(kFunctions);
+  ASSERT_TRUE(parsed);
+  p = *parsed;
+  NativeFunction f = *p.natives[1];
+  f.parameters[0].name = f.parameters[1].name = "A";
+  p.natives[1] = std::make_shared<const NativeFunction>(f);
+  const std::string printed = print_program(p);
+  EXPECT_NE(printed.find("fn parts(A_1: u32, A_2: u32) -> (u32, u32)\n"), std::string::npos) << printed;
+  auto again = parse_program(printed, "q.tl", Limits());
+  ASSERT_TRUE(again) << again.error().to_text();
+  EXPECT_EQ(print_program(*again), printed);
+}
+
 void refused(DiagCode code, const std::string& part, const std::string& functions) {
   const auto p = read(functions);
   ASSERT_FALSE(p) << functions;
