@@ -20,8 +20,7 @@ struct Source {
   std::string name, text;
 };
 
-// Functions with their meaning alone: text that is left as it is beside an edited meaning would disagree with
-// it.
+// Functions with their meaning alone: text that stays as it is would disagree with an edited meaning.
 std::string without_native_text(const std::string& text) {
   static const std::regex native("(asm|llvm)\\s+((ptx|gcn|host)\\s*)?(\"[^\"\\n]*\"\\s*)+");
   return std::regex_replace(text, native, "");
