@@ -31,7 +31,8 @@ const std::vector<Source>& sources() {
     std::vector<Source> found;
     for (const char* folder : {"files", "regressions"})
       for (const auto& file : programs_in(test_data(folder)))
-        if (std::string text = without_native_text(text_of(file)); Subject(text).invalid().empty())  // files of the parser's tests
+        if (std::string text = without_native_text(text_of(file));
+            Subject(text).invalid().empty())  // files of the parser's tests
           found.push_back({file.filename().string(), std::move(text)});
     return found;
   }();
