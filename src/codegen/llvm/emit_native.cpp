@@ -1,4 +1,6 @@
 // Calls of functions with native text: inline assembly, or a call of a function of LLVM IR.
+#include <algorithm>
+
 #include "codegen/llvm/native_functions.h"
 #include "codegen/llvm/program_emitter.h"
 #include "codegen/llvm/types.h"
@@ -25,6 +27,11 @@ Value* held_form(llvm::IRBuilder<>& b, ir::DType t, Value* own) {
   return from_storage(b, t, b.CreateBitCast(own, storage_type(b.getContext(), t)));
 }
 
+bool has_products(const thread::ThreadProgram& p) {
+  return std::any_of(p.stmts.begin(), p.stmts.end(),
+                     [](const thread::Stmt& s) { return std::holds_alternative<thread::WarpMma>(s.node); });
+}
+
 }  // namespace
 
 const ir::NativeText* ProgramEmitter::native_text_of(const ir::ExprPool::NativeCall& call) const {
@@ -41,7 +48,7 @@ Value* ProgramEmitter::emit_native(const ir::ExprPool::NativeCall& call, const i
     args[i] = own_form(b_, f.parameters[i].type, args[i], ir::is_asm(text.form));
   Value* made = nullptr;
   if (ir::is_asm(text.form)) {
-    made = call_instructions(b_, f, text, args);
+    made = call_instructions(b_, f, text, args, has_products(program_));
   } else {
     std::string why;
     llvm::Function* function = native_function(module_, f, text, why);

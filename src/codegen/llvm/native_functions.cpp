@@ -38,6 +38,34 @@ const char* register_class(bool nvptx, ir::DType t) {
   return ir::dtype_bits(t) == 16 ? "h" : ir::dtype_bits(t) == 64 ? "l" : "r";
 }
 
+// What LLVM keeps apart by idle cycles it does not know inside of a text, nor that a text is of vector
+// instructions. Sections "Required User-Inserted Wait States" of the manuals of CDNA 2 and CDNA 3.
+constexpr const char* kAfterProducts = "s_nop 15\ns_nop 3\n";  // a product's result is read: 19
+constexpr const char* kBefore = "s_nop 0\n";                   // a transcendental function's: 1
+constexpr const char* kBehind = "\ns_nop 1";       // a result is read by another lane, or by a product: 2
+constexpr const char* kBehindCarry = "\ns_nop 3";  // vcc is read by v_div_fmas: 4
+
+bool waits_behind(llvm::StringRef instruction) {
+  for (const char* name : {"v_exp_", "v_log_", "v_rcp_", "v_rsq_", "v_sqrt_", "v_sin_", "v_cos_"})
+    if (instruction.starts_with(name)) return true;
+  return instruction.contains("op_sel") || instruction.contains("dst_sel");  // parts of a register
+}
+
+std::string with_waits(const ir::NativeAsm& code, bool after_products) {
+  std::string text = after_products ? kAfterProducts : kBefore;
+  llvm::SmallVector<llvm::StringRef> lines;
+  llvm::StringRef(code.text).split(lines, '\n');
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (i > 0) text += '\n';
+    if (i > 0 && lines[i].starts_with("v_div_fmas"))
+      text += "s_nop 3\n";
+    else if (i > 0 && waits_behind(lines[i - 1]))
+      text += "s_nop 0\n";
+    text += lines[i];
+  }
+  return text + (code.carry ? kBehindCarry : kBehind);
+}
+
 constexpr const char* kPrefix = "fn.";
 constexpr size_t kMostInstructions = 4096;
 
@@ -208,7 +236,7 @@ std::unique_ptr<llvm::Module> read(llvm::Module& into, const ir::NativeFunction&
 
 llvm::CallInst* call_instructions(llvm::IRBuilder<>& b, const ir::NativeFunction& f,
                                   const ir::NativeText& text, const std::vector<llvm::Value*>& args,
-                                  bool unused) {
+                                  bool after_products, bool unused) {
   const bool nvptx = text.form == ir::NativeForm::ptx;
   const ir::NativeAsm code =
       ir::read_native_asm(text.form, text.text, f.results.size(), f.parameters.size()).code;
@@ -232,7 +260,8 @@ llvm::CallInst* call_instructions(llvm::IRBuilder<>& b, const ir::NativeFunction
   llvm::Type* result = results.size() == 1 ? results[0] : llvm::StructType::get(b.getContext(), results);
   auto* type = llvm::FunctionType::get(result, parameters, false);
   // A comment names the function where an assembler's message shows the line.
-  const std::string named = std::string(nvptx ? "// " : "; ") + f.name + "\n" + code.text;
+  const std::string named =
+      (nvptx ? "// " + f.name + "\n" + code.text : "; " + f.name + "\n" + with_waits(code, after_products));
   llvm::CallInst* call = b.CreateCall(llvm::InlineAsm::get(type, named, constraints, unused), args);
   if (!unused) call->setDoesNotAccessMemory();
   call->setDoesNotThrow();
@@ -299,7 +328,7 @@ std::string assembler_message(const ir::NativeFunction& f, const ir::NativeText&
   b.SetInsertPoint(llvm::BasicBlock::Create(context, "", kernel));
   std::vector<llvm::Value*> args;
   for (llvm::Argument& a : kernel->args()) args.push_back(&a);
-  call_instructions(b, f, text, args, /*unused=*/true);
+  call_instructions(b, f, text, args, /*after_products=*/false, /*unused=*/true);
   b.CreateRetVoid();
   MachineCodeEmitter object;
   if (!object.run(**machine, m, llvm::CodeGenFileType::ObjectFile)) return "the target writes no objects";

@@ -23,10 +23,11 @@ llvm::Function* native_function(llvm::Module& into, const ir::NativeFunction& f,
                                 std::string& why);
 
 // Text of instructions as inline assembly that computes of its arguments alone; 16-bit floats are their bits.
-// `unused`: it stays where nothing uses what it gives.
+// `after_products`: arguments may be results of matrix instructions. `unused`: it stays where nothing uses
+// what it gives.
 llvm::CallInst* call_instructions(llvm::IRBuilder<>& b, const ir::NativeFunction& f,
                                   const ir::NativeText& text, const std::vector<llvm::Value*>& args,
-                                  bool unused = false);
+                                  bool after_products, bool unused = false);
 
 // Puts the bodies of native functions in the place of their calls; none of the functions is left.
 void inline_native_functions(llvm::Module& m);

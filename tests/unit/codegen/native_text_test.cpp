@@ -45,6 +45,45 @@ TEST(NativeText, LinesAreOfFunctions) {
   EXPECT_EQ(native_function_at("", 7), "");
 }
 
+// LLVM keeps vector instructions apart where the hardware wants it, but for those in a text: around it,
+// behind functions that come late, and longer where arguments may be results of matrix instructions.
+TEST(NativeText, IdleCyclesStandAroundInstructions) {
+  const auto assembly = [](const std::string& body) {
+    auto p = ir::parse_program(
+        "tl 1 program p\ntensor A: f32[64, 64]\ntensor B: f16[64, 64]\n"
+        "fn f(x: f32) -> f32 asm gcn \"v_rcp_f32 $0, $1; v_mul_f32 $0, $0, $0\" "
+        "{ return 1 / x * (1 / x) }\nkernel k grid (b: 1) {\n" +
+            body + "}\n",
+        "p.tl", Limits());
+    if (!p) {
+      ADD_FAILURE() << p.error().to_text();
+      return std::string();
+    }
+    driver::CompileOptions options;
+    options.keep_assembly = true;
+    const auto target = target::find_target("gfx942");
+    const auto made = driver::compile(std::make_shared<const ir::Program>(*p), *target, options);
+    if (!made) ADD_FAILURE() << made.error().to_text();
+    return made ? (*made)->assembly : std::string();
+  };
+  const auto count = [](const std::string& text, const std::string& part) {
+    size_t n = 0;
+    for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
+    return n;
+  };
+  const std::string plain = assembly("  parallel i, j in 64, 64 { A[i, j] = f(A[i, j]) }\n");
+  const size_t calls = count(plain, "; f\n");
+  EXPECT_GT(calls, 0u) << plain;
+  EXPECT_EQ(count(plain, "s_nop 15"), 0u) << plain;
+  EXPECT_GE(count(plain, "s_nop 0"), 2 * calls) << plain;
+  EXPECT_GE(count(plain, "s_nop 1"), calls) << plain;
+  const std::string product = assembly(
+      "  alloc t: shared f16[64, 64]\n  alloc c: fragment f32[64, 64]\n  copy B -> t\n  fill c, 0.0f32\n"
+      "  gemm t, t -> c\n  parallel i, j in 64, 64 { c[i, j] = f(c[i, j]) }\n  copy c -> A\n");
+  EXPECT_GT(count(product, "v_mfma"), 0u) << product;
+  EXPECT_EQ(count(product, "s_nop 15"), count(product, "; f\n")) << product;
+}
+
 // As LLVM writes them.
 TEST(NativeText, LinesOfCode) {
   auto p = ir::parse_program(kProgram, "p.tl", Limits());
