@@ -170,7 +170,7 @@ TEST(NativeText, LlvmFunctionsComputeOfTheirArguments) {
       Failure failure;
       EXPECT_EQ(compile(program, target, 1, &artifact, &failure), TL_INVALID_PROGRAM) << row.text;
       const std::string message = failure ? tl_error_message(failure.get()) : "";
-      EXPECT_NE(message.find("llvm of 'mix': "), std::string::npos) << row.text << ": " << message;
+      EXPECT_NE(message.find("llvm of 'mix' for "), std::string::npos) << row.text << ": " << message;
       EXPECT_NE(message.find(row.part), std::string::npos) << row.text << ": " << message;
     }
 }

@@ -18,6 +18,7 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include "codegen/llvm/compile_steps.h"
 #include "codegen/llvm/guarded_memory.h"
 #include "codegen/llvm/machine_code.h"
 #include "codegen/llvm/types.h"
@@ -307,75 +308,87 @@ void inline_native_functions(llvm::Module& m) {
 
 namespace {
 
+// Everything of LLVM that one check owns, in order of construction.
+struct Check {
+  std::string errors;
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::Module> module;
+  MachineCodeEmitter object;
+};
+
 // What the assembler of AMD targets says of a text, in a kernel that does nothing else; empty: nothing.
-std::string assembler_message(const ir::NativeFunction& f, const ir::NativeText& text,
+std::string assembler_message(Check& c, const ir::NativeFunction& f, const ir::NativeText& text,
                               const target::Target& target) {
   auto machine = make_machine("amdgcn-amd-amdhsa", target.cpu, target.features);
   if (!machine) return machine.error().to_text();
-  llvm::LLVMContext context;
-  std::string errors;
-  collect_diagnostics(context, errors);
-  llvm::Module m("tilegen", context);
-  m.setTargetTriple((*machine)->getTargetTriple().str());
-  m.setDataLayout((*machine)->createDataLayout());
-  llvm::IRBuilder<> b(context);
+  c.machine = std::move(*machine);
+  c.module->setDataLayout(c.machine->createDataLayout());
+  llvm::IRBuilder<> b(c.context);
   std::vector<llvm::Type*> types;
   for (const ir::Var& v : f.parameters)
-    types.push_back(is_half(v.type) ? b.getInt16Ty() : held_type(context, v.type));
+    types.push_back(is_half(v.type) ? b.getInt16Ty() : held_type(c.context, v.type));
   auto* kernel = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), types, false),
-                                        llvm::GlobalValue::ExternalLinkage, "k", m);
+                                        llvm::GlobalValue::ExternalLinkage, "k", *c.module);
   kernel->setCallingConv(llvm::CallingConv::AMDGPU_KERNEL);
-  b.SetInsertPoint(llvm::BasicBlock::Create(context, "", kernel));
+  b.SetInsertPoint(llvm::BasicBlock::Create(c.context, "", kernel));
   std::vector<llvm::Value*> args;
   for (llvm::Argument& a : kernel->args()) args.push_back(&a);
   call_instructions(b, f, text, args, /*after_products=*/false, /*unused=*/true);
   b.CreateRetVoid();
-  MachineCodeEmitter object;
-  if (!object.run(**machine, m, llvm::CodeGenFileType::ObjectFile)) return "the target writes no objects";
+  if (!c.object.run(*c.machine, *c.module, llvm::CodeGenFileType::ObjectFile))
+    return "the target writes no objects";
   // "<inline asm>:2:1: what is wrong", then the line, then a mark below it.
   std::vector<std::string> lines(1);
-  for (const char c : errors)
-    if (c == '\n')
+  for (const char letter : c.errors)
+    if (letter == '\n')
       lines.emplace_back();
     else
-      lines.back() += c;
+      lines.back() += letter;
   const size_t place = lines[0].find(": ");
-  if (lines.size() < 2 || place == lines[0].npos) return errors;
+  if (lines.size() < 2 || place == lines[0].npos) return c.errors;
   return lines[0].substr(place + 2) + ": " + lines[1];
+}
+
+std::string message_of(Check& c, const ir::NativeFunction& f, const ir::NativeText& text,
+                       const target::Target& target) {
+  const char* triple = target.code == target::CodeFormat::ptx     ? "nvptx64-nvidia-cuda"
+                       : target.code == target::CodeFormat::hsaco ? "amdgcn-amd-amdhsa"
+                                                                  : "x86_64-unknown-linux-gnu";
+  collect_diagnostics(c.context, c.errors);
+  c.module = std::make_unique<llvm::Module>("tilegen", c.context);
+  c.module->setTargetTriple(triple);
+  if (text.form == ir::NativeForm::gcn) return assembler_message(c, f, text, target);
+  std::string why;
+  if (!native_function(*c.module, f, text, why) && why.empty()) why = c.errors;
+  return why;
 }
 
 }  // namespace
 
 std::optional<Error> check_native_text(Natives natives, const target::Target& target) {
-  std::string triple = target.code == target::CodeFormat::ptx     ? "nvptx64-nvidia-cuda"
-                       : target.code == target::CodeFormat::hsaco ? "amdgcn-amd-amdhsa"
-                                                                  : "x86_64-unknown-linux-gnu";
   for (const auto& f : natives) {
     const ir::NativeText* text = native_text(*f, target.code);
     if (!text || text->form == ir::NativeForm::ptx) continue;
     ensure_backend();
     const GuardedScope calls_llvm;
     std::string why;
-    const auto fatal = run_guarded([&] {
-      if (text->form == ir::NativeForm::gcn) return void(why = assembler_message(*f, *text, target));
-      llvm::LLVMContext context;
-      std::string errors;
-      collect_diagnostics(context, errors);
-      llvm::Module into("tilegen", context);
-      into.setTargetTriple(triple);
-      if (!native_function(into, *f, *text, why) && why.empty()) why = errors;
+    const auto failure = run_compile(std::make_unique<Check>(), {}, [&](Check& c) -> std::optional<Error> {
+      why = message_of(c, *f, *text, target);
+      return std::nullopt;
     });
-    if (fatal) why = *fatal;
+    if (failure) return *failure;
     if (why.empty()) continue;
-    return Error(
-        DiagCode::bad_native_text, f->name,
-        std::string(ir::native_form_row(text->form).words) + " of '" + f->name + "': " + why,
+    const char* way_out =
         ir::is_asm(text->form)
-            ? "write instructions that " + target.name +
-                  " has, or leave the text out: the meaning is compiled then"
-            : std::string("give a function that computes of its arguments alone, or leave the text out: the "
-                          "meaning is compiled then"),
-        f->location);
+            ? "write instructions that the target has, or leave the text out: the meaning is "
+              "compiled then"
+            : "give a function that computes of its arguments alone, or leave the text out: "
+              "the meaning is compiled then";
+    return Error(DiagCode::bad_native_text, f->name,
+                 std::string(ir::native_form_row(text->form).words) + " of '" + f->name + "' for " +
+                     target.name + ": " + why,
+                 way_out, f->location);
   }
   return std::nullopt;
 }
