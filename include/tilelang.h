@@ -327,7 +327,20 @@ enum {
                                        what bounds it, and what each op takes of each pipe. Sizes by option
                                        "sizes". Targets without threads have none */
   TL_SECTION_COST_JSON = 11,        /* the same as JSON, times in microseconds */
-  TL_SECTION_HSACO = 12             /* AMD targets: TL_SECTION_CODE, a shared object for hipModuleLoadData */
+  TL_SECTION_HSACO = 12,            /* AMD targets: TL_SECTION_CODE, a shared object for hipModuleLoadData */
+  TL_SECTION_NATIVE_TEXT = 13       /* the functions of the program whose native text is in the code, a line
+                                       each: name, language, target. Empty: the library wrote all of it */
+};
+
+/* Languages of a function's native text. */
+typedef uint32_t tl_native_form;
+enum {
+  TL_NATIVE_PTX = 1,       /* instructions of PTX, for NVIDIA targets */
+  TL_NATIVE_GCN = 2,       /* instructions of GCN and CDNA, for AMD targets */
+  TL_NATIVE_LLVM_PTX = 3,  /* LLVM IR for NVIDIA targets */
+  TL_NATIVE_LLVM_GCN = 4,  /* LLVM IR for AMD targets */
+  TL_NATIVE_LLVM_HOST = 5, /* LLVM IR for the host */
+  TL_NATIVE_LLVM = 6       /* LLVM IR for every target that has no other text */
 };
 
 typedef uint32_t tl_param_kind;
@@ -867,8 +880,21 @@ TL_API void tl_arg_reduce(tl_builder* builder, tl_region src, tl_region value, t
                           tl_reduce_kind kind, uint32_t axis);
 
 /** A value of that type which stands for an operand in the results of a combination, of tl_reduce_by and
- *  tl_scan_by, and nowhere else. `name`, for diagnostics, may be NULL. */
+ *  tl_scan_by, or of a function, of tl_function, and nowhere else. `name`, for diagnostics, may be NULL. */
 TL_API tl_expr tl_operand(tl_builder* builder, tl_dtype dtype, const char* name);
+
+/** A function of the program: `results`, of the operands (tl_operand), constants, dims and scalars. tl_call
+ *  gives one result for arguments. With `text_count` texts, of different `forms`, it has native text: before
+ *  the first kernel, of the operands alone, of types of 16, 32 and 64 bits, at most 16 of each. Code for a
+ *  target that takes one of the forms is that text; the interpreter, the simulator and other targets compute
+ *  `results`, with which the text must agree. Instructions name their operands $0, $1, ...: the results, then
+ *  the operands; each result is written, operands are only read. LLVM IR defines a function of that name.
+ *  Lines of a text are separated by newlines; it has no quotation marks. docs/language.md. */
+TL_API void tl_function(tl_builder* builder, const char* name, uint32_t operand_count,
+                        const tl_expr* operands, uint32_t result_count, const tl_expr* results,
+                        uint32_t text_count, const tl_native_form* forms, const char* const* texts);
+TL_API tl_expr tl_call(tl_builder* builder, const char* function, uint32_t count, const tl_expr* args,
+                       uint32_t result);
 
 /** Reduces `count` (at most 8) tiles of the same extents together along `axis`: neighbouring groups, of one
  *  element of each, are combined until one is left, which dst, one for each source, get. The combination of

@@ -17,6 +17,7 @@
 #include "ir/annotations.h"
 #include "ir/combination.h"
 #include "ir/draft.h"
+#include "ir/native.h"
 #include "ir/program.h"
 #include "ir/sort.h"
 #include "support/cancellation.h"
@@ -99,6 +100,10 @@ class Builder {
   void sort(const ir::Sort& what);
   // A value that stands for one of a group's in the results of a combination.
   ir::VarId operand(std::string_view name, ir::DType type);
+  // A function of these operands, with native text or without, before what calls it.
+  void function(std::string_view name, std::span<const ir::ExprId> operands,
+                std::span<const ir::ExprId> results, std::vector<ir::NativeText> texts);
+  ir::ExprId call(std::string_view function, std::span<const ir::ExprId> args, size_t result);
   // `what` without the operands of the combination, which are given beside it.
   void combine(ir::Combination what, std::span<const ir::ExprId> left, std::span<const ir::ExprId> right);
   void store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value);
@@ -220,7 +225,13 @@ class Builder {
   std::string annotations_;  // the same
   bool annotated_ = false;
   std::set<std::string, std::less<>> labels_;  // of the kernel
-  std::set<ir::VarId> operands_;               // of combinations
+  std::set<ir::VarId> operands_;               // of combinations and functions
+  struct Function {
+    std::vector<ir::VarId> operands;
+    std::vector<ir::ExprId> results;
+    std::optional<size_t> native;  // of the program
+  };
+  std::map<std::string, Function, std::less<>> functions_;
   bool spent_ = false;
 };
 

@@ -7,6 +7,11 @@ using namespace tilegen::capi;
 
 namespace {
 
+// In the order of ir::NativeForm.
+static_assert(TL_NATIVE_LLVM - TL_NATIVE_PTX + 1 == ir::kNativeForms &&
+              TL_NATIVE_GCN - TL_NATIVE_PTX == static_cast<uint32_t>(ir::NativeForm::gcn) &&
+              TL_NATIVE_LLVM_HOST - TL_NATIVE_PTX == static_cast<uint32_t>(ir::NativeForm::llvm_host));
+
 std::vector<ir::Region> regions(const BuilderCall& c, const char* what, uint32_t count,
                                 const tl_region* given) {
   std::vector<ir::Region> all;
@@ -45,6 +50,37 @@ tl_expr tl_operand(tl_builder* builder, tl_dtype dtype, const char* name) {
   return on_builder(builder, "tl_operand", tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
     const ir::DType type = c.dtype(dtype);
     return c.failed() ? tl_expr{0} : c.give_var(c->operand(name ? name : "", type));
+  });
+}
+
+void tl_function(tl_builder* builder, const char* name, uint32_t operand_count, const tl_expr* operands,
+                 uint32_t result_count, const tl_expr* results, uint32_t text_count,
+                 const tl_native_form* forms, const char* const* texts) {
+  on_builder(builder, "tl_function", [&](const BuilderCall& c) {
+    const auto text = c.text("name", name);
+    const auto of = c.exprs("operands", operand_count, operands);
+    const auto give = c.exprs("results", result_count, results);
+    if (!c.countable("texts", text_count)) return;
+    std::vector<ir::NativeText> native;
+    if (text_count > 0 && (!c.given("forms", forms) || !c.given("texts", texts))) return;
+    for (uint32_t i = 0; i < text_count; ++i) {
+      if (forms[i] < TL_NATIVE_PTX || forms[i] > TL_NATIVE_LLVM)
+        return c.fail(DiagCode::bad_enum, "there is no form " + std::to_string(forms[i]),
+                      "use a tl_native_form");
+      const auto own = c.text("a text", texts[i]);
+      if (c.failed()) return;
+      native.push_back({static_cast<ir::NativeForm>(forms[i] - TL_NATIVE_PTX), std::string(own)});
+    }
+    if (!c.failed()) c->function(text, of, give, std::move(native));
+  });
+}
+
+tl_expr tl_call(tl_builder* builder, const char* function, uint32_t count, const tl_expr* args,
+                uint32_t result) {
+  return on_builder(builder, "tl_call", tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
+    const auto name = c.text("function", function);
+    const auto given = c.exprs("args", count, args);
+    return c.failed() ? tl_expr{0} : c.give(c->call(name, given, result));
   });
 }
 

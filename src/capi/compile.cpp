@@ -1,6 +1,7 @@
 // Compiling, and what an artifact shows.
 #include "capi/compile_program.h"
 #include "capi/guard.h"
+#include "codegen/native_text.h"
 #include "cost/report.h"
 #include "driver/artifact_cost.h"
 #include "driver/fallback_version.h"
@@ -47,6 +48,8 @@ std::string section_text(const driver::Artifact& a, tl_section section) {
       return a.target.code == target::CodeFormat::hsaco ? a.code : "";
     case TL_SECTION_CODE:
       return a.code;
+    case TL_SECTION_NATIVE_TEXT:
+      return a.code.empty() ? "" : codegen::native_text_list(a.program->natives, a.target.code);
     case TL_SECTION_COST:
       return a.target.has_block_threads()
                  ? cost::estimate_to_text(driver::estimate(a), *a.program, a.target, a.sizes)

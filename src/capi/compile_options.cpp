@@ -113,6 +113,7 @@ Expected<driver::CompileOptions> compile_options(const tl_context& context, cons
   o.keep_assembly = values.keep_assembly;
   o.plan_only = values.plan_only;
   o.verify = values.verify;
+  o.native_text = values.native_text;
   o.fallback_ms = values.timeout_ms;
   if (context.timeout_ms > 0 && (o.fallback_ms <= 0 || context.timeout_ms < o.fallback_ms))
     o.fallback_ms = context.timeout_ms;

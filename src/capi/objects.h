@@ -75,6 +75,7 @@ struct OptionValues {
   bool keep_assembly = false;
   bool plan_only = false;
   bool verify = false;
+  bool native_text = true;
   std::string sizes;
   std::string tune = "none";
   int64_t specialisations = 0;
@@ -147,7 +148,7 @@ struct tl_program : tilegen::capi::RefCounted {
 };
 
 struct tl_artifact : tilegen::capi::RefCounted {
-  static constexpr int kSections = TL_SECTION_HSACO + 1;
+  static constexpr int kSections = TL_SECTION_NATIVE_TEXT + 1;
   std::shared_ptr<const tilegen::driver::Artifact> artifact;
   mutable tilegen::Once made[kSections];
   mutable std::string text[kSections];

@@ -38,6 +38,8 @@ constexpr OptionRow kOptions[] = {
              "keep the assembly of the target"),
     flag_row("plan_only", "false", true, &OptionValues::plan_only,
              "stop after planning: the artifact has a schedule and no code"),
+    flag_row("native_text", "true", true, &OptionValues::native_text,
+             "false: refuse a program whose functions have native text, for programs from strangers"),
     flag_row("verify", "false", false, &OptionValues::verify, "verify between stages"),
     {TL_OPTION_STR, "sizes", "", true,
      "sizes of dims, as \"m=4096,n=512\", for estimates, warnings and loops that blocks may share; "

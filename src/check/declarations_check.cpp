@@ -137,6 +137,7 @@ bool DeclarationCheck::check_launch_value(ExprId e, const std::string& what, con
       const ir::Var& v = p_.var(n.var());
       if (v.kind != VarKind::dim && v.kind != VarKind::scalar) culprit = "uses " + v.name;
     }
+    if (n.op == ExprOp::native_call) culprit = "calls a function that has native text";
     if (culprit.empty()) return;
     ok = false;
     ctx_.error(DiagCode::out_of_scope, path, loc, what + " " + culprit + ", which is not known at launch",

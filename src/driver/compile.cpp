@@ -5,6 +5,7 @@
 #include <span>
 
 #include "codegen/backend.h"
+#include "codegen/native_text.h"
 #include "driver/artifact_cost.h"
 #include "driver/fallback_version.h"
 #include "driver/settle_plan.h"
@@ -13,6 +14,7 @@
 #include "ops/op.h"
 #include "schedule/annotations.h"
 #include "schedule/form/canonical_form.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::driver {
 
@@ -103,6 +105,22 @@ void add_notes(const std::vector<plan::Note>& notes, plan::Schedule& s) {
       if (n.path.substr(0, n.path.find_first_of("/:")) == k.kernel) k.notes.push_back(n);
 }
 
+// What the caller does not want, or the target cannot take.
+std::optional<Error> refuse_native_text(const ir::Program& program, const target::Target& target,
+                                        const CompileOptions& options) {
+  if (program.natives.empty()) return std::nullopt;
+  const ir::NativeFunction& first = *program.natives.front();
+  if (!options.native_text)
+    return Error(DiagCode::native_text_off, first.name,
+                 "the function '" + first.name + "' has native text (" + first.forms() +
+                     "), and the option native_text is false",
+                 "compile with native_text true where the program is trusted, or take the text out: the "
+                 "function's meaning is compiled then",
+                 first.location);
+  if (target.simulated || options.plan_only) return std::nullopt;
+  return codegen::check_native_text(program.natives, target);
+}
+
 std::string words_of(const codegen::Code& code, const target::Target& target, size_t kernels) {
   return std::to_string(code.bytes.size()) + " bytes of " + target::code_format_name(target.code) +
          " code for " + std::to_string(kernels) + (kernels == 1 ? " kernel" : " kernels");
@@ -129,6 +147,8 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   artifact->program = program;
   Stages stages(options, artifact->times);
   stages.dump("program", [&] { return ir::print_program(*program); });
+
+  if (auto refused = refuse_native_text(*program, target, options)) return *refused;
 
   // plan: engines, atoms, layouts, stages, memory; lower: thread programs; verify: again with less where a
   //   check says no. All of them see one form of what may be written in several.

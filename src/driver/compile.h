@@ -74,8 +74,9 @@ struct CompileOptions {
   bool conversions = true;  // false: refuse instead of inserting layout conversions
   bool keep_ir = false;
   bool keep_assembly = false;
-  bool plan_only = false;  // stop after planning (any target); the artifact has only the schedule
-  bool verify = false;     // verify between stages (tests, fuzzing)
+  bool plan_only = false;   // stop after planning (any target); the artifact has only the schedule
+  bool verify = false;      // verify between stages (tests, fuzzing)
+  bool native_text = true;  // false: refuse functions with native text
   // GPU targets: the first version's; a target without the engine starts lower
   AssumptionLevel level = AssumptionLevel::tensor_stores;
   // The version is one after the first.

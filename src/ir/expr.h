@@ -32,12 +32,25 @@ enum class ExprOp : uint8_t {
 #include "ir/expr_ops.def"
 #undef TILEGEN_EXPR_OP
 };
-enum class ExprClass : uint8_t { leaf, arith, integer, compare, logic, math, test, random, cast, select };
+enum class ExprClass : uint8_t {
+  leaf,
+  arith,
+  integer,
+  compare,
+  logic,
+  math,
+  test,
+  random,
+  cast,
+  select,
+  native
+};
 
 int expr_arity(ExprOp op);
 ExprClass expr_class(ExprOp op);
 const char* expr_text(ExprOp op);
 size_t expr_op_count();
+constexpr size_t kMaxNativeResults = 16;
 // Of an operation on values of `operand`; casts and leaves have a type of their own.
 DType result_type(ExprOp op, DType operand);
 
@@ -78,6 +91,15 @@ class ExprPool {
   ExprId cast(DType t, ExprId a);
   // The bits of `a` as those of a `t`, where same_bits holds; between integers, which wrap, it is a cast.
   ExprId bitcast(DType t, ExprId a);
+  // Result `result` of the program's native function `function` (ir/native.h) for these arguments, at least
+  // one. `meaning` is the value that it stands for: a literal is the call's value. Whoever does not know
+  // native calls sees an operation that yields its first operand.
+  ExprId native_call(ExprId meaning, std::span<const ExprId> args, size_t function, size_t result);
+  struct NativeCall {
+    size_t function = 0, result = 0;
+    std::vector<ExprId> args;
+  };
+  NativeCall native_parts(ExprId call) const;
   // The operation that `like` is, of these operands; those beyond its arity are not looked at.
   ExprId operation(const ExprNode& like, ExprId a, ExprId b, ExprId c);
 

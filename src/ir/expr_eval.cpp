@@ -255,12 +255,14 @@ ScalarValue eval_unary(ExprOp op, DType result, ScalarValue a) {
 
 ScalarValue eval_binary(ExprOp op, DType result, ScalarValue a, ScalarValue b) {
   if (expr_class(op) == ExprClass::compare) return from_bool(compare(op, a, b));
+  if (expr_class(op) == ExprClass::native) return a;
   return is_float(result) ? eval_float_binary(op, result, a.f, b.f) : eval_int_binary(op, result, a.i, b.i);
 }
 
 // f16 and bf16: the f32 operation, rounded once more.
 ScalarValue eval_ternary(ExprOp op, DType result, ScalarValue a, ScalarValue b, ScalarValue c) {
   if (op == ExprOp::select) return a.i != 0 ? b : c;
+  if (op == ExprOp::native_call) return a;
   if (op == ExprOp::philox) return from_int(result, philox_word(bits_of(a.i), bits_of(b.i), bits_of(c.i)));
   assert(op == ExprOp::fma);
   if (result == DType::f64) return {result, 0, canonical_nan(std::fma(a.f, b.f, c.f))};

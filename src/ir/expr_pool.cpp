@@ -179,6 +179,8 @@ bool widens(DType from, DType to) {
       return is_bool(t);
     case ExprClass::random:
       return is_u64(t);
+    case ExprClass::native:
+      return true;
     case ExprClass::compare:
       return t != DType::none && !is_storage_only(t);
     default:
@@ -314,9 +316,10 @@ ExprId ExprPool::unary(ExprOp op, ExprId a) {
 
 ExprId ExprPool::binary(ExprOp op, ExprId a, ExprId b) {
   const ExprNode x = nodes_[a.value], y = nodes_[b.value];
-  assert(expr_arity(op) == 2 && x.type == y.type && operand_fits(op, x.type));
+  const bool native = expr_class(op) == ExprClass::native;
+  assert(expr_arity(op) == 2 && (native || x.type == y.type) && operand_fits(op, x.type));
   const DType t = result_type(op, x.type);
-  if (is_const(a) && is_const(b)) {
+  if (!native && is_const(a) && is_const(b)) {
     const ScalarValue v = eval_binary(op, t, value_of(x), value_of(y));
     return is_float(t) ? const_float(v.f, t) : const_int(v.i, t);
   }
@@ -339,7 +342,10 @@ ExprId ExprPool::binary(ExprOp op, ExprId a, ExprId b) {
 ExprId ExprPool::ternary(ExprOp op, ExprId a, ExprId b, ExprId c) {
   if (op == ExprOp::select) return select(a, b, c);
   const ExprNode x = nodes_[a.value], y = nodes_[b.value], z = nodes_[c.value];
-  assert(expr_arity(op) == 3 && x.type == y.type && y.type == z.type && operand_fits(op, x.type));
+  const bool native = expr_class(op) == ExprClass::native;
+  assert(expr_arity(op) == 3 && (native || (x.type == y.type && y.type == z.type)) &&
+         operand_fits(op, x.type));
+  if (native && is_const(a)) return a;
   const DType t = result_type(op, x.type);
   if (is_const(a) && is_const(b) && is_const(c)) {
     const ScalarValue v = eval_ternary(op, t, value_of(x), value_of(y), value_of(z));
@@ -352,6 +358,26 @@ ExprId ExprPool::ternary(ExprOp op, ExprId a, ExprId b, ExprId c) {
   n.b = b;
   n.c = c;
   return intern(n);
+}
+
+ExprId ExprPool::native_call(ExprId meaning, std::span<const ExprId> args, size_t function, size_t result) {
+  assert(!args.empty() && result < kMaxNativeResults);
+  ExprId operands = args.back();
+  for (size_t i = args.size() - 1; i-- > 0;) operands = binary(ExprOp::operands, args[i], operands);
+  const size_t number = function * kMaxNativeResults + result;
+  return ternary(ExprOp::native_call, meaning, operands, const_int(static_cast<int64_t>(number)));
+}
+
+ExprPool::NativeCall ExprPool::native_parts(ExprId call) const {
+  const ExprNode& n = nodes_[call.value];
+  assert(n.op == ExprOp::native_call);
+  const auto number = static_cast<size_t>(nodes_[n.c.value].imm);
+  NativeCall parts{number / kMaxNativeResults, number % kMaxNativeResults, {}};
+  ExprId at = n.b;
+  for (; nodes_[at.value].op == ExprOp::operands; at = nodes_[at.value].b)
+    parts.args.push_back(nodes_[at.value].a);
+  parts.args.push_back(at);
+  return parts;
 }
 
 ExprId ExprPool::operation(const ExprNode& like, ExprId a, ExprId b, ExprId c) {

@@ -196,9 +196,12 @@ struct ParamBinding {
   int64_t value = 0;
 };
 
+struct NativeFunction;  // ir/native.h
+
 struct Program {
   std::string name;
   std::vector<CompileParam> compile_params;
+  std::vector<std::shared_ptr<const NativeFunction>> natives;  // in the order of the text
   ExprPool exprs;
   std::vector<Var> vars;
   std::vector<Buffer> buffers;

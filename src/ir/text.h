@@ -7,9 +7,11 @@
 // Grammar. White space separates and means nothing else; a comment runs from ';' to the end of the line.
 //   program   := "tl" "1" "program" NAME decl* kernel+
 //   decl      := "dim" NAME fact*                fact := (">=" | "<=" | "divisible") const
-//              | "scalar" NAME ":" DTYPE | let | "fn" NAME params ["->" DTYPEs] "{" let* "return" exprs "}"
+//              | "scalar" NAME ":" DTYPE | let
+//              | "fn" NAME params ["->" DTYPEs] native* "{" let* "return" exprs "}"
 //              | "tensor" NAME ":" DTYPE "[" exprs "]" ["strides" "[" exprs "]"] ["readonly" | "workspace"]
 //              | "param" NAME ["=" int] "in" "{" int ("," int)* "}"
+//   native    := ("asm" ("ptx" | "gcn") | "llvm" ["ptx" | "gcn" | "host"]) STRING+      lines (native.h)
 //   kernel    := "kernel" NAME "grid" "(" block ("," block)* ")" ["threads" const] [with]
 //                "{" alloc* stmt* "}"
 //   block     := NAME ":" expr                   at most three
@@ -23,6 +25,7 @@
 //              | "if" expr "{" stmt* "}" ["else" ("{" stmt* "}" | if)]
 //              | "switch" expr "{" ("case" consts body)+ ["else" body] "}"
 //              | NAME "[" exprs "]" ASSIGN expr         ASSIGN := = += -= *= /=
+//              | "let" NAME ("," NAME)+ "=" NAME "(" exprs ")"       of a function of several results
 //              | ("let" | "var") NAME [":" DTYPE] "=" expr | NAME ASSIGN expr | argmax, sort, topk, as an OP
 //              | OP regions "->" regions "by" NAME ["{" attr ("," attr)* "}"]      of reduce and scan
 //              | "assert" expr "," STRING                STRING: "printable ASCII", at most 200 characters
@@ -48,6 +51,7 @@
 // Expressions, loosest first: or, and, compare (does not chain), | ^ &, << >>, + -, * / // %, unary minus.
 // All infix operators associate to the left. `a > b` is read as `b < a`, `a >= b` as `b <= a`, -x as neg(x).
 //   primary   := LITERAL | NAME | NAME "[" exprs "]" | "(" expr ")"
+//              | NAME [":" DIGITS] "(" exprs ")"                     of fn: which of several results
 //              | FUNCTION "(" expr ("," expr)* ")" | ("cast" | "bitcast") "(" DTYPE "," expr ")"
 // FUNCTION is the text of a row of expr_ops.def that is a word: neg(x), exp(x), max(a, b), select(c, a, b),
 // ...; ceildiv(a, b) is read as the expression ExprPool::ceildiv makes.

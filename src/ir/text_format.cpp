@@ -114,6 +114,7 @@ class Formatter {
     if (brackets_ > 0 || (!lists_.empty() && lists_.back())) return true;
     if (last_.kind == TokenKind::end) return false;
     if (is_infix(last_) || last_.is(",") || last_.is(":")) return true;
+    if (t.kind == TokenKind::string || (braces_ == 0 && (t.is("asm") || t.is("llvm")))) return true;
     return t.kind != TokenKind::end && is_infix(t) && !t.is("-");
   }
 
@@ -135,12 +136,19 @@ class Formatter {
       if (!list_next_) ++braces_;
       list_next_ = false;
     }
+    chosen_ = is_chosen_result(last_, t);
     unary_ = t.is("-") && !ends_operand(last_);
     of_number_ = t.is(":") && (last_.is("inf") || last_.is("nan") || last_.hex);
     last_ = t;
   }
 
+  // The number in f:1(x); the lexer stands behind it.
+  bool is_chosen_result(const Token& a, const Token& b) const {
+    return a.is(":") && b.kind == TokenKind::number && text::Lexer(lexer_).next().is("(");
+  }
+
   bool has_space(const Token& a, const Token& b) const {
+    if (chosen_ || is_chosen_result(a, b)) return false;
     if (a.is("(") || a.is("[") || b.is(")") || b.is("]") || b.is(",")) return false;
     if (unary_) return false;  // of the minus in front
     const bool list = !lists_.empty() && lists_.back();
@@ -191,7 +199,7 @@ class Formatter {
   size_t braces_ = 0;        // of statements
   size_t brackets_ = 0;
   Token last_;
-  bool list_next_ = false, unary_ = false, of_number_ = false;
+  bool list_next_ = false, unary_ = false, of_number_ = false, chosen_ = false;
   bool open_ = false;   // the last line goes on
   bool blank_ = false;  // a blank line stands in front of the next token
 };

@@ -56,6 +56,11 @@ std::optional<ExprOp> function_from_text(std::string_view text) {
   return std::nullopt;
 }
 
+bool is_builtin_function(std::string_view name) {
+  return function_from_text(name) || name == "cast" || name == "bitcast" || name == "ceildiv" ||
+         name == "uniform";
+}
+
 bool is_plain_name(std::string_view name) {
   if (name.empty() || name.size() > kMaxNameLength || !is_letter(name[0])) return false;
   return std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });

@@ -27,7 +27,9 @@ std::optional<Infix> infix_from_text(std::string_view text);
 std::optional<ExprOp> function_from_text(std::string_view text);
 
 bool is_plain_name(std::string_view name);  // [A-Za-z_][A-Za-z0-9_]*, not longer than kMaxNameLength
-bool is_reserved(std::string_view name);    // cannot name a variable or buffer
+// No name for a function of the program.
+bool is_builtin_function(std::string_view name);
+bool is_reserved(std::string_view name);  // cannot name a variable or buffer
 
 // An op lists these operand slots first, then its value, then after "->" the others.
 struct OperandOrder {

@@ -141,4 +141,24 @@ class Namer {
 
 NameTable printable_names(const Program& p) { return Namer(p).run(); }
 
+std::vector<std::string> parameter_names(const Program& p, const NameTable& names,
+                                         const std::vector<Var>& parameters) {
+  std::unordered_set<std::string> taken(names.compile_params.begin(), names.compile_params.end());
+  for (const Param& param : p.params)
+    taken.insert(param.kind == Param::Kind::tensor ? names.buffers[param.buffer.value]
+                                                   : names.vars[param.var.value]);
+  for (const Var& v : parameters)
+    if (is_reserved(v.name)) taken.insert(v.name);
+  std::vector<std::string> out;
+  for (const Var& v : parameters) {
+    const std::string plain = with_plain_characters(v.name);
+    std::string name = plain;
+    for (size_t n = 1; taken.contains(name); ++n)
+      name = plain.substr(0, kMaxNameLength - kSuffixRoom) + "_" + std::to_string(n);
+    taken.insert(name);
+    out.push_back(std::move(name));
+  }
+  return out;
+}
+
 }  // namespace tilegen::ir::text

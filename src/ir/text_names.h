@@ -16,5 +16,8 @@ struct NameTable {
 // Names that break the rules of text.h are changed, in program order, so that they read back to the same
 // structure. A table of a program that follows the rules holds exactly the program's names.
 NameTable printable_names(const Program& p);
+// Of a function: none of another, or of the program's parameters.
+std::vector<std::string> parameter_names(const Program& p, const NameTable& names,
+                                         const std::vector<Var>& parameters);
 
 }  // namespace tilegen::ir::text

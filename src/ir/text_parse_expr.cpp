@@ -28,7 +28,8 @@ struct Parser::Pending {
   DType type = DType::none;  // cast
   BufferId buffer{};         // load; invalid = unknown name, already reported
   const Function* function = nullptr;
-  size_t base = 0;  // bracket: operands below it
+  std::optional<size_t> result{};  // function: which of several
+  size_t base = 0;                 // bracket: operands below it
 
   bool bracket() const { return kind != Kind::infix && kind != Kind::minus; }
 };
@@ -136,8 +137,10 @@ bool Parser::parse_named_operand(ExprStacks& s, bool& complete) {
   }
   if (name.text == "inf" || name.text == "nan")
     return parse_special_float(s.operands.emplace_back().id, name, false);
-  if (token_.is("(")) {
-    return open_call(s, name, complete);
+  if (token_.is("(")) return open_call(s, name, {}, complete);
+  if (const auto f = functions_.find(name.text); token_.is(":") && f != functions_.end()) {
+    size_t result = 0;
+    return parse_chosen_result(f->second, result) && open_call(s, name, result, complete);
   }
   if (token_.is("[")) {
     Pending load{Kind::load, name};
@@ -151,10 +154,11 @@ bool Parser::parse_named_operand(ExprStacks& s, bool& complete) {
   return true;
 }
 
-bool Parser::open_call(ExprStacks& s, const Token& name, bool& complete) {
+bool Parser::open_call(ExprStacks& s, const Token& name, std::optional<size_t> result, bool& complete) {
   complete = false;
   advance();
   Pending call{Kind::call, name};
+  call.result = result;
   if (name.text == "cast" || name.text == "bitcast") {
     call.kind = Kind::cast;
     call.op = name.text == "cast" ? ExprOp::cast : ExprOp::bitcast;
@@ -289,7 +293,7 @@ bool Parser::close_bracket(ExprStacks& s) {
   } else if (top.kind == Kind::load) {
     if (top.buffer.valid()) result = make_load(top.buffer, args, top.at);
   } else if (top.kind == Kind::function) {
-    result = call_function(*top.function, args, top.at);
+    result = call_function(*top.function, top.result, args, top.at);
   } else if (top.kind == Kind::cast) {
     result = top.op == ExprOp::bitcast ? make_bitcast(top.type, args[0], top.at)
                                        : make_cast(top.type, args[0], top.at);

@@ -74,17 +74,18 @@ bool Parser::parse_top_level_let() {
 bool Parser::parse_function() {
   Token name;
   if (!parse_name(name, "the function's name")) return false;
-  if (function_from_text(name.text) || name.is("cast") || name.is("bitcast") || name.is("ceildiv") ||
-      name.is("uniform") || functions_.contains(name.text)) {
+  if (is_builtin_function(name.text) || functions_.contains(name.text)) {
     error(DiagCode::duplicate_name, name, "there is a function " + describe(name) + " already",
           "choose another name");
   }
   const size_t mark = declared_.size();
   Function f;
   std::vector<DType> types;
-  const bool ok =
-      parse_parameters(f) && (!accept("->") || parse_result_types(types)) && parse_function_body(f, types);
+  std::vector<NativeText> texts;
+  const bool ok = parse_parameters(f) && (!accept("->") || parse_result_types(types)) &&
+                  parse_native_texts(texts) && parse_function_body(f, types);
   forget_since(mark);
+  if (ok && !texts.empty()) add_native(f, name, std::move(texts));
   functions_.try_emplace(name.text, std::move(f));
   draft_.functions = true;
   return ok;
@@ -153,32 +154,43 @@ bool Parser::parse_result(ExprId& value, DType type) {
   return true;
 }
 
-ExprId Parser::call_function(const Function& f, std::span<const ExprId> args, const Token& at) {
+ExprId Parser::call_function(const Function& f, std::optional<size_t> result, std::span<const ExprId> args,
+                             const Token& at) {
   if (outer_exprs_ != nullptr) {
     error(DiagCode::syntax_error, at, "expected an integer constant, found a call of " + describe(at),
           "name its result with let before the kernels");
     return {};
   }
+  if (f.values.size() > 1 && !result) {
+    error(DiagCode::rank_mismatch, at,
+          describe(at) + " gives " + std::to_string(f.values.size()) + " values, where one is expected",
+          "name them all: let x, y = " + std::string(at.text) +
+              "(...); or combine the values of a reduction or scan: reduce x, y -> m, s by " +
+              std::string(at.text));
+    return {};
+  }
+  return arguments_fit(f, args, at) ? result_of(f, result.value_or(0), args, at) : ExprId();
+}
+
+bool Parser::arguments_fit(const Function& f, std::span<const ExprId> args, const Token& at) {
   for (size_t i = 0; i < args.size(); ++i) {
-    if (!args[i].valid()) return {};
+    if (!args[i].valid()) return false;
     const DType want = program_.var(f.parameters[i]).type, got = program_.exprs.type(args[i]);
     if (want == got) continue;
     error(DiagCode::dtype_mismatch, at,
           "argument " + std::to_string(i + 1) + " of " + describe(at) + " is " + dtype_name(got) +
               ", its parameter '" + program_.var(f.parameters[i]).name + "' is " + dtype_name(want),
           std::string("write cast(") + dtype_name(want) + ", ...) around it");
-    return {};
+    return false;
   }
-  if (f.values.size() > 1) {
-    error(DiagCode::rank_mismatch, at,
-          describe(at) + " gives " + std::to_string(f.values.size()) + " values, where one is expected",
-          "such a function combines the values of a reduction or scan: reduce x, y -> m, s by " +
-              std::string(at.text));
-    return {};
-  }
-  if (f.values.empty() || !f.values[0].valid() || !room_for_node(1, at)) return {};
-  const ExprId result = Arguments(program_.exprs, f.parameters, args).rewrite(f.values[0]);
-  return room_for_node(program_.exprs[result].depth, at) ? result : ExprId();
+  return true;
+}
+
+ExprId Parser::result_of(const Function& f, size_t result, std::span<const ExprId> args, const Token& at) {
+  if (f.values.size() <= result || !f.values[result].valid() || !room_for_node(1, at)) return {};
+  const ExprId value = f.native ? call_native(program_, *f.native, args, result)
+                                : Arguments(program_.exprs, f.parameters, args).rewrite(f.values[result]);
+  return room_for_node(program_.exprs[value].depth, at) ? value : ExprId();
 }
 
 }  // namespace tilegen::ir::text

@@ -8,6 +8,7 @@ namespace tilegen::ir::text {
 bool Parser::parse_let(bool assignable) {
   Token name;
   if (!parse_name(name, "the value's name")) return false;
+  if (token_.is(",")) return parse_let_of_results(name, assignable);
   if (assignable && !in_parallel()) {
     error(DiagCode::misplaced_statement, name,
           "var " + std::string(name.text) + " stands outside a parallel loop",

@@ -16,6 +16,7 @@
 
 #include "ir/annotations.h"
 #include "ir/draft.h"
+#include "ir/native.h"
 #include "ir/print.h"
 #include "ir/program.h"
 #include "ir/text_grammar.h"
@@ -63,7 +64,8 @@ class Parser {
   };
   struct Function {
     std::vector<VarId> parameters;
-    std::vector<ExprId> values;  // its results
+    std::vector<ExprId> values;    // its results
+    std::optional<size_t> native;  // of the program, where it has native text
   };
   struct IndexFunction {
     ExprPool exprs;
@@ -95,7 +97,19 @@ class Parser {
   bool parse_value_of(ExprId& value, const Token& name, DType type, const Token& at);
   void declare_constant(const Token& name, ExprId value);
   ExprId use_constant(uint32_t id, const Token& at);
-  ExprId call_function(const Function& f, std::span<const ExprId> args, const Token& at);
+  // Of several results the one chosen; none: the function has one.
+  ExprId call_function(const Function& f, std::optional<size_t> result, std::span<const ExprId> args,
+                       const Token& at);
+  bool parse_chosen_result(const Function& f, size_t& result);
+  bool arguments_fit(const Function& f, std::span<const ExprId> args, const Token& at);
+  ExprId result_of(const Function& f, size_t result, std::span<const ExprId> args, const Token& at);
+
+  // text_parse_native.cpp: native text of functions, and calls of several results
+  bool parse_native_texts(std::vector<NativeText>& texts);
+  bool parse_native_form(NativeForm& form);
+  void add_native(Function& f, const Token& name, std::vector<NativeText> texts);
+  bool parse_let_of_results(Token first, bool assignable);
+
   bool parse_grid(Kernel& kernel, std::vector<Token>& names);
 
   // text_parse_param.cpp: compile-time parameters and constants
@@ -218,7 +232,7 @@ class Parser {
   bool parse_operand(ExprStacks& s, bool& complete);
   bool parse_named_operand(ExprStacks& s, bool& complete);
   bool parse_infix(ExprStacks& s, const Infix& infix);
-  bool open_call(ExprStacks& s, const Token& name, bool& complete);
+  bool open_call(ExprStacks& s, const Token& name, std::optional<size_t> result, bool& complete);
   bool push_bracket(ExprStacks& s, Pending p);
   bool close_bracket(ExprStacks& s);
   void reduce_to_bracket(ExprStacks& s);

@@ -3,6 +3,7 @@
 
 #include "ir/annotations.h"
 #include "ir/assertion.h"
+#include "ir/native.h"
 #include "ir/print.h"
 #include "ir/store_parts.h"
 #include "ir/text.h"
@@ -31,6 +32,7 @@ class ProgramPrinter {
         print_variable(param.var);
       }
     }
+    for (const auto& f : p_.natives) print_native(*f);
     for (size_t k = 0; k < p_.kernels.size(); ++k) print_kernel(k);
     return std::move(out_);
   }
@@ -41,6 +43,38 @@ class ProgramPrinter {
     size_t next;
     const Block* else_body;  // still to come
   };
+
+  // What it means is printed over its own variables, whose names are none of the program's parameters.
+  void print_native(const NativeFunction& f) {
+    Program meaning;
+    meaning.exprs = f.exprs;
+    meaning.vars = f.parameters;
+    const std::vector<std::string> names = parameter_names(p_, names_, f.parameters);
+    for (size_t i = 0; i < names.size(); ++i) meaning.vars[i].name = names[i];
+    meaning.natives = p_.natives;
+    const ExprPrinter exprs(meaning, nullptr, kMaxExprBytes);
+    out_ += "fn " + f.name + "(";
+    for (size_t i = 0; i < f.parameters.size(); ++i)
+      out_ += (i > 0 ? ", " : "") + names[i] + ": " + dtype_name(f.parameters[i].type);
+    out_ += ") -> ";
+    if (f.results.size() > 1) out_ += '(';
+    for (size_t i = 0; i < f.results.size(); ++i)
+      out_ += std::string(i > 0 ? ", " : "") + dtype_name(f.result_type(i));
+    if (f.results.size() > 1) out_ += ')';
+    out_ += '\n';
+    for (const NativeText& t : f.texts) {
+      out_ += "    " + std::string(native_form_row(t.form).words);
+      for (size_t at = 0; at <= t.text.size();) {
+        const size_t end = std::min(t.text.find('\n', at), t.text.size());
+        out_ += (at == 0 ? " \"" : "\n    \"") + t.text.substr(at, end - at) + '"';
+        at = end + 1;
+      }
+      out_ += '\n';
+    }
+    out_ += "{ return ";
+    exprs.print_list(out_, f.results);
+    out_ += " }\n";
+  }
 
   void print_compile_param(size_t i) {
     const CompileParam& param = p_.compile_params[i];
@@ -292,7 +326,8 @@ std::vector<uint64_t> tree_sizes(const ExprPool& pool) {
     auto add = [&](ExprId id) {
       if (id.valid()) size = std::min(kMax, size + sizes[id.value]);
     };
-    add(n.a), add(n.b), add(n.c);
+    if (n.op != ExprOp::native_call) add(n.a);
+    add(n.b), add(n.c);
     if (n.op == ExprOp::load)
       for (ExprId id : pool.indices(ExprId(i))) add(id);
     sizes[i] = size;

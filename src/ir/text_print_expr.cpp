@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <limits>
 
+#include "ir/native.h"
+
 namespace tilegen::ir::text {
 namespace {
 
@@ -85,6 +87,17 @@ void ExprPrinter::print_node(std::string& out, const Work& work, std::vector<Wor
     pending.push_back({"]"});
     for (size_t i = indices.size(); i-- > 0;) {
       pending.push_back({nullptr, indices[i], kAny});
+      if (i > 0) pending.push_back({", "});
+    }
+  } else if (n.op == ExprOp::native_call) {
+    const ExprPool::NativeCall call = p_.exprs.native_parts(work.id);
+    const bool known = call.function < p_.natives.size();
+    out += known ? p_.natives[call.function]->name : "?";
+    if (known && p_.natives[call.function]->results.size() > 1) out += ":" + std::to_string(call.result);
+    out += '(';
+    pending.push_back({")"});
+    for (size_t i = call.args.size(); i-- > 0;) {
+      pending.push_back({nullptr, call.args[i], kAny});
       if (i > 0) pending.push_back({", "});
     }
   } else if (arity == 0) {

@@ -35,6 +35,7 @@ void tell_caches(const LoweringContext& k, ir::BufferId tensor, thread::Memory& 
 void declare_parameters(LoweringContext& k) {
   k.out.name = k.in.kernel.name;
   k.out.machine = k.in.target;
+  k.out.natives = k.in.program.natives;
   k.out.threads = *k.in.schedule.threads;
   k.out.dependent = k.in.schedule.launch && k.in.schedule.launch->dependent.value_or(false);
   k.out.overlapping_blocks = k.in.schedule.overlap && !k.in.schedule.overlap->along.empty();

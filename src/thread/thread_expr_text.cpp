@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "ir/native.h"
+
 namespace tilegen::thread {
 namespace {
 
@@ -94,6 +96,9 @@ class ExprWriter {
       case ExprOp::load:
         write_load(id, nesting);
         return;
+      case ExprOp::native_call:
+        write_native(id, nesting);
+        return;
       case ExprOp::cast:
       case ExprOp::bitcast:
         out_ += std::string(ir::expr_text(n.op)) + "(" + ir::dtype_name(n.type) + ", ";
@@ -124,6 +129,17 @@ class ExprWriter {
       if (!first) out_ += ", ";
       first = false;
       write(operand, 0, nesting + 1);
+    }
+    out_ += ")";
+  }
+
+  void write_native(ExprId id, int nesting) {
+    const ir::ExprPool::NativeCall call = p_.exprs.native_parts(id);
+    out_ += call.function < p_.natives.size() ? p_.natives[call.function]->name : "?";
+    if (call.result > 0) out_ += "#" + std::to_string(call.result);
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      out_ += i == 0 ? "(" : ", ";
+      write(call.args[i], 0, nesting + 1);
     }
     out_ += ")";
   }

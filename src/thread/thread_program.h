@@ -6,6 +6,7 @@
 // the block.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,7 @@ struct ThreadProgram {
   std::string name;  // kernel name, [A-Za-z0-9_]+
   Machine machine;   // that it is made for
   ir::ExprPool exprs;
+  std::vector<std::shared_ptr<const ir::NativeFunction>> natives;  // the program's, whose calls exprs have
   std::vector<ir::Var> vars;  // dims, scalars, block indices, thread, loop variables
   std::vector<Memory> memories;
   std::vector<Stmt> stmts;

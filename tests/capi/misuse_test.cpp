@@ -199,6 +199,8 @@ TEST(Misuse, CallsAfterAnErrorDoNothing) {
   tl_sort(b.get(), tl_region{0}, tl_region{0}, tl_region{0}, 9, 0xff);
   tl_top_k(b.get(), tl_region{0}, tl_region{0}, tl_region{0}, 9, 0xff);
   EXPECT_EQ(tl_operand(b.get(), 77, "no name").bits, 0u);
+  tl_function(b.get(), nullptr, 9, nullptr, 9, nullptr, 9, nullptr, nullptr);
+  EXPECT_EQ(tl_call(b.get(), nullptr, 9, nullptr, 9).bits, 0u);
   tl_reduce_by(b.get(), 9, nullptr, nullptr, nullptr, nullptr, nullptr, 9, 0xff);
   tl_scan_by(b.get(), 1, nullptr, nullptr, nullptr, nullptr, nullptr, 9, 0xff);
   tl_store(b.get(), tl_buffer{0}, 1, nullptr, e);
@@ -315,6 +317,12 @@ TEST(Misuse, UnknownEnumsAreReported) {
   expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_sort(b, r, r, tl_region{0}, 0, 2); });
   expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_top_k(b, r, r, tl_region{0}, 0, 2); });
   expect_bad_enum([&](tl_builder* b, tl_expr, tl_region) { tl_operand(b, 77, "x"); });
+  for (uint32_t bad : {0u, 7u, 0xffffffffu})
+    expect_bad_enum([&](tl_builder* b, tl_expr, tl_region) {
+      const tl_expr x = tl_operand(b, TL_F32, "x");
+      const char* text = "abs.f32 $0, $1;";
+      tl_function(b, "f", 1, &x, 1, &x, 1, &bad, &text);
+    });
   expect_bad_enum(
       [&](tl_builder* b, tl_expr e, tl_region r) { tl_reduce_by(b, 1, &r, &r, &e, &e, &e, 0, 2); });
   expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region r) { tl_scan_by(b, 1, &r, &r, &e, &e, &e, 0, 2); });

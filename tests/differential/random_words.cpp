@@ -1,24 +1,40 @@
 // The words of random programs that few statements need: while loops, updates of shared tiles, places of the
 // largest, functions, views.
 #include <algorithm>
+#include <iterator>
 
 #include "random_generator.h"
 
 namespace tilegen::differential {
 
-// Functions of i64, whose calls stand among the operators of integers.
+// Functions of i64, whose calls stand among the operators of integers; some have native text, of a function
+// @f where it is LLVM IR.
 void Generator::declare_functions() {
-  static const char* const bodies[] = {"x * 3 - y",
-                                       "select(x < y, y, x) + 1",
-                                       "(x ^ y) % 11",
-                                       "let t = x // 3\n  return t * t - y",
-                                       "min(x, y) - max(x, 5)",
-                                       "let t = x + y\n  return select(t % 2 == 0, t, -t)"};
+  static constexpr struct {
+    std::string_view body, native;
+  } kBodies[] = {
+      {"x * 3 - y", ""},
+      {"select(x < y, y, x) + 1", ""},
+      {"(x ^ y) % 11", ""},
+      {"let t = x // 3\n  return t * t - y", ""},
+      {"min(x, y) - max(x, 5)", ""},
+      {"let t = x + y\n  return select(t % 2 == 0, t, -t)", ""},
+      {"x ^ y",
+       "  asm ptx \"xor.b64 $0, $1, $2;\"\n  llvm \"define i64 @f(i64 %a, i64 %b) { %r = xor i64 %a, %b\" "
+       "\"ret i64 %r }\"\n"},
+      {"max(x, y) - 3",
+       "  asm ptx \"{ .reg .b64 t; max.s64 t, $1, $2; sub.s64 $0, t, 3; }\"\n"
+       "  llvm gcn \"define i64 @f(i64 %a, i64 %b) { %c = icmp sgt i64 %a, %b\"\n"
+       "    \"%m = select i1 %c, i64 %a, i64 %b %r = sub i64 %m, 3 ret i64 %r }\"\n"},
+  };
   for (int64_t i = r_.below(3); i > 0; --i) {
     functions_.push_back(fresh("f"));
-    const std::string body = r_.pick(std::span<const char* const>(bodies));
-    declarations_ += "fn " + functions_.back() + "(x: i64, y: i64) -> i64 {\n  " +
-                     (body.starts_with("let") ? body : "return " + body) + "\n}\n";
+    const auto& chosen = kBodies[static_cast<size_t>(r_.below(static_cast<int64_t>(std::size(kBodies))))];
+    std::string native(chosen.native);
+    if (const size_t at = native.find("@f("); at != native.npos) native.replace(at + 1, 1, functions_.back());
+    declarations_ += "fn " + functions_.back() + "(x: i64, y: i64) -> i64" +
+                     (native.empty() ? " {\n  " : "\n" + native + "{\n  ") +
+                     (chosen.body.starts_with("let") ? "" : "return ") + std::string(chosen.body) + "\n}\n";
   }
 }
 

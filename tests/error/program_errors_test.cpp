@@ -17,7 +17,8 @@ Failure parse_failure(const std::string& text) {
   return Failure(error);
 }
 
-Failure compile_failure(const std::string& text, const char* target_name) {
+Failure compile_failure(const std::string& text, const char* target_name,
+                        const char* switched_off = nullptr) {
   const Context context = make_context();
   tl_program* program = nullptr;
   tl_target* target = nullptr;
@@ -25,7 +26,13 @@ Failure compile_failure(const std::string& text, const char* target_name) {
   tl_error* error = nullptr;
   EXPECT_EQ(tl_program_parse(context.get(), text.data(), text.size(), "p.tl", &program, nullptr), TL_OK);
   EXPECT_EQ(tl_target_parse(target_name, &target, nullptr), TL_OK);
-  EXPECT_NE(tl_compile(context.get(), program, target, nullptr, &artifact, &error), TL_OK);
+  tl_options* options = nullptr;
+  EXPECT_EQ(tl_options_create(&options, nullptr), TL_OK);
+  if (switched_off) {
+    EXPECT_EQ(tl_options_set_bool(options, switched_off, 0, nullptr), TL_OK);
+  }
+  EXPECT_NE(tl_compile(context.get(), program, target, options, &artifact, &error), TL_OK);
+  tl_options_destroy(options);
   tl_program_release(program), tl_target_release(target), tl_artifact_release(artifact);
   return Failure(error);
 }
@@ -47,6 +54,26 @@ TEST(ProgramErrors, Reports) {
   expect_golden("syntax_error.open_text", parse_failure(kernel("  print \"rows, b\n")));
   expect_golden("misplaced_statement.print_of_region",
                 parse_failure(kernel("  parallel i in 4 {\n    print \"a\" of A[b :+ 1, 0 :+ 2]\n  }\n")));
+}
+
+std::string with_function(const std::string& texts) {
+  return "tl 1 program p\ntensor A: f32[32]\nfn f(x: f32) -> f32\n  " + texts +
+         "\n{ return x * 2 }\nkernel k grid(b: 1) {\n  parallel i in 32 { A[i] = f(A[i]) }\n}\n";
+}
+
+TEST(ProgramErrors, NativeText) {
+  expect_golden("bad_native_text.directive",
+                parse_failure(with_function("asm ptx \"add.f32 $0, $1, $1; } .entry more() {\"")));
+  expect_golden("bad_native_text.memory",
+                parse_failure(with_function("asm gcn \"global_load_dword $0, $1, off\"")));
+  expect_golden("bad_native_text.parameter", parse_failure(with_function("asm ptx \"add.f32 $1, $1, $1;\"")));
+  expect_golden(
+      "bad_native_text.llvm",
+      compile_failure(with_function("llvm \"define float @f(float %x) {\" \"ret float %y\" \"}\""), "host"));
+  expect_golden("bad_native_text.assembler",
+                compile_failure(with_function("asm gcn \"v_double_f32 $0, $1\""), "gfx942"));
+  expect_golden("native_text_off.option",
+                compile_failure(with_function("asm ptx \"add.f32 $0, $1, $1;\""), "sm_80", "native_text"));
 }
 
 // What a program says of itself is refused where it stands.

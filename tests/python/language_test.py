@@ -102,6 +102,37 @@ def philox(seed, offset, lane):
     return c[lane & 3]
 
 
+class NativeText(unittest.TestCase):
+    def program(self, **texts):
+        b = tg.Builder("native")
+        x, y = b.tensor("X", i32, [8]), b.tensor("Y", i32, [8])
+        parts = b.function("parts", [i32, i32], lambda a, by: (a & by, a | by), **texts)
+        with b.kernel("k", [1]):
+            with b.parallel(8) as i:
+                both, any = parts(x(i), 12)
+                b.store(y, i, both * 100 + any)
+        return b.finish()
+
+    def test_is_what_its_meaning_is(self):
+        values = array.array("i", range(8))
+        expected = [(v & 12) * 100 + (v | 12) for v in values]
+        llvm = ("define {i32, i32} @parts(i32 %a, i32 %b) {\n%x = and i32 %a, %b\n%y = or i32 %a, %b\n"
+                "%r = insertvalue {i32, i32} undef, i32 %x, 0\n%s = insertvalue {i32, i32} %r, i32 %y, 1\nret {i32, i32} %s\n}")
+        for texts in ({}, {"ptx": "and.b32 $0, $2, $3; or.b32 $1, $2, $3;"}, {"llvm": llvm}):
+            program = self.program(**texts)
+            self.assertEqual(tg.Program.parse(str(program)).hash, program.hash)
+            for target in ("host", "sim:sm_80"):
+                out = array.array("i", [0] * 8)
+                program.compile(target).load()(values, out)
+                self.assertEqual(list(out), expected)
+
+    def test_mistakes(self):
+        with self.assertRaisesRegex(ValueError, "no native text 'x86'"):
+            self.program(x86="nop")
+        with self.assertRaisesRegex(tg.Error, "'exit' is not taken"):
+            self.program(ptx="exit;")
+
+
 class RandomWords(unittest.TestCase):
     def test_words_and_uniform_numbers(self):
         self.assertEqual([philox(0, 0, i) for i in range(4)], [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8])

@@ -46,7 +46,7 @@ constexpr char kHelp[] =
       --what WHAT                     text schedule schedule-json layouts pictures thread llvm llvm-opt asm
                                       code (what a device loads) ptx (NVIDIA targets) hsaco (AMD targets)
                                       cost (the cost model's estimate, and warnings of what the plan loses)
-                                      cost-json
+                                      cost-json, native (functions whose native text is in the code)
       --sizes m=4096,n=512            of dims, that the estimate takes; a nominal size for others
       --fallback N                    of the N-th fallback version, for arguments that those in front refuse
       --svg DIR                       with layouts or pictures: an SVG of each layout too; with cost: of each kernel

@@ -19,6 +19,7 @@ constexpr ResultForm kForms[] = {
     {"ptx", TL_SECTION_PTX, nullptr},
     {"hsaco", TL_SECTION_HSACO, nullptr},
     {"code", TL_SECTION_CODE, nullptr},
+    {"native", TL_SECTION_NATIVE_TEXT, nullptr},
     {"cost", TL_SECTION_COST, nullptr},
     {"cost-json", TL_SECTION_COST_JSON, nullptr},
 };

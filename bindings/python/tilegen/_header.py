@@ -201,6 +201,14 @@ TL_SECTION_CODE = 9
 TL_SECTION_COST = 10
 TL_SECTION_COST_JSON = 11
 TL_SECTION_HSACO = 12
+TL_SECTION_NATIVE_TEXT = 13
+
+TL_NATIVE_PTX = 1
+TL_NATIVE_GCN = 2
+TL_NATIVE_LLVM_PTX = 3
+TL_NATIVE_LLVM_GCN = 4
+TL_NATIVE_LLVM_HOST = 5
+TL_NATIVE_LLVM = 6
 
 TL_PARAM_DIM = 1
 TL_PARAM_SCALAR = 2
@@ -474,6 +482,8 @@ FUNCTIONS = {
     "tl_scan": (None, (c_void_p, tl_region, tl_region, c_uint32, c_uint32, c_uint32,)),
     "tl_arg_reduce": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
     "tl_operand": (tl_expr, (c_void_p, c_uint32, c_char_p,)),
+    "tl_function": (None, (c_void_p, c_char_p, c_uint32, POINTER(tl_expr), c_uint32, POINTER(tl_expr), c_uint32, POINTER(c_uint32), POINTER(c_char_p),)),
+    "tl_call": (tl_expr, (c_void_p, c_char_p, c_uint32, POINTER(tl_expr), c_uint32,)),
     "tl_reduce_by": (None, (c_void_p, c_uint32, POINTER(tl_region), POINTER(tl_region), POINTER(tl_expr), POINTER(tl_expr), POINTER(tl_expr), c_uint32, c_uint32,)),
     "tl_scan_by": (None, (c_void_p, c_uint32, POINTER(tl_region), POINTER(tl_region), POINTER(tl_expr), POINTER(tl_expr), POINTER(tl_expr), c_uint32, c_uint32,)),
     "tl_sort": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),

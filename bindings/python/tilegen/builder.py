@@ -517,6 +517,37 @@ class Builder:
         """The same of all elements up to each one; with reverse from each one on."""
         self._combine(lib.tl_scan_by, combine, src, dst, axis, h.TL_SCAN_REVERSE if reverse else 0)
 
+    def function(self, name, parameters, meaning, **texts):
+        """A function of the program: parameters are types, meaning(a, b, ...) of expressions gives its result or a tuple of
+        results. Texts make it one with native text, which code for the targets that take it has in the place of the meaning:
+        ptx, gcn (instructions, operands $0, $1, ...: results, then parameters), llvm, llvm_ptx, llvm_gcn, llvm_host (LLVM
+        IR that defines @name). Gives what calls it: f(a, b) is an expression, or a tuple of them."""
+        forms = []
+        for key in texts:
+            form = getattr(h, "TL_NATIVE_" + key.upper(), None)
+            if form is None:
+                raise ValueError(f"there is no native text '{key}'; it is one of ptx, gcn, llvm, llvm_ptx, llvm_gcn, llvm_host")
+            forms.append(form)
+        operands = [Expr(self, lib.tl_operand(self.handle, dtype_of(t).value, None)) for t in parameters]
+        results = meaning(*operands)
+        single = not isinstance(results, (tuple, list))
+        results = [results] if single else list(results)
+        raw = [(h.tl_expr * len(g))(*(e.raw for e in g)) for g in (operands, results)]
+        lines = (ctypes.c_char_p * len(texts))(*(t.encode() for t in texts.values()))
+        lib.tl_function(self.handle, name.encode(), len(operands), raw[0], len(results), raw[1], len(texts),
+                        (ctypes.c_uint32 * len(texts))(*forms), lines)
+        types = [o.dtype for o in operands]
+
+        def of(*arguments):
+            if len(arguments) != len(types):
+                raise TypeError(f"{name} takes {len(types)} arguments, found {len(arguments)}")
+            given = [self.expr(a, t).raw for a, t in zip(arguments, types)]
+            made = [Expr(self, lib.tl_call(self.handle, name.encode(), len(given), (h.tl_expr * len(given))(*given), i))
+                    for i in range(len(results))]
+            return made[0] if single else tuple(made)
+
+        return of
+
     def _combine(self, call, combine, src, dst, axis, flags):
         src, dst = ([r] if isinstance(r, (Region, Buffer)) else list(r) for r in (src, dst))
         if not src or len(src) != len(dst):

@@ -7,6 +7,7 @@
 #include "codegen/llvm/host_emitter.h"
 #include "codegen/llvm/llvm_setup.h"
 #include "codegen/llvm/machine_code.h"
+#include "codegen/llvm/native_functions.h"
 #include "codegen/llvm/optimise.h"
 
 namespace tilegen::codegen {
@@ -38,6 +39,7 @@ std::optional<Error> emit_module(Compile& c, std::span<const thread::ThreadProgr
     HostEmitter emitter(*c.module, kernels[i], features, symbol_of(kernels[i], i));
     if (auto why = emitter.emit()) return backend_error(kernels[i].name, *why);
   }
+  inline_native_functions(*c.module);
   return options.verify ? invalid_module(*c.module, kernels) : std::nullopt;
 }
 

@@ -67,6 +67,8 @@ HostEmitter::Emitted HostEmitter::compute_expr(ExprId e) {
       return emit_var(n);
     case ExprOp::load:
       return emit_load(e);
+    case ExprOp::native_call:
+      return emit_native_call(n, e);
     default:
       break;
   }
@@ -96,6 +98,37 @@ HostEmitter::Emitted HostEmitter::compute_expr(ExprId e) {
   // One condition may choose between vectors.
   Value* first = n.op == ExprOp::select ? a.value : splat(a.value, lane_count(x));
   return {ops_.ternary(n.op, n.type, first, x, y), level};
+}
+
+// Native text is of one lane.
+HostEmitter::Emitted HostEmitter::emit_native_call(const ExprNode& n, ExprId e) {
+  const ir::ExprPool::NativeCall call = exprs_.native_parts(e);
+  const ir::NativeText* text = native_text_of(call);
+  if (!text) return emit_expr(n.a);
+  Emitted made;
+  std::vector<Value*> args;
+  int64_t lanes = 1;
+  for (const ExprId arg : call.args) {
+    const Emitted a = emit_expr(arg);
+    args.push_back(a.value);
+    made.level = std::max(made.level, a.level);
+    lanes = std::max(lanes, lane_count(a.value));
+  }
+  if (lanes == 1) {
+    made.value = emit_native(call, *text, std::move(args));
+    return made;
+  }
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    std::vector<Value*> own = args;
+    for (Value*& a : own)
+      if (a->getType()->isVectorTy()) a = b_.CreateExtractElement(a, static_cast<uint64_t>(lane));
+    Value* v = emit_native(call, *text, std::move(own));
+    if (!made.value)
+      made.value =
+          llvm::PoisonValue::get(llvm::FixedVectorType::get(v->getType(), static_cast<unsigned>(lanes)));
+    made.value = b_.CreateInsertElement(made.value, v, static_cast<uint64_t>(lane));
+  }
+  return made;
 }
 
 HostEmitter::Emitted HostEmitter::emit_var(const ExprNode& n) {

@@ -99,6 +99,7 @@ class HostEmitter : private ProgramEmitter {
   Emitted emit_expr(ir::ExprId e);
   Emitted compute_expr(ir::ExprId e);
   Emitted emit_var(const ir::ExprNode& n);
+  Emitted emit_native_call(const ir::ExprNode& n, ir::ExprId e);
   llvm::Value* splat(llvm::Value* v, int64_t lanes);
   void match_lanes(llvm::Value*& a, llvm::Value*& b);
 

@@ -13,7 +13,6 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include "codegen/host_code.h"
-#include "codegen/llvm/amdgpu/load_lds_parser.h"
 #include "codegen/llvm/guarded_memory.h"
 #include "support/diag_codes.h"
 
@@ -98,7 +97,7 @@ void ensure_backend() {
     TILEGEN_BACKEND(NVPTX)
     TILEGEN_BACKEND(AMDGPU)
 #undef TILEGEN_BACKEND
-    register_load_lds_parser();
+    LLVMInitializeAMDGPUAsmParser();
     // Addresses of shared memory in 32 bits.
     set_option("nvptx-short-ptr", "true");
     // Sums of matrix instructions stay together (amdgpu/shape_phis.h).

@@ -19,6 +19,7 @@
 
 #include "codegen/llvm/llvm_setup.h"
 #include "codegen/llvm/operators.h"
+#include "ir/native.h"
 #include "thread/thread_program.h"
 
 namespace tilegen::codegen {
@@ -84,6 +85,12 @@ class ProgramEmitter {
   llvm::BranchInst* end_counted_loop(const CountedLoop& loop, llvm::Value* also = nullptr);
 
   llvm::Value* constant(const ir::ExprNode& n);
+
+  // The text that a native call becomes; null: it is its meaning (emit_native.cpp).
+  const ir::NativeText* native_text_of(const ir::ExprPool::NativeCall& call) const;
+  // The call's value, held, of scalar held arguments; i64 in 64 bits.
+  llvm::Value* emit_native(const ir::ExprPool::NativeCall& call, const ir::NativeText& text,
+                           std::vector<llvm::Value*> args);
 
   llvm::Module& module_;
   llvm::LLVMContext& context_;

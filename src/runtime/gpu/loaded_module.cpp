@@ -1,10 +1,12 @@
 #include "runtime/gpu/loaded_module.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <optional>
 
+#include "codegen/native_text.h"
 #include "runtime/gpu/launch_parameters.h"
 #include "support/diag_codes.h"
 
@@ -21,6 +23,18 @@ std::string text_of(const std::vector<char>& log) {
   std::string text(log.data(), strnlen(log.data(), log.size()));
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   return text;
+}
+
+// ", which is native text of 'f'" of a message that names a line of such text.
+std::string blamed(const driver::Artifact& artifact, const std::string& words) {
+  constexpr std::string_view kLine = "line ";
+  const size_t at = words.find(kLine);
+  size_t line = 0;
+  if (artifact.program->natives.empty() || at == words.npos ||
+      std::from_chars(words.data() + at + kLine.size(), words.data() + words.size(), line).ec != std::errc())
+    return {};
+  const std::string name = codegen::native_function_at(artifact.code, line);
+  return name.empty() ? "" : ", which is native text of the function '" + name + "'";
 }
 
 void* as_option(uintptr_t value) { return reinterpret_cast<void*>(value); }
@@ -63,7 +77,8 @@ Checked LoadedModule::compile(const driver::Artifact& artifact) {
   Error error = call_failed(driver_, &state_, result,
                             "loading the code for " + artifact.target.name + " on " + state_.device->text(),
                             artifact.program->kernels.front().name);
-  if (!words.empty()) error.diagnostics.front().message += "; the driver's compiler says: " + words;
+  if (!words.empty())
+    error.diagnostics.front().message += "; the driver's compiler says: " + words + blamed(artifact, words);
   return error;
 }
 

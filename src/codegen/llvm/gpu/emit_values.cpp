@@ -66,6 +66,8 @@ GpuEmitter::Emitted GpuEmitter::compute_expr(ExprId e) {
       Emitted v = emit_load(e);
       return {is_index(n.type) ? resized(v.value, index_bits(e), e) : v.value, v.level};
     }
+    case ExprOp::native_call:
+      return emit_native_call(n, e);
     default:
       break;
   }
@@ -90,6 +92,24 @@ GpuEmitter::Emitted GpuEmitter::compute_expr(ExprId e) {
     c.value = resized(c.value, index_bits(e), n.c);
   }
   return {ops_.ternary(n.op, n.type, a.value, b.value, c.value), std::max({a.level, b.level, c.level})};
+}
+
+GpuEmitter::Emitted GpuEmitter::emit_native_call(const ExprNode& n, ExprId e) {
+  const ir::ExprPool::NativeCall call = exprs_.native_parts(e);
+  const ir::NativeText* text = native_text_of(call);
+  Emitted made;
+  if (!text) {
+    made = emit_expr(n.a);
+  } else {
+    std::vector<Value*> args;
+    for (const ExprId arg : call.args) {
+      const Emitted a = emit_expr(arg);
+      args.push_back(is_index(exprs_.type(arg)) ? resized(a.value, 64, arg) : a.value);
+      made.level = std::max(made.level, a.level);
+    }
+    made.value = emit_native(call, *text, std::move(args));
+  }
+  return {is_index(n.type) ? resized(made.value, index_bits(e), e) : made.value, made.level};
 }
 
 GpuEmitter::Emitted GpuEmitter::emit_var(const ExprNode& n, ExprId e) {

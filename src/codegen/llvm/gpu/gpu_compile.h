@@ -9,6 +9,7 @@
 #include "codegen/llvm/compile_steps.h"
 #include "codegen/llvm/index_facts.h"
 #include "codegen/llvm/machine_code.h"
+#include "codegen/llvm/native_functions.h"
 #include "codegen/llvm/optimise.h"
 
 namespace tilegen::codegen {
@@ -75,6 +76,7 @@ std::optional<Error> emit_module(GpuCompile& c, std::span<const thread::ThreadPr
       return backend_error(origin.empty() ? kernels[i].name : origin, *why);
     }
   }
+  inline_native_functions(*c.module);
   return options.verify ? invalid_module(*c.module, kernels) : std::nullopt;
 }
 

@@ -222,6 +222,7 @@ class GpuEmitter : protected ProgramEmitter {
   Emitted emit_expr(ir::ExprId e);
   Emitted compute_expr(ir::ExprId e);
   Emitted emit_var(const ir::ExprNode& n, ir::ExprId e);
+  Emitted emit_native_call(const ir::ExprNode& n, ir::ExprId e);
   Emitted emit_index_unary(const ir::ExprNode& n, ir::ExprId e);
   Emitted emit_index_binary(const ir::ExprNode& n, ir::ExprId e);
   llvm::Value* index_operation(const ir::ExprNode& n, ir::ExprId e, llvm::Value* a, llvm::Value* b);
