@@ -24,7 +24,7 @@
 //              | "switch" expr "{" ("case" consts body)+ ["else" body] "}"
 //              | NAME "[" exprs "]" ASSIGN expr         ASSIGN := = += -= *= /=
 //              | ("let" | "var") NAME [":" DTYPE] "=" expr | NAME ASSIGN expr | argmax, sort, topk, as an OP
-//              | OP regions "->" regions "by" NAME ["{" attr ("," attr)* "}"]      of reduce and scan
+//              | OP regions "->" regions "by" NAME ["from" exprs] ["{" attr ("," attr)* "}"]   reduce, scan
 //              | "assert" expr "," STRING                STRING: "printable ASCII", at most 200 characters
 //              | "print" STRING (("," expr)* | "of" region)
 //              | OP regions ["," expr] ["->" regions] ["{" attr ("," attr)* "}"]
