@@ -136,7 +136,7 @@ enum {
   TL_I16 = 14,
   TL_U16 = 15,
   TL_U32 = 16,
-  TL_U64 = 17,  /* literals beyond 2^63 - 1: tl_cast of a literal of TL_I64 with the same bits */
+  TL_U64 = 17, /* literals beyond 2^63 - 1: tl_cast of a literal of TL_I64 with the same bits */
   /* Packed: elements of the last dimension share a byte, the first in its low bits. Values are cast to be
      computed with; a program holds the bytes, as a tensor of TL_U8. */
   TL_I4 = 18,
@@ -290,7 +290,8 @@ enum {
   TL_REDUCE_ACCUMULATE = 1, /* tl_reduce, tl_reduce_by: the old destination is one more term, the first */
   TL_CUMSUM_REVERSE = 1,    /* tl_cumsum: sums begin at the end of the axis */
   TL_SCAN_REVERSE = 1,      /* tl_scan, tl_scan_by: it begins at the end of the axis */
-  TL_SCAN_EXCLUSIVE = 2,    /* tl_scan: without the element itself; the first is what nothing comes to */
+  TL_SCAN_EXCLUSIVE = 2,    /* tl_scan: without the element itself; the first is what nothing comes to, of
+                               tl_scan_by_from what is given */
   TL_SORT_DESCENDING = 1,   /* tl_sort: the greatest element is the first */
   TL_TOP_K_SMALLEST = 1     /* tl_top_k: the least elements */
 };
@@ -716,6 +717,10 @@ TL_API tl_expr tl_scalar(tl_builder* builder, const char* name, tl_dtype dtype);
 TL_API tl_buffer tl_tensor(tl_builder* builder, const char* name, tl_dtype dtype, uint32_t rank,
                            const tl_expr* shape, const tl_expr* strides, uint32_t flags);
 
+/** States that the bytes of a TL_U8 tensor, whose shape counts them, hold codes of a packed type: what a
+ *  program holds of a tensor of that type. Its argument is one of either. */
+TL_API void tl_tensor_codes(tl_builder* builder, tl_buffer tensor, tl_dtype packed);
+
 /* Expressions. Operand types must agree; nothing is converted silently. Constants are folded. */
 
 /** An integer or bool literal; `value` must fit the type. */
@@ -775,6 +780,13 @@ TL_API tl_scope tl_begin_kernel(tl_builder* builder, const char* name, uint32_t 
  *  (Paper: T.serial, T.unroll, T.vectorized, T.Pipelined.) */
 TL_API tl_scope tl_begin_loop(tl_builder* builder, tl_loop_kind kind, tl_expr begin, tl_expr end,
                               int64_t num_stages, const char* name, tl_expr* out_var);
+
+/** The same of `count` iterations from `begin` on. A serial loop outside of parallel loops may have a
+ *  `condition` (bool, the same for the block; 0 for none), which is asked before each iteration: the first
+ *  that it does not hold for ends the loop. */
+TL_API tl_scope tl_begin_counted_loop(tl_builder* builder, tl_loop_kind kind, tl_expr begin, tl_expr count,
+                                      tl_expr condition, int64_t num_stages, const char* name,
+                                      tl_expr* out_var);
 
 /** Opens a loop nest of `rank` constant extents whose iterations are independent; the planner maps them to
  *  threads. Only stores, ifs, named values, and serial and unrolled loops may stand inside. `names` may be
@@ -912,6 +924,13 @@ TL_API void tl_scan_by(tl_builder* builder, uint32_t count, const tl_region* src
                        const tl_expr* left, const tl_expr* right, const tl_expr* results, uint32_t axis,
                        uint32_t flags);
 
+/** The same with a group `first`, of constants, dims and scalars, in front of all others, or behind them with
+ *  TL_SCAN_REVERSE; with TL_SCAN_EXCLUSIVE without the group itself, so that the first results are `first`.
+ *  `flags`: TL_SCAN_* or 0. */
+TL_API void tl_scan_by_from(tl_builder* builder, uint32_t count, const tl_region* src, const tl_region* dst,
+                            const tl_expr* left, const tl_expr* right, const tl_expr* results,
+                            const tl_expr* first, uint32_t axis, uint32_t flags);
+
 /** dst = the elements of src along `axis` in ascending order, equal ones in the order of their places; -0 is
  *  before 0, and NaN, which is one value, behind all others. index, TL_I32 or TL_I64, or a tl_region of 0:
  *  where each stood. Of numbers that are computed in, at most 4096 along the axis; dst and index have src's
@@ -944,6 +963,15 @@ TL_API tl_expr tl_fetch_atomic(tl_builder* builder, tl_buffer buffer, uint32_t r
 TL_API tl_expr tl_compare_exchange(tl_builder* builder, tl_buffer buffer, uint32_t rank,
                                    const tl_expr* indices, tl_expr expected, tl_expr desired,
                                    const char* name);
+
+/** The same two; an element of a shared tile of the buffer's type, no other iteration's, becomes the value
+ *  that was there before. */
+TL_API void tl_fetch_atomic_to(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices,
+                               tl_expr value, tl_atomic_kind kind, tl_buffer old, uint32_t old_rank,
+                               const tl_expr* old_indices);
+TL_API void tl_compare_exchange_to(tl_builder* builder, tl_buffer buffer, uint32_t rank,
+                                   const tl_expr* indices, tl_expr expected, tl_expr desired, tl_buffer old,
+                                   uint32_t old_rank, const tl_expr* old_indices);
 
 /** buffer[indices] = value, of the buffer's type. Inside parallel loops, or elsewhere to local tiles. A
  *  write outside a tensor is dropped. */
@@ -1033,6 +1061,13 @@ TL_API void tl_program_release(tl_program* program);
 
 /** The canonical text; parsing it gives an equal program. */
 TL_API tl_status tl_program_print(const tl_program* program, tl_blob** out_text, tl_error** out_error);
+
+/** C source (C11, includes this header) of a function that builds an equal program, of the same hash, by the
+ *  calls above: `tl_status build_NAME(const tl_context *, tl_program **, tl_error **)`, NAME being the
+ *  program's. It compiles without warnings. As in the canonical text, values of compile-time parameters and
+ *  functions are folded in, operations that are made of other statements are these, and places in a source
+ *  are not kept. */
+TL_API tl_status tl_program_emit_c(const tl_program* program, tl_blob** out_source, tl_error** out_error);
 
 /** The text laid out, as people keep it: blocks indented, spaces between tokens; comments and line breaks
  *  stay, and so does the program. Errors: those of tl_program_parse. */

@@ -49,6 +49,8 @@ class Builder {
   ir::VarId scalar(std::string_view name, ir::DType type);
   ir::BufferId tensor(std::string_view name, ir::DType type, std::span<const ir::ExprId> shape,
                       std::span<const ir::ExprId> strides, bool read_only, bool workspace = false);
+  // The bytes of the tensor are codes of a packed type.
+  void tensor_codes(ir::BufferId tensor, ir::DType packed);
 
   // Expressions. Operand types must agree; integer literals adapt nothing silently.
   ir::ExprId const_int(int64_t v, ir::DType t);
@@ -73,6 +75,9 @@ class Builder {
                         std::span<ir::VarId> out_block_vars, std::span<const std::string_view> names = {});
   uint64_t begin_loop(ir::LoopKind kind, ir::ExprId begin, ir::ExprId end, int64_t num_stages,
                       std::string_view var_name, ir::VarId* out_var);
+  // Of a number of iterations; a serial one outside of parallel loops may have a condition.
+  uint64_t begin_counted_loop(ir::LoopKind kind, ir::ExprId begin, ir::ExprId count, ir::ExprId condition,
+                              int64_t num_stages, std::string_view var_name, ir::VarId* out_var);
   uint64_t begin_parallel(std::span<const int64_t> extents, std::span<ir::VarId> out_vars,
                           std::span<const std::string_view> names = {});
   uint64_t begin_if(ir::ExprId condition);
@@ -112,6 +117,8 @@ class Builder {
   // The same, also compare_exchange with what it expects: gives a name for the old value.
   ir::VarId fetch_atomic(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value,
                          ir::AtomicKind kind, ir::ExprId expected, std::string_view name);
+  // The same into an element of a shared tile; `what` has no `old`.
+  void fetch_atomic_to(ir::Store what, ir::BufferId old, std::span<const ir::ExprId> old_indices);
 
   // A loop that goes on while the condition, which is the same for the block, holds.
   uint64_t begin_while(ir::ExprId condition);
@@ -179,6 +186,8 @@ class Builder {
   void check_bindings(std::string_view call);
   bool inside_kernel(std::string_view call);
   bool outside_parallel(std::string_view call);
+  uint64_t open_loop(std::string_view call, ir::Loop loop, std::string_view var_name, ir::VarId* out_var);
+  bool check_condition(std::string_view call, ir::ExprId condition);
   bool room_for_buffer(std::string_view call);
   bool room_for_scope(std::string_view call);
 

@@ -215,11 +215,9 @@ ir::ExprId Builder::binary(ir::ExprOp op, ir::ExprId a, ir::ExprId b) {
          "cast one of them; nothing is converted silently");
     return {};
   }
-  const bool ordering = op == ir::ExprOp::lt || op == ir::ExprOp::le;
-  if (!class_takes(ir::expr_class(op), ta) || (ordering && ir::is_bool(ta))) {
+  if (!class_takes(ir::expr_class(op), ta)) {
     fail(DiagCode::dtype_mismatch, kCall,
-         quoted(op) + " takes " + (ordering ? "numbers" : class_wants(ir::expr_class(op))) + ", not " +
-             ir::dtype_name(ta),
+         quoted(op) + " takes " + class_wants(ir::expr_class(op)) + ", not " + ir::dtype_name(ta),
          ir::is_storage_only(ta) ? "cast the operands to f32"
          : op == ir::ExprOp::div ? "use TL_FLOORDIV for integers"
                                  : "cast the operands");

@@ -10,14 +10,8 @@ namespace tilegen::builder {
 uint64_t Builder::begin_while(ir::ExprId condition) {
   constexpr std::string_view kCall = "tl_begin_while";
   if (!ready(kCall) || !inside_kernel(kCall) || !outside_parallel(kCall) || !room_for_scope(kCall) ||
-      !check_expr(kCall, "the condition", condition) || !check_operands(kCall, {condition}))
+      !check_condition(kCall, condition) || !check_operands(kCall, {condition}))
     return 0;
-  if (!ir::is_bool(program_.exprs.type(condition))) {
-    fail(DiagCode::dtype_mismatch, kCall,
-         std::string("the condition is ") + ir::dtype_name(program_.exprs.type(condition)) + ", not bool",
-         "compare it with something");
-    return 0;
-  }
   Frame frame;
   frame.kind = Frame::Kind::loop;
   frame.first_name = names_.size();

@@ -76,7 +76,9 @@ bool Builder::check_operand_list(std::string_view call, std::span<const ir::Expr
 
 void Builder::combine(ir::Combination what, std::span<const ir::ExprId> left,
                       std::span<const ir::ExprId> right) {
-  const std::string_view call = what.scan ? "tl_scan_by" : "tl_reduce_by";
+  const std::string_view call = !what.first.empty() ? "tl_scan_by_from"
+                                : what.scan         ? "tl_scan_by"
+                                                    : "tl_reduce_by";
   if (!begins_made(call, 1)) return;
   for (const ir::Region& r : what.src)
     if (!check_region(call, "a source", r)) return;
@@ -84,6 +86,8 @@ void Builder::combine(ir::Combination what, std::span<const ir::ExprId> left,
     if (!check_region(call, "what is written", r)) return;
   for (ir::ExprId id : what.by.results)
     if (!check_expr(call, "a result of the combination", id)) return;
+  for (ir::ExprId id : what.first)
+    if (!check_expr(call, "a value of the first group", id)) return;
   if (!check_operand_list(call, left, what.by.left) || !check_operand_list(call, right, what.by.right))
     return;
   made(call, ir::add_combination(program_, what, location_, frames_.back().body, limits_));

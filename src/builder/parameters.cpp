@@ -119,4 +119,18 @@ ir::BufferId Builder::tensor(std::string_view name, ir::DType type, std::span<co
   return id;
 }
 
+void Builder::tensor_codes(ir::BufferId tensor, ir::DType packed) {
+  constexpr std::string_view kCall = "tl_tensor_codes";
+  if (!ready(kCall) || !before_kernels(kCall) || !check_buffer(kCall, "the tensor", tensor) ||
+      !check_dtype(kCall, packed))
+    return;
+  ir::Buffer& b = program_.buffers[tensor.value];
+  if (!ir::is_packed(packed) || b.type != ir::DType::u8)
+    return fail(DiagCode::dtype_mismatch, kCall,
+                "elements of " + buffer_text(tensor) + " are " + ir::dtype_name(b.type) + " and hold no " +
+                    ir::dtype_name(packed),
+                "elements of TL_U8 hold the packed types: i4, u4, i2, u2, e2m1 and e8m0");
+  b.packed = packed;
+}
+
 }  // namespace tilegen::builder

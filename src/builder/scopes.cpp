@@ -154,36 +154,67 @@ uint64_t Builder::begin_kernel(std::string_view name, std::span<const ir::ExprId
 uint64_t Builder::begin_loop(ir::LoopKind kind, ir::ExprId begin, ir::ExprId end, int64_t num_stages,
                              std::string_view var_name, ir::VarId* out_var) {
   constexpr std::string_view kCall = "tl_begin_loop";
-  const bool written_out = kind == ir::LoopKind::serial || kind == ir::LoopKind::unroll;
-  if (!ready(kCall) || !inside_kernel(kCall) || (!written_out && !outside_parallel(kCall)) ||
-      !room_for_scope(kCall))
-    return 0;
-  if (kind > ir::LoopKind::pipelined || kind == ir::LoopKind::parallel) {
-    fail(DiagCode::bad_enum, kCall, "there is no such kind of loop",
-         "use a tl_loop_kind, or tl_begin_parallel");
-    return 0;
-  }
-  if (!check_index(kCall, "begin", begin) || !check_index(kCall, "end", end) ||
+  if (!ready(kCall) || !check_index(kCall, "begin", begin) || !check_index(kCall, "end", end) ||
       !check_operands(kCall, {begin, end}))
     return 0;
-  if (num_stages < 0 || num_stages > ir::kMaxStages || (num_stages > 0 && kind != ir::LoopKind::pipelined)) {
-    fail(DiagCode::bad_attribute, kCall,
-         "a " + std::string(ir::loop_kind_name(kind)) + " loop cannot have " + std::to_string(num_stages) +
-             " stages",
-         "give 0, or 1 to " + std::to_string(ir::kMaxStages) + " for a pipelined loop");
-    return 0;
-  }
   ir::Loop loop;
   loop.kind = kind;
   loop.begin = begin;
   loop.extents = {program_.exprs.sub(end, begin)};
   loop.num_stages = num_stages;
+  return open_loop(kCall, std::move(loop), var_name, out_var);
+}
+
+uint64_t Builder::begin_counted_loop(ir::LoopKind kind, ir::ExprId begin, ir::ExprId count,
+                                     ir::ExprId condition, int64_t num_stages, std::string_view var_name,
+                                     ir::VarId* out_var) {
+  constexpr std::string_view kCall = "tl_begin_counted_loop";
+  if (!ready(kCall) || !check_index(kCall, "begin", begin) || !check_index(kCall, "count", count) ||
+      !check_operands(kCall, {begin, count}))
+    return 0;
+  if (condition) {
+    if (!outside_parallel(kCall) || !check_condition(kCall, condition) || !check_operands(kCall, {condition}))
+      return 0;
+    if (kind != ir::LoopKind::serial) {
+      fail(DiagCode::misplaced_statement, kCall,
+           std::string("a loop of kind ") + ir::loop_kind_name(kind) + " has a condition",
+           "make it serial, or put an if into it");
+      return 0;
+    }
+  }
+  ir::Loop loop;
+  loop.kind = kind;
+  loop.begin = begin;
+  loop.extents = {count};
+  loop.num_stages = num_stages;
+  loop.condition = condition;
+  return open_loop(kCall, std::move(loop), var_name, out_var);
+}
+
+uint64_t Builder::open_loop(std::string_view call, ir::Loop loop, std::string_view var_name,
+                            ir::VarId* out_var) {
+  const ir::LoopKind kind = loop.kind;
+  const int64_t num_stages = loop.num_stages;
+  const bool written_out = kind == ir::LoopKind::serial || kind == ir::LoopKind::unroll;
+  if (!inside_kernel(call) || (!written_out && !outside_parallel(call)) || !room_for_scope(call)) return 0;
+  if (kind > ir::LoopKind::pipelined || kind == ir::LoopKind::parallel) {
+    fail(DiagCode::bad_enum, call, "there is no such kind of loop",
+         "use a tl_loop_kind, or tl_begin_parallel");
+    return 0;
+  }
+  if (num_stages < 0 || num_stages > ir::kMaxStages || (num_stages > 0 && kind != ir::LoopKind::pipelined)) {
+    fail(DiagCode::bad_attribute, call,
+         "a " + std::string(ir::loop_kind_name(kind)) + " loop cannot have " + std::to_string(num_stages) +
+             " stages",
+         "give 0, or 1 to " + std::to_string(ir::kMaxStages) + " for a pipelined loop");
+    return 0;
+  }
   int64_t extent = 0;
   const bool constant = program_.exprs.is_const_int(loop.extents[0], &extent);
   const bool replicated = kind == ir::LoopKind::unroll || kind == ir::LoopKind::vectorized;
   draft_.loops_in_parallel |= in_parallel();
   if ((replicated && !constant && !in_parallel()) || (constant && extent < 0)) {
-    fail(DiagCode::bad_shape, kCall,
+    fail(DiagCode::bad_shape, call,
          constant ? "the loop would run " + std::to_string(extent) + " times"
                   : "the trip count of a loop of kind " + std::string(ir::loop_kind_name(kind)) +
                         " is not constant",
@@ -196,16 +227,17 @@ uint64_t Builder::begin_loop(ir::LoopKind kind, ir::ExprId begin, ir::ExprId end
   if (replicated) frame.unroll = std::max<int64_t>(extent, 1);
   const auto copies = checked_mul(frame.unroll, frames_.back().unroll);
   if (!copies || *copies > limits_.unroll) {
-    fail(DiagCode::limit_unroll, kCall,
+    fail(DiagCode::limit_unroll, call,
          "unrolled loops would make more than " + std::to_string(limits_.unroll) + " copies of the body",
          "use a serial loop for one of them");
     return 0;
   }
-  const ir::VarId v = add_inner_var(kCall, var_name, ir::VarKind::loop);
+  const ir::VarId v = add_inner_var(call, var_name, ir::VarKind::loop);
   if (!v) return 0;
   frame.what = "loop '" + program_.var(v).name + "'";
   loop.vars = {v};
-  frame.stmt = marked(kCall, add_statement(kCall, std::move(loop)));
+  draft_.conditions |= loop.condition.valid();
+  frame.stmt = marked(call, add_statement(call, std::move(loop)));
   if (!frame.stmt) return 0;
   if (out_var) *out_var = v;
   return open(std::move(frame));
@@ -253,17 +285,19 @@ uint64_t Builder::begin_parallel(std::span<const int64_t> extents, std::span<ir:
   return frame.stmt ? open(std::move(frame)) : 0;
 }
 
+bool Builder::check_condition(std::string_view call, ir::ExprId condition) {
+  if (!check_expr(call, "the condition", condition)) return false;
+  if (ir::is_bool(program_.exprs.type(condition))) return true;
+  fail(DiagCode::dtype_mismatch, call,
+       std::string("the condition is ") + ir::dtype_name(program_.exprs.type(condition)) + ", not bool",
+       "compare it with something");
+  return false;
+}
+
 uint64_t Builder::begin_if(ir::ExprId condition) {
   constexpr std::string_view kCall = "tl_begin_if";
-  if (!ready(kCall) || !inside_kernel(kCall) || !room_for_scope(kCall) ||
-      !check_expr(kCall, "the condition", condition))
+  if (!ready(kCall) || !inside_kernel(kCall) || !room_for_scope(kCall) || !check_condition(kCall, condition))
     return 0;
-  if (!ir::is_bool(program_.exprs.type(condition))) {
-    fail(DiagCode::dtype_mismatch, kCall,
-         std::string("the condition is ") + ir::dtype_name(program_.exprs.type(condition)) + ", not bool",
-         "compare it with something");
-    return 0;
-  }
   ir::Branch branch;
   branch.condition = condition;
   Frame frame;

@@ -216,6 +216,24 @@ ir::VarId Builder::fetch_atomic(ir::BufferId buffer, std::span<const ir::ExprId>
   return old;
 }
 
+void Builder::fetch_atomic_to(ir::Store what, ir::BufferId old, std::span<const ir::ExprId> old_indices) {
+  const bool compares = what.atomic == ir::AtomicKind::compare_exchange;
+  const std::string_view call = compares ? "tl_compare_exchange_to" : "tl_fetch_atomic_to";
+  if (!ready(call) || !inside_kernel(call) || !check_buffer(call, "the tile of old values", old) ||
+      !check_indices(call, old, old_indices))
+    return;
+  if (!in_parallel())
+    return fail(DiagCode::misplaced_statement, call, "it stands outside a parallel loop",
+                "put it into one, of a single iteration for one operation of the block");
+  if (program_.buffer(old).scope != ir::MemScope::shared)
+    return fail(DiagCode::scope_not_allowed, call,
+                "the old value goes to " + buffer_text(old) + ", expected a tile of TL_SCOPE_SHARED",
+                "name the old value by tl_fetch_atomic or tl_compare_exchange, and store the name");
+  if (compares && !check_expr(call, "what is expected", what.expected)) return;
+  what.old = ir::Store::OldValue{old, {old_indices.begin(), old_indices.end()}};
+  add_store(call, std::move(what));
+}
+
 ir::StmtId Builder::add_store(std::string_view call, ir::Store s) {
   if (!ready(call) || !inside_kernel(call) || !check_buffer(call, "the buffer", s.buffer) ||
       !check_indices(call, s.buffer, s.indices) || !check_expr(call, "the value", s.value))

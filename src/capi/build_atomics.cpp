@@ -64,4 +64,29 @@ tl_expr tl_compare_exchange(tl_builder* builder, tl_buffer buffer, uint32_t rank
   });
 }
 
+void tl_fetch_atomic_to(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices,
+                        tl_expr value, tl_atomic_kind kind, tl_buffer old, uint32_t old_rank,
+                        const tl_expr* old_indices) {
+  on_builder(builder, "tl_fetch_atomic_to", [&](const BuilderCall& c) {
+    ir::Store what{c.buffer("buffer", buffer), c.exprs("indices", rank, indices), c.expr("value", value)};
+    const auto to = c.buffer("old", old);
+    const auto at = c.exprs("old_indices", old_rank, old_indices);
+    if (!known_atomic(c, kind, TL_ATOMIC_EXCHANGE) || c.failed()) return;
+    what.atomic = static_cast<ir::AtomicKind>(kind - TL_ATOMIC_ADD);
+    c->fetch_atomic_to(std::move(what), to, at);
+  });
+}
+
+void tl_compare_exchange_to(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices,
+                            tl_expr expected, tl_expr desired, tl_buffer old, uint32_t old_rank,
+                            const tl_expr* old_indices) {
+  on_builder(builder, "tl_compare_exchange_to", [&](const BuilderCall& c) {
+    ir::Store what{c.buffer("buffer", buffer), c.exprs("indices", rank, indices), c.expr("desired", desired),
+                   ir::AtomicKind::compare_exchange, c.expr("expected", expected)};
+    const auto to = c.buffer("old", old);
+    const auto at = c.exprs("old_indices", old_rank, old_indices);
+    if (!c.failed()) c->fetch_atomic_to(std::move(what), to, at);
+  });
+}
+
 }  // extern "C"

@@ -126,6 +126,14 @@ tl_buffer tl_tensor(tl_builder* builder, const char* name, tl_dtype dtype, uint3
   });
 }
 
+void tl_tensor_codes(tl_builder* builder, tl_buffer tensor, tl_dtype packed) {
+  on_builder(builder, "tl_tensor_codes", [&](const BuilderCall& c) {
+    const auto of = c.buffer("tensor", tensor);
+    const auto type = c.dtype(packed);
+    if (!c.failed()) c->tensor_codes(of, type);
+  });
+}
+
 tl_expr tl_const_i64(tl_builder* builder, tl_dtype dtype, int64_t value) {
   return on_builder(builder, "tl_const_i64", tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
     const auto type = c.dtype(dtype);

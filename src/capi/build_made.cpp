@@ -109,6 +109,21 @@ void tl_scan_by(tl_builder* builder, uint32_t count, const tl_region* src, const
   });
 }
 
+void tl_scan_by_from(tl_builder* builder, uint32_t count, const tl_region* src, const tl_region* dst,
+                     const tl_expr* left, const tl_expr* right, const tl_expr* results, const tl_expr* first,
+                     uint32_t axis, uint32_t flags) {
+  on_builder(builder, "tl_scan_by_from", [&](const BuilderCall& c) {
+    if (!c.known_flags(flags, TL_SCAN_REVERSE | TL_SCAN_EXCLUSIVE) || !c.countable("values", count)) return;
+    ir::Combination what;
+    what.axis = axis;
+    what.scan = true;
+    what.reverse = (flags & TL_SCAN_REVERSE) != 0;
+    what.exclusive = (flags & TL_SCAN_EXCLUSIVE) != 0;
+    what.first = c.exprs("first", count, first);
+    combine(c, {count, src, dst, left, right, results}, std::move(what));
+  });
+}
+
 void tl_sort(tl_builder* builder, tl_region src, tl_region dst, tl_region index, uint32_t axis,
              uint32_t flags) {
   on_builder(builder, "tl_sort", [&](const BuilderCall& c) {

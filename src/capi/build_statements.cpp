@@ -1,4 +1,4 @@
-// Builder calls: scopes and statements.
+// Builder calls: tiles, regions, views and statements.
 #include <algorithm>
 #include <iterator>
 
@@ -10,21 +10,6 @@ using namespace tilegen;
 using namespace tilegen::capi;
 
 namespace {
-
-// Public values start at 1 because 0 is never valid.
-std::optional<ir::LoopKind> loop_kind(tl_loop_kind kind) {
-  switch (kind) {
-    case TL_LOOP_SERIAL:
-      return ir::LoopKind::serial;
-    case TL_LOOP_UNROLL:
-      return ir::LoopKind::unroll;
-    case TL_LOOP_VECTORIZED:
-      return ir::LoopKind::vectorized;
-    case TL_LOOP_PIPELINED:
-      return ir::LoopKind::pipelined;
-  }
-  return std::nullopt;
-}
 
 std::optional<ir::MemScope> mem_scope(tl_mem_scope scope) {
   switch (scope) {
@@ -50,24 +35,6 @@ static_assert(TL_REDUCE_SUM - 1 == static_cast<int>(ir::ReduceKind::sum) &&
 static_assert(TL_POLICY_SQUARE - 1 == static_cast<int>(ir::WarpPolicy::square) &&
               TL_POLICY_FULL_ROW - 1 == static_cast<int>(ir::WarpPolicy::full_row) &&
               TL_POLICY_FULL_COL - 1 == static_cast<int>(ir::WarpPolicy::full_col));
-
-// Hands the variables of a scope out, or none for each when it was not opened.
-tl_scope give_scope_and_vars(const BuilderCall& c, uint64_t token, const std::vector<ir::VarId>& vars,
-                             tl_expr* out) {
-  for (size_t i = 0; i < vars.size(); ++i) out[i] = token != 0 ? c.give_var(vars[i]) : tl_expr{0};
-  return c.give_scope(token);
-}
-
-// A call that does nothing still defines its outputs.
-void clear(tl_expr* out, uint32_t count) {
-  constexpr uint32_t kSane = 64;
-  for (uint32_t i = 0; out && count <= kSane && i < count; ++i) out[i] = {0};
-}
-
-}  // namespace
-
-namespace {
-
 static_assert(TL_ATOMIC_XOR - TL_ATOMIC_ADD == static_cast<int>(ir::AtomicKind::bit_xor) &&
               TL_ATOMIC_AND - TL_ATOMIC_ADD == static_cast<int>(ir::AtomicKind::bit_and));
 
@@ -83,93 +50,6 @@ tl_expr name_value(tl_builder* builder, const char* call, const char* name, tl_e
 }  // namespace
 
 extern "C" {
-
-tl_scope tl_begin_kernel(tl_builder* builder, const char* name, uint32_t rank, const tl_expr* grid,
-                         int64_t threads, const char* const* names, tl_expr* out_blocks) {
-  const tl_scope scope =
-      on_builder(builder, "tl_begin_kernel", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
-        const auto text = c.text("name", name);
-        const auto extents = c.exprs("grid", rank, grid);
-        const auto var_names = c.names(rank, names);
-        if (!c.given("out_blocks", out_blocks)) return {0};
-        std::vector<ir::VarId> vars(rank);
-        const uint64_t token = c->begin_kernel(text, extents, threads, vars, var_names);
-        return give_scope_and_vars(c, token, vars, out_blocks);
-      });
-  if (scope.bits == 0) clear(out_blocks, rank);
-  return scope;
-}
-
-tl_scope tl_begin_loop(tl_builder* builder, tl_loop_kind kind, tl_expr begin, tl_expr end, int64_t num_stages,
-                       const char* name, tl_expr* out_var) {
-  const tl_scope scope =
-      on_builder(builder, "tl_begin_loop", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
-        const auto loop = loop_kind(kind);
-        if (!loop) {
-          c.fail(DiagCode::bad_enum, "there is no loop kind " + std::to_string(kind), "use a tl_loop_kind");
-          return {0};
-        }
-        const auto from = c.expr("begin", begin), to = c.expr("end", end);
-        if (!c.given("out_var", out_var)) return {0};
-        std::vector<ir::VarId> var(1);
-        const uint64_t token = c->begin_loop(*loop, from, to, num_stages, name ? name : "", &var[0]);
-        return give_scope_and_vars(c, token, var, out_var);
-      });
-  if (scope.bits == 0) clear(out_var, 1);
-  return scope;
-}
-
-tl_scope tl_begin_parallel(tl_builder* builder, uint32_t rank, const int64_t* extents,
-                           const char* const* names, tl_expr* out_vars) {
-  const tl_scope scope =
-      on_builder(builder, "tl_begin_parallel", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
-        const auto sizes = c.numbers("extents", rank, extents);
-        const auto var_names = c.names(rank, names);
-        if (!c.given("out_vars", out_vars)) return {0};
-        std::vector<ir::VarId> vars(rank);
-        const uint64_t token = c->begin_parallel(sizes, vars, var_names);
-        return give_scope_and_vars(c, token, vars, out_vars);
-      });
-  if (scope.bits == 0) clear(out_vars, rank);
-  return scope;
-}
-
-tl_scope tl_begin_if(tl_builder* builder, tl_expr condition) {
-  return on_builder(builder, "tl_begin_if", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
-    const auto cond = c.expr("condition", condition);
-    return c.failed() ? tl_scope{0} : c.give_scope(c->begin_if(cond));
-  });
-}
-
-void tl_begin_else(tl_builder* builder, tl_scope if_scope) {
-  on_builder(builder, "tl_begin_else", [&](const BuilderCall& c) {
-    const uint64_t token = c.scope(if_scope);
-    if (!c.failed()) c->begin_else(token);
-  });
-}
-
-tl_scope tl_begin_switch(tl_builder* builder, tl_expr value) {
-  return on_builder(builder, "tl_begin_switch", tl_scope{0}, [&](const BuilderCall& c) {
-    const auto what = c.expr("value", value);
-    return c.failed() ? tl_scope{0} : c.give_scope(c->begin_switch(what));
-  });
-}
-
-tl_scope tl_begin_case(tl_builder* builder, tl_scope switch_scope, uint32_t count, const int64_t* values) {
-  return on_builder(builder, "tl_begin_case", tl_scope{0}, [&](const BuilderCall& c) {
-    const uint64_t token = c.scope(switch_scope);
-    if (c.failed()) return tl_scope{0};
-    if (count > 0 && !c.given("values", values)) return tl_scope{0};
-    return c.give_scope(c->begin_case(token, std::span(values, count)));
-  });
-}
-
-void tl_end(tl_builder* builder, tl_scope scope) {
-  on_builder(builder, "tl_end", [&](const BuilderCall& c) {
-    const uint64_t token = c.scope(scope);
-    if (!c.failed()) c->end(token);
-  });
-}
 
 tl_buffer tl_alloc(tl_builder* builder, const char* name, tl_mem_scope scope, tl_dtype dtype, uint32_t rank,
                    const int64_t* shape) {
@@ -338,25 +218,6 @@ void tl_store(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_exp
     const auto what = c.expr("value", value);
     if (!c.failed()) c->store(to, at, what);
   });
-}
-
-tl_scope tl_begin_while(tl_builder* builder, tl_expr condition) {
-  return on_builder(builder, "tl_begin_while", tl_scope{0}, [&](const BuilderCall& c) {
-    const auto cond = c.expr("condition", condition);
-    return c.failed() ? tl_scope{0} : c.give_scope(c->begin_while(cond));
-  });
-}
-
-void tl_break(tl_builder* builder) {
-  on_builder(builder, "tl_break", [&](const BuilderCall& c) { c->jump(ir::Draft::Jump::break_loop); });
-}
-
-void tl_continue(tl_builder* builder) {
-  on_builder(builder, "tl_continue", [&](const BuilderCall& c) { c->jump(ir::Draft::Jump::next_iteration); });
-}
-
-void tl_return(tl_builder* builder) {
-  on_builder(builder, "tl_return", [&](const BuilderCall& c) { c->jump(ir::Draft::Jump::leave_kernel); });
 }
 
 void tl_assert(tl_builder* builder, tl_expr condition, const char* message) {

@@ -6,6 +6,7 @@
 #include "capi/context_log.h"
 #include "capi/guard.h"
 #include "capi/launch_arguments.h"
+#include "emit/emit_c.h"
 #include "interp/interpreter.h"
 #include "ir/text.h"
 #include "ir/text_format.h"
@@ -149,6 +150,17 @@ tl_status tl_program_print(const tl_program* program, tl_blob** out_text, tl_err
     auto blob = std::make_unique<tl_blob>();
     blob->bytes = ir::print_program(*program->program);
     *out_text = blob.release();
+    return Unit{};
+  });
+}
+
+tl_status tl_program_emit_c(const tl_program* program, tl_blob** out_source, tl_error** out_error) {
+  return guard("tl_program_emit_c", out_error, [&]() -> Checked {
+    if (out_source) *out_source = nullptr;
+    if (!program || !out_source) return null_argument(program ? "out_source" : "program");
+    auto blob = std::make_unique<tl_blob>();
+    blob->bytes = emit::emit_c(*program->program);
+    *out_source = blob.release();
     return Unit{};
   });
 }

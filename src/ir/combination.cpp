@@ -63,6 +63,7 @@ class Combiner {
   std::optional<Diagnostic> check_counts() const;
   std::optional<Diagnostic> check_group(size_t i) const;
   std::optional<Diagnostic> check_shapes(const Region& dst) const;
+  std::optional<Diagnostic> check_first() const;
   std::optional<Diagnostic> check_function(const Limits& limits) const;
 
   size_t count() const { return what_.src.size(); }
@@ -120,6 +121,9 @@ class Combiner {
   void reduce_runs(const Source& from, const Tiles& to, const Tiles& other, const Runs& r);
   void run_scan();
   void scan_runs(const Source& from, const Tiles& to, const Runs& r);
+  // Combined with the group that is given.
+  Exprs behind_first(const Exprs& values) { return what_.first.empty() ? values : onto(what_.first, values); }
+  void put_scanned(const Exprs& point, const Exprs& values);
 
   Program& p_;
   ExprPool& e_;
@@ -206,23 +210,31 @@ void Combiner::run_scan() {
     loops_.store(next, point, loops_.load(level.within, at(point, plus(e_.mul(point[axis_], run), run - 1))));
     levels.push_back({{next, totals}, 1, {}});
   }
+  // The last element has no place where each result goes to the next one.
+  const int64_t written = extents_[axis_] - (what_.exclusive ? 1 : 0);
+  if (what_.exclusive) {
+    const Exprs point = loops_.begin(with_axis(1));
+    for (size_t i = 0; i < count(); ++i)
+      loops_.store(what_.dst[i].buffer, element_of(e_, what_.dst[i], placed(point)), what_.first[i]);
+  }
   Tiles before;
   for (size_t l = levels.size(); l-- > 0;) {
     const Level& level = levels[l];
-    const int64_t extent = level.from.extent;
-    const bool joins = l + 1 < levels.size();
-    if (l > 0 && !joins) {
+    const int64_t extent = l == 0 ? written : level.from.extent;
+    const bool joins = l + 1 < levels.size() && extent > level.run;
+    if (l > 0 && !joins && what_.first.empty()) {
       before = level.within;
       continue;
     }
     const Tiles to = l == 0 ? Tiles() : tiles(extent);
     const auto put = [&](const Exprs& point, const Exprs& values) {
-      for (size_t i = 0; i < count(); ++i)
-        loops_.store(l == 0 ? what_.dst[i].buffer : to[i],
-                     l == 0 ? element_of(e_, what_.dst[i], placed(point)) : point, values[i]);
+      if (l == 0) return put_scanned(point, values);
+      loops_.store(to, point, values);
     };
-    const Exprs first = loops_.begin(with_axis(std::min(extent, level.run)));
-    put(first, loops_.load(level.within, first));
+    if (extent > 0) {
+      const Exprs first = loops_.begin(with_axis(std::min(extent, level.run)));
+      put(first, behind_first(loops_.load(level.within, first)));
+    }
     if (joins) {
       const Exprs point = loops_.begin(with_axis(extent - level.run));
       const Exprs run = at(point, e_.floordiv(point[axis_], e_.const_int(level.run)));
@@ -231,6 +243,12 @@ void Combiner::run_scan() {
     }
     before = to;
   }
+}
+
+void Combiner::put_scanned(const Exprs& point, const Exprs& values) {
+  const Exprs to = what_.exclusive ? at(point, plus(point[axis_], 1)) : point;
+  for (size_t i = 0; i < count(); ++i)
+    loops_.store(what_.dst[i].buffer, element_of(e_, what_.dst[i], placed(to)), values[i]);
 }
 
 std::optional<Diagnostic> Combiner::check_counts() const {
@@ -285,10 +303,31 @@ std::optional<Diagnostic> Combiner::check_shapes(const Region& dst) const {
                                : "the results have src's extents without the axis, or with extent 1 there");
 }
 
+std::optional<Diagnostic> Combiner::check_first() const {
+  if (what_.first.empty() && !what_.exclusive) return std::nullopt;
+  if (!what_.scan)
+    return diagnostic(DiagCode::bad_attribute, "reduce is given a first group, which scan has",
+                      "fill the results with it and reduce with accumulate");
+  if (what_.first.size() != count())
+    return diagnostic(DiagCode::rank_mismatch,
+                      (what_.exclusive ? "an exclusive scan of " : "scan of ") + std::to_string(count()) +
+                          " values begins with " + std::to_string(what_.first.size()),
+                      "say what the first group is, a value for each: by f from 0, 1");
+  for (size_t i = 0; i < count(); ++i)
+    if (const DType type = p_.buffer(what_.src[i].buffer).type; e_.type(what_.first[i]) != type)
+      return diagnostic(DiagCode::dtype_mismatch,
+                        "value " + std::to_string(i + 1) + " of the first group is " +
+                            dtype_name(e_.type(what_.first[i])) + ", the source " +
+                            region_text(p_, what_.src[i]) + " is " + dtype_name(type),
+                        "use one type; cast the value");
+  return std::nullopt;
+}
+
 // It reads its operands and what is the same everywhere, and fits as often as it is written out.
 std::optional<Diagnostic> Combiner::check_function(const Limits& limits) const {
   std::unordered_set<ExprId> seen;
   std::vector<ExprId> todo = what_.by.results;
+  todo.insert(todo.end(), what_.first.begin(), what_.first.end());
   int64_t depth = 0;
   while (!todo.empty()) {
     const ExprId id = todo.back();
@@ -334,6 +373,7 @@ std::optional<Diagnostic> Combiner::check(const Limits& limits) const {
                         "the sources have the same extents");
     if (auto wrong = check_shapes(what_.dst[i])) return wrong;
   }
+  if (auto wrong = check_first()) return wrong;
   return check_function(limits);
 }
 

@@ -11,7 +11,8 @@
 //
 // Runs of up to eight neighbours are combined, the earlier one as the left group: f needs to be associative,
 // not commutative, and has no identity. A scan has the prefixes of each run, scans the runs' totals, and
-// combines each run with the total of what is before.
+// combines each run with the total of what is before. A group that is given stands in front of the first
+// run's prefixes and of the totals; without the element itself, each result goes to the next place.
 //
 // requires: regions of a program being made, in a block outside of parallel loops. ensures: one order of
 //   combining, which is the extent's alone: the same bits wherever f's are the same.
@@ -41,6 +42,9 @@ struct Combination {
   bool scan = false;
   bool accumulate = false;  // reduce: the old dst stands in front of all
   bool reverse = false;     // scan: from each element to the axis's end
+  // scan: a group that stands in front of all, in reverse behind them; constants, dims and scalars. Or empty.
+  std::vector<ExprId> first = {};
+  bool exclusive = false;  // scan: without the element itself, so that `first` is the first result
 };
 constexpr size_t kMaxCombinedValues = 8;  // values of a group
 

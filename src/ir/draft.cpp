@@ -178,12 +178,14 @@ void Resolver::run_store(StmtId s, Store store, Block& out) {
   visit_exprs(store, [&](ExprId& e) { e = resolved(e); });
   if (const auto named = draft_.old_values.find(s); named != draft_.old_values.end()) {
     const VarId var = named->second;
-    Memory& memory = memory_[var];
-    const bool free = memory.buffer.valid() && !read_by_others(memory.buffer, var, at);
-    if (!free) memory = make_memory(var, MemScope::shared);
-    const auto indices = p_.exprs.indices(memory.element);
-    if (live(var, at)) store.old = Store::OldValue{memory.buffer, {indices.begin(), indices.end()}};
-    values_[var] = memory.element;
+    if (live(var, at)) {
+      Memory& memory = memory_[var];
+      const bool free = memory.buffer.valid() && !read_by_others(memory.buffer, var, at);
+      if (!free) memory = make_memory(var, MemScope::shared);
+      const auto indices = p_.exprs.indices(memory.element);
+      store.old = Store::OldValue{memory.buffer, {indices.begin(), indices.end()}};
+      values_[var] = memory.element;
+    }
   }
   emit(std::move(store), out, s);
 }

@@ -27,7 +27,7 @@
 //              | NAME "[" exprs "]" ASSIGN expr         ASSIGN := = += -= *= /=
 //              | "let" NAME ("," NAME)+ "=" NAME "(" exprs ")"       of a function of several results
 //              | ("let" | "var") NAME [":" DTYPE] "=" expr | NAME ASSIGN expr | argmax, sort, topk, as an OP
-//              | OP regions "->" regions "by" NAME ["{" attr ("," attr)* "}"]      of reduce and scan
+//              | OP regions "->" regions "by" NAME ["from" exprs] ["{" attr ("," attr)* "}"]   reduce, scan
 //              | "assert" expr "," STRING                STRING: "printable ASCII", at most 200 characters
 //              | "print" STRING (("," expr)* | "of" region)
 //              | OP regions ["," expr] ["->" regions] ["{" attr ("," attr)* "}"]

@@ -1,5 +1,7 @@
 // Operations that are made of other statements: argmax and argmin, sort and topk, and reductions and scans by
 // a function of the program.
+#include <algorithm>
+
 #include "ir/arg_reduction.h"
 #include "ir/combination.h"
 #include "ir/op_kinds.h"
@@ -40,7 +42,7 @@ bool Parser::parse_arg_reduction(const Token& word) {
   if (!parse_region(what.src, "the source " + of) ||
       !expect("->", "and what " + std::string(word.text) + " writes") ||
       !parse_region(what.value, "the value " + of) || !expect(",", "and the place " + of) ||
-      !parse_region(what.index, "the place " + of) || !parse_word_attributes(word, what.axis, {}, nullptr))
+      !parse_region(what.index, "the place " + of) || !parse_word_attributes(word, what.axis, {}))
     return false;
   bool usable = false;
   constexpr int64_t kStatements = 4;
@@ -56,15 +58,15 @@ bool Parser::parse_sort(const Token& word) {
   const std::string of = "of " + std::string(word.text);
   Sort what;
   what.first_ones = word.is("topk");
-  bool flag = false;
+  bool flagged = false;
+  const WordFlag flag{what.first_ones ? "smallest" : "descending", &flagged};
   if (!parse_region(what.src, "the source " + of) ||
       !expect("->", "and what " + std::string(word.text) + " writes") ||
       !parse_region(what.dst, "the elements " + of))
     return false;
   if (accept(",") && !parse_region(what.index.emplace(), "the places " + of)) return false;
-  if (!parse_word_attributes(word, what.axis, what.first_ones ? "smallest" : "descending", &flag))
-    return false;
-  what.descending = flag != what.first_ones;
+  if (!parse_word_attributes(word, what.axis, std::span(&flag, 1))) return false;
+  what.descending = flagged != what.first_ones;
   bool usable = false;
   if (!begins_made(word, {&what.src, &what.dst, what.index ? &*what.index : &what.dst}, 1, usable))
     return false;
@@ -74,22 +76,24 @@ bool Parser::parse_sort(const Token& word) {
   return true;
 }
 
-// {axis = 1, flag}, either or both
-bool Parser::parse_word_attributes(const Token& word, int64_t& axis, std::string_view flag_name, bool* flag) {
+// {axis = 1, flag}, any of them
+bool Parser::parse_word_attributes(const Token& word, int64_t& axis, std::span<const WordFlag> flags) {
   in_attributes_ = accept("{");
   if (!in_attributes_) return true;
-  const std::string flag_text(flag_name);
   do {
-    if (flag != nullptr && token_.is(flag_name)) {
+    const auto flag =
+        std::find_if(flags.begin(), flags.end(), [&](const WordFlag& f) { return token_.is(f.name); });
+    if (flag != flags.end()) {
       advance();
-      *flag = true;
+      *flag->set = true;
     } else if (token_.is("axis")) {
       advance();
       if (!expect("=", "and the axis") || !parse_int(axis, "the axis")) return false;
     } else {
-      return expected(
-          "an attribute of " + std::string(word.text),
-          flag ? "the attributes are axis and " + flag_text : "axis is the one attribute there is");
+      std::string all;
+      for (const WordFlag& f : flags) all += (&f == &flags.back() ? " and " : ", ") + std::string(f.name);
+      return expected("an attribute of " + std::string(word.text),
+                      all.empty() ? "axis is the one attribute there is" : "the attributes are axis" + all);
     }
   } while (accept(","));
   if (!expect("}", "to close the attributes")) return false;
@@ -107,7 +111,23 @@ bool Parser::parse_region_list(std::vector<Region>& out, std::string_view what) 
 // "by" and a name: what is assigned or stored has no name behind it.
 bool Parser::begins_combination() { return token_.is("by") && Lexer(lexer_).next().kind == TokenKind::name; }
 
-// reduce x, y -> m, s by f {axis = 1, accumulate}; scan, with reverse
+// from 0, 1: the group in front of all, a value of the type of each source
+bool Parser::parse_first_group(Combination& what) {
+  const auto begins_value = [](const Token& t) {
+    return t.kind == TokenKind::number || t.kind == TokenKind::name || t.is("(") || t.is("-");
+  };
+  if (!token_.is("from") || !begins_value(Lexer(lexer_).next())) return true;  // a tile may have that name
+  advance();
+  do {
+    const size_t i = what.first.size();
+    const BufferId of = i < what.src.size() ? what.src[i].buffer : BufferId();
+    const DType type = of.valid() ? program_.buffer(of).type : DType::none;
+    if (!room_for_rank(i, token_) || !parse_expr(what.first.emplace_back(), kAny, type)) return false;
+  } while (accept(","));
+  return true;
+}
+
+// reduce x, y -> m, s by f {axis = 1, accumulate}; scan, with reverse, from 0, 1 and exclusive
 bool Parser::parse_combination(const Token& word, const OpRow& row, std::vector<Region> src,
                                std::vector<Region> dst) {
   Combination what;
@@ -117,10 +137,12 @@ bool Parser::parse_combination(const Token& word, const OpRow& row, std::vector<
   advance();
   const Token name = token_;
   advance();
-  bool flag = false;
-  if (!parse_word_attributes(word, what.axis, what.scan ? "reverse" : "accumulate", &flag)) return false;
-  what.accumulate = flag && !what.scan;
-  what.reverse = flag && what.scan;
+  if (!parse_first_group(what)) return false;
+  const WordFlag scan_flags[] = {{"reverse", &what.reverse}, {"exclusive", &what.exclusive}};
+  const WordFlag reduce_flags[] = {{"accumulate", &what.accumulate}};
+  const std::span<const WordFlag> flags =
+      what.scan ? std::span<const WordFlag>(scan_flags) : std::span<const WordFlag>(reduce_flags);
+  if (!parse_word_attributes(word, what.axis, flags)) return false;
   const auto f = functions_.find(name.text);
   if (f == functions_.end()) {
     error(DiagCode::unknown_name, name, "there is no function " + describe(name),
@@ -133,8 +155,9 @@ bool Parser::parse_combination(const Token& word, const OpRow& row, std::vector<
   what.by.left.assign(f->second.parameters.begin(), middle);
   what.by.right.assign(middle, f->second.parameters.end());
   what.by.results = f->second.values;
-  for (ExprId value : what.by.results)
-    if (!value.valid()) return true;
+  for (const auto* values : {&what.by.results, &what.first})
+    for (ExprId value : *values)
+      if (!value.valid()) return true;
   bool usable = false;
   for (const auto* regions : {&what.src, &what.dst})
     for (const Region& r : *regions)

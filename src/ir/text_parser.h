@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ir/annotations.h"
+#include "ir/combination.h"
 #include "ir/draft.h"
 #include "ir/native.h"
 #include "ir/print.h"
@@ -221,7 +222,12 @@ class Parser {
   bool begins_combination();
   bool parse_combination(const Token& word, const OpRow& row, std::vector<Region> src,
                          std::vector<Region> dst);
-  bool parse_word_attributes(const Token& word, int64_t& axis, std::string_view flag_name, bool* flag);
+  struct WordFlag {
+    std::string_view name;
+    bool* set;
+  };
+  bool parse_word_attributes(const Token& word, int64_t& axis, std::span<const WordFlag> flags);
+  bool parse_first_group(Combination& what);
   bool begins_made(const Token& word, std::initializer_list<const Region*> regions, int64_t statements,
                    bool& usable);
 

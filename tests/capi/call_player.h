@@ -80,6 +80,9 @@ class Player {
     } else if (pick(2) == 0) {
       const int64_t extents[] = {extent(), extent()};
       open(tl_begin_parallel(b_, 1 + pick(2), extents, nullptr, out));
+    } else if (rarely()) {
+      open(tl_begin_counted_loop(b_, rarely() ? small() : static_cast<uint32_t>(TL_LOOP_SERIAL), lo, hi,
+                                 pick(2) == 0 ? expr_of(TL_BOOL) : tl_expr{0}, 0, name.c_str(), out));
     } else {
       open(tl_begin_loop(b_, rarely() ? small() : static_cast<uint32_t>(TL_LOOP_SERIAL), lo, hi,
                          rarely() ? pick(9) : 0, name.c_str(), out));
@@ -157,6 +160,8 @@ class Player {
     const uint32_t kind =
         rarely() ? small() : static_cast<uint32_t>(TL_ATOMIC_ADD) + static_cast<uint32_t>(pick(3) * pick(4));
     if (pick(3) != 0) return tl_store_atomic(b_, buffer(), rank, at, expr_of(TL_F32), kind);
+    if (rarely())
+      return tl_fetch_atomic_to(b_, buffer(), rank, at, expr_of(TL_F32), kind, buffer(), rank, at);
     keep(rarely()
              ? tl_compare_exchange(b_, buffer(), rank, at, expr_of(TL_F32), expr_of(TL_F32), nullptr)
              : tl_fetch_atomic(b_, buffer(), rank, at, expr_of(TL_F32), kind, rarely() ? "v1" : nullptr));

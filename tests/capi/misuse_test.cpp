@@ -73,6 +73,7 @@ TEST(Misuse, NullArgumentsAreReported) {
   expect_null(tl_builder_finish(nullptr, &program, nullptr));
   expect_null(tl_program_parse(context.get(), nullptr, 0, nullptr, &program, nullptr));
   expect_null(tl_program_print(nullptr, &blob, nullptr));
+  expect_null(tl_program_emit_c(nullptr, &blob, nullptr));
   expect_null(tl_text_format(nullptr, "tl", 2, nullptr, &blob, nullptr));
   expect_null(tl_interpret(nullptr, nullptr, 0, nullptr));
   expect_null(tl_interpret_launch(nullptr, nullptr, nullptr, 0, nullptr));
@@ -203,6 +204,11 @@ TEST(Misuse, CallsAfterAnErrorDoNothing) {
   EXPECT_EQ(tl_call(b.get(), nullptr, 9, nullptr, 9).bits, 0u);
   tl_reduce_by(b.get(), 9, nullptr, nullptr, nullptr, nullptr, nullptr, 9, 0xff);
   tl_scan_by(b.get(), 1, nullptr, nullptr, nullptr, nullptr, nullptr, 9, 0xff);
+  tl_scan_by_from(b.get(), 1, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 9, 0xff);
+  tl_tensor_codes(b.get(), tl_buffer{0}, 77);
+  EXPECT_EQ(tl_begin_counted_loop(b.get(), 77, e, e, e, -1, "no name", nullptr).bits, 0u);
+  tl_fetch_atomic_to(b.get(), tl_buffer{0}, 1, nullptr, e, 9, tl_buffer{0}, 9, nullptr);
+  tl_compare_exchange_to(b.get(), tl_buffer{0}, 1, nullptr, e, e, tl_buffer{0}, 9, nullptr);
   tl_store(b.get(), tl_buffer{0}, 1, nullptr, e);
   EXPECT_EQ(tl_view_reshape(b.get(), tl_buffer{0}, 9, nullptr).bits, 0u);
   EXPECT_EQ(tl_view_transpose(b.get(), tl_buffer{0}, 9, nullptr).bits, 0u);
@@ -326,6 +332,12 @@ TEST(Misuse, UnknownEnumsAreReported) {
   expect_bad_enum(
       [&](tl_builder* b, tl_expr e, tl_region r) { tl_reduce_by(b, 1, &r, &r, &e, &e, &e, 0, 2); });
   expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region r) { tl_scan_by(b, 1, &r, &r, &e, &e, &e, 0, 2); });
+  expect_bad_enum(
+      [&](tl_builder* b, tl_expr e, tl_region r) { tl_scan_by_from(b, 1, &r, &r, &e, &e, &e, &e, 0, 4); });
+  for (uint32_t bad : {0u, 5u, 0xffffffffu})
+    expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) {
+      tl_begin_counted_loop(b, bad, e, e, tl_expr{0}, 0, nullptr, &e);
+    });
   for (uint32_t bad : {0u, 7u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_atomic(b, r, r, bad); });
   EXPECT_EQ(tl_context_set_log(context.get(), 6, nullptr, nullptr, nullptr, nullptr), TL_INVALID_ARGUMENT);

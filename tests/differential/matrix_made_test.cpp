@@ -115,6 +115,49 @@ kernel k grid (g: 1) threads $threads {
           }
 }
 
+TEST(Combination, ScansFromAGroup) {
+  const std::vector<std::vector<int64_t>> shapes = {{1},     {7},       {9},       {32},    {97},
+                                                    {5, 37}, {128, 16}, {3, 7, 9}, {16, 65}};
+  int at = 0;
+  for (DType t : {DType::i32, DType::u64, DType::i16})
+    for (const auto& shape : shapes)
+      for (size_t axis = 0; axis < shape.size(); ++axis)
+        for (const char* flags : {"", ", exclusive", ", reverse", ", reverse, exclusive"}) {
+          ++at;
+          if (!long_run() && at % 11 != 0) continue;
+          Launch launch;
+          launch.seed = static_cast<uint64_t>(at);
+          launch.data = Data::bit_patterns;
+          expect_agree(replaced(R"(tl 1 program p
+scalar s: $type
+tensor A: $type[$shape] readonly
+tensor B: $type[$shape] readonly
+tensor P: $type[$shape]
+tensor Q: $type[$shape]
+fn then(a: $type, b: $type, a_2: $type, b_2: $type) -> ($type, $type) { return a * a_2, b * a_2 + b_2 }
+kernel k grid (g: 1) threads $threads {
+  alloc a: $scope $type[$shape]
+  alloc b: fragment $type[$shape]
+  alloc p: $to $type[$shape]
+  copy A -> a
+  copy B -> b
+  scan a, b -> p, b by then from 3, s {axis=$axis$flags}
+  copy p -> P
+  copy b -> Q
+}
+)",
+                                {{"type", ir::dtype_name(t)},
+                                 {"shape", shape_text(shape)},
+                                 {"scope", at % 3 ? "fragment" : "shared"},
+                                 {"to", at % 5 ? "fragment" : "shared"},
+                                 {"axis", std::to_string(axis)},
+                                 {"flags", flags},
+                                 {"threads", std::to_string(32 << at % 4)}}),
+                       {launch});
+          if (HasFailure()) return;
+        }
+}
+
 // How often the largest of a row stands in it, tile by tile.
 TEST(Combination, InLoops) {
   std::vector<Launch> launches = seeds({1, 2, 3});

@@ -31,6 +31,8 @@ namespace fs = std::filesystem;
 // What moves a unit whole keeps it together. Of lanes that take single elements of it the banks serve as many
 // units at once as they have: 8 of 16 bytes.
 constexpr const char kBackwards[] = "vectors of threads are read backwards, elements a unit apart at a time";
+constexpr const char kRuns[] =
+    "each thread takes a run of neighbours, of units that stay whole elements at one place at a time";
 constexpr const char kComputed[] = "elements are read at an index that is computed for each";
 constexpr const char kConditional[] =
     "vectors of threads are taken element by element, under a condition of each";
@@ -56,6 +58,7 @@ constexpr Conflict kConflicts[] = {
     {"jumps", "columns:x", kUnaligned},
     {"local_larger_than_registers", "k:l", kComputed},
     {"loops_of_different_extents_over_one_fragment", "k:f", kConditional},
+    {"moe_gate", "gate:keys", kRuns},
     {"operand_written_under_a_condition", "elements:packed", kUnaligned},
     {"part_filled_behind_a_copy", "k:t", kBackwards},
     {"part_filled_behind_a_copy", "k:t@1", kBackwards},
@@ -72,6 +75,9 @@ constexpr Conflict kConflicts[] = {
     {"values_read_where_a_condition_holds", "k:s", kConditional},
     {"values_read_where_a_condition_holds", "k:y", kBackwards},
     {"views", "pixels:o", kBothWays},
+    {"welford", "welford:one", kRuns},
+    {"welford", "welford:x", kRuns},
+    {"welford", "welford:zero", kRuns},
 };
 
 const Conflict* conflict_of(const std::string& program, const std::string& value) {

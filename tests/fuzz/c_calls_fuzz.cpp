@@ -78,6 +78,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Program again(made);
   const Failure parse_failure(error);
   require(status == TL_OK, tl_blob_data(text));
+  tl_blob* source = nullptr;
+  require(tl_program_emit_c(program.get(), &source, nullptr) == TL_OK, "a program is written as C");
+  tl_blob_release(source);
   require(std::strcmp(tl_program_hash(again.get()), tl_program_hash(program.get())) == 0, tl_blob_data(text));
   compile(context, program, target == 0 ? "host" : target < 4 ? "sim:sm_80" : "sim:sm_90a");
   return 0;

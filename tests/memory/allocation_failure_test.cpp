@@ -213,6 +213,12 @@ TEST_F(Without, MemoryToRead) {
     const Blob owned(blob);
     return status;
   });
+  fails_everywhere("emit_c", 20, [&](tl_error** error) {
+    tl_blob* blob = nullptr;
+    const tl_status status = tl_program_emit_c(program_.get(), &blob, error);
+    const Blob owned(blob);
+    return status;
+  });
 }
 
 TEST_F(Without, MemoryToBuild) {

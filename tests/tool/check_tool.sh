@@ -68,6 +68,9 @@ says 0 "^kernel k grid (b: n) { parallel i in 1 { X\[b\] = -1 }  ; all" "$tilege
 says 1 "scaled_rows.tl: not as" "$tilegen" format --check loose.tl "$program"
 says 1 "syntax_error" "$tilegen" format - <<<"tl 1 program"
 says 2 "several files" "$tilegen" format loose.tl loose.tl
+says 0 "^tl_status build_scaled_rows(const tl_context" "$tilegen" emit-c "$program"
+says 1 "syntax_error" "$tilegen" emit-c - <<<"tl 1 program"
+says 2 "one program file" "$tilegen" emit-c
 printf 'tl 1 program broken\nkernel k grid(b: 1) { copy A -> B }\n' >broken.tl
 says 1 "broken.tl:2:" "$tilegen" show broken.tl
 

@@ -10,6 +10,7 @@ int check_command(int argc, char** argv);
 int show_command(int argc, char** argv);
 int tune_command(int argc, char** argv);
 int format_command(int argc, char** argv);
+int emit_c_command(int argc, char** argv);
 int measure_command(int argc, char** argv);
 
 }  // namespace tool

@@ -63,7 +63,8 @@ constexpr char kHelp[] =
   tilegen format FILE                 the text laid out: blocks indented, spaces between tokens, comments kept
       --write                         into the file; of several files, too
       --check                         only say which files are not laid out so, and end with 1 where there are any
-  run, compile, check, show and measure also take
+  tilegen emit-c FILE                 C source of a function that builds the program by calls of tilelang.h
+  run, compile, check, show, measure and emit-c also take
       --param NAME=VALUE              a compile-time parameter of the program; may be given once for each
   tilegen help | version
 
@@ -78,7 +79,8 @@ int run(int argc, char** argv) {
   } kCommands[] = {{"devices", tool::devices_command}, {"run", tool::run_command},
                    {"compile", tool::compile_command}, {"check", tool::check_command},
                    {"show", tool::show_command},       {"tune", tool::tune_command},
-                   {"measure", tool::measure_command}, {"format", tool::format_command}};
+                   {"measure", tool::measure_command}, {"format", tool::format_command},
+                   {"emit-c", tool::emit_c_command}};
   if (argc < 2 || !std::strcmp(argv[1], "help") || !std::strcmp(argv[1], "--help")) {
     std::fputs(kHelp, argc < 2 ? stderr : stdout);
     return argc < 2 ? 2 : 0;

@@ -342,11 +342,14 @@ class Builder:
     def scalar(self, name, dtype):
         return Expr(self, lib.tl_scalar(self.handle, name.encode(), dtype_of(dtype).value))
 
-    def tensor(self, name, dtype, shape, strides=None, read_only=False):
+    def tensor(self, name, dtype, shape, strides=None, read_only=False, codes=None):
+        """Global memory. `codes`: the packed type whose codes the bytes of a u8 tensor are."""
         dtype, n = dtype_of(dtype), len(shape)
         exprs = lambda list_: (h.tl_expr * n)(*(self.expr(e, i64).raw for e in list_))
         raw = lib.tl_tensor(self.handle, name.encode(), dtype.value, n, exprs(shape), exprs(strides) if strides else None,
                             h.TL_TENSOR_READ_ONLY if read_only else 0)
+        if codes is not None:
+            lib.tl_tensor_codes(self.handle, raw, dtype_of(codes).value)
         return Buffer(self, raw, shape, dtype)
 
     def workspace(self, name, dtype, shape):
@@ -383,8 +386,15 @@ class Builder:
         return self._scope(raw, Expr(self, var))
 
     @marked
-    def serial(self, begin, end, name=None):
-        return self._loop(h.TL_LOOP_SERIAL, begin, end, 0, name)
+    def serial(self, begin, end, name=None, condition=None):
+        """Opens a loop; with a condition, which is the same for the block, its first iteration where that does not hold
+        ends it."""
+        if condition is None:
+            return self._loop(h.TL_LOOP_SERIAL, begin, end, 0, name)
+        var, begin = h.tl_expr(), self.expr(begin, i64)
+        raw = lib.tl_begin_counted_loop(self.handle, h.TL_LOOP_SERIAL, begin.raw, (self.expr(end, i64) - begin).raw,
+                                        condition.raw, 0, name.encode() if name else None, ctypes.byref(var))
+        return self._scope(raw, Expr(self, var))
 
     @marked
     def unroll(self, begin, end, name=None):
@@ -513,9 +523,14 @@ class Builder:
         combined to; a is before b along the axis. It is associative. Lists of tiles, or one tile each."""
         self._combine(lib.tl_reduce_by, combine, src, dst, axis, h.TL_REDUCE_ACCUMULATE if accumulate else 0)
 
-    def scan_by(self, combine, src, dst, axis, reverse=False):
-        """The same of all elements up to each one; with reverse from each one on."""
-        self._combine(lib.tl_scan_by, combine, src, dst, axis, h.TL_SCAN_REVERSE if reverse else 0)
+    def scan_by(self, combine, src, dst, axis, reverse=False, first=None, exclusive=False):
+        """The same of all elements up to each one; with reverse from each one on. `first`: a value, or a list of one for
+        each tile, in front of all, with reverse behind them; exclusive: without the element itself, so that first is the
+        first result."""
+        if exclusive and first is None:
+            raise ValueError("an exclusive scan by a combination is given what it begins with: first=")
+        flags = (h.TL_SCAN_REVERSE if reverse else 0) | (h.TL_SCAN_EXCLUSIVE if exclusive else 0)
+        self._combine(lib.tl_scan_by if first is None else lib.tl_scan_by_from, combine, src, dst, axis, flags, first)
 
     def function(self, name, parameters, meaning, **texts):
         """A function of the program: parameters are types, meaning(a, b, ...) of expressions gives its result or a tuple of
@@ -548,7 +563,7 @@ class Builder:
 
         return of
 
-    def _combine(self, call, combine, src, dst, axis, flags):
+    def _combine(self, call, combine, src, dst, axis, flags, first=None):
         src, dst = ([r] if isinstance(r, (Region, Buffer)) else list(r) for r in (src, dst))
         if not src or len(src) != len(dst):
             raise ValueError(f"{len(src)} tiles are combined into {len(dst)}")
@@ -558,7 +573,13 @@ class Builder:
         if len(results) != len(src):
             raise ValueError(f"a combination of {len(src)} values gives {len(results)}")
         results = [self.expr(r, s.dtype) for r, s in zip(results, src)]
-        exprs = [(h.tl_expr * len(src))(*(e.raw for e in g)) for g in (*groups, results)]
+        lists = [*groups, results]
+        if first is not None:
+            first = first if isinstance(first, (tuple, list)) else [first]
+            if len(first) != len(src):
+                raise ValueError(f"a scan of {len(src)} values begins with {len(first)}")
+            lists.append([self.expr(f, s.dtype) for f, s in zip(first, src)])
+        exprs = [(h.tl_expr * len(src))(*(e.raw for e in g)) for g in lists]
         regions = [(h.tl_region * len(src))(*(self._region(r) for r in g)) for g in (src, dst)]
         call(self.handle, len(src), *regions, *exprs, self._axis(axis, src[0]), flags)
 
@@ -587,18 +608,30 @@ class Builder:
         lib.tl_store_atomic(self.handle, buffer.raw, len(raw), (h.tl_expr * len(raw))(*raw),
                             self.expr(value, buffer.dtype).raw, _ATOMIC[kind])
 
-    def fetch_atomic(self, kind, buffer, *indices_and_value, name=None):
-        """The same; gives what the element was before: old = fetch_atomic("add", buffer, i, j, value)."""
+    def _indices(self, indices):
+        return len(indices), (h.tl_expr * len(indices))(*(self.expr(i, i64).raw for i in indices))
+
+    def fetch_atomic(self, kind, buffer, *indices_and_value, name=None, to=None):
+        """The same; gives what the element was before: old = fetch_atomic("add", buffer, i, j, value). With
+        to=(tile, i, j) an element of a shared tile becomes it."""
         *indices, value = indices_and_value
         raw = [self.expr(i, i64).raw for i in indices]
+        if to is not None:
+            return lib.tl_fetch_atomic_to(self.handle, buffer.raw, *self._indices(indices),
+                                          self.expr(value, buffer.dtype).raw, _ATOMIC[kind], to[0].raw,
+                                          *self._indices(to[1:]))
         return Expr(self, lib.tl_fetch_atomic(self.handle, buffer.raw, len(raw), (h.tl_expr * len(raw))(*raw),
                                               self.expr(value, buffer.dtype).raw, _ATOMIC[kind], name and name.encode()))
 
-    def compare_exchange(self, buffer, *indices_expected_desired, name=None):
+    def compare_exchange(self, buffer, *indices_expected_desired, name=None, to=None):
         """Stores desired where the element, an integer, is expected; gives what it was before:
-        old = compare_exchange(buffer, i, j, expected, desired)."""
+        old = compare_exchange(buffer, i, j, expected, desired). `to` as of fetch_atomic."""
         *indices, expected, desired = indices_expected_desired
         raw = [self.expr(i, i64).raw for i in indices]
+        if to is not None:
+            return lib.tl_compare_exchange_to(self.handle, buffer.raw, *self._indices(indices),
+                                              self.expr(expected, buffer.dtype).raw,
+                                              self.expr(desired, buffer.dtype).raw, to[0].raw, *self._indices(to[1:]))
         return Expr(self, lib.tl_compare_exchange(self.handle, buffer.raw, len(raw), (h.tl_expr * len(raw))(*raw),
                                                   self.expr(expected, buffer.dtype).raw,
                                                   self.expr(desired, buffer.dtype).raw, name and name.encode()))

@@ -131,6 +131,13 @@ class Program(_Handle):
              *_bindings(params or {}), ctypes.byref(handle))
         return cls(handle, context)
 
+    def emit_c(self):
+        """C source of a function build_NAME(context, out_program, out_error), NAME being the program's, that builds an
+        equal program by calls of tilelang.h."""
+        blob = ctypes.c_void_p()
+        call("tl_program_emit_c", self.handle, ctypes.byref(blob))
+        return take_blob(blob)
+
     def bind(self, **values):
         """A new program from this one's text with other values of compile-time parameters; those not named stay."""
         handle = ctypes.c_void_p()

@@ -87,6 +87,31 @@ TEST(Combination, ScansInOrder) {
   }
 }
 
+TEST(Combination, ScansFromAGroup) {
+  const Map first{7, -3};
+  for (size_t n : {1, 2, 3, 7, 8, 9, 11, 17, 22, 64, 65, 97, 100, 300}) {
+    const std::vector<Map> maps = random_maps(n);
+    for (bool reverse : {false, true})
+      for (bool exclusive : {false, true}) {
+        std::vector<Map> want(n);
+        Map before = first;
+        for (size_t k = 0; k < n; ++k) {
+          const size_t i = reverse ? n - 1 - k : k;
+          const Map up_to = reverse ? then(maps[i], before) : then(before, maps[i]);
+          want[i] = exclusive ? before : up_to;
+          before = up_to;
+        }
+        const std::string flags = std::string(reverse ? ", reverse" : "") + (exclusive ? ", exclusive" : "");
+        const std::vector<Map> got =
+            maps_after("scan x, y -> p, q by then from 7, -3 {axis=1" + flags + "}", maps, n);
+        for (size_t i = 0; i < n; ++i) {
+          ASSERT_EQ(got[i].a, want[i].a) << n << " " << i << flags;
+          ASSERT_EQ(got[i].b, want[i].b) << n << " " << i << flags;
+        }
+      }
+  }
+}
+
 std::string said(const std::string& functions, const std::string& body) {
   const std::string text =
       "tl 1 program p " + functions +
@@ -107,6 +132,8 @@ TEST(Combination, Accepts) {
   EXPECT_EQ(said(kPair, "reduce x, y -> u, v by f {axis=1}"), "read");
   EXPECT_EQ(said(kOne, "reduce x -> u by f {accumulate, axis=0}"), "read");
   EXPECT_EQ(said(kOne, "scan x -> x by f {axis=1, reverse}"), "read");
+  EXPECT_EQ(said(kPair, "scan x, y -> y, x by f from -1, (0.5) {exclusive, axis=1, reverse}"),
+            "read");
   EXPECT_EQ(said("fn f(a: f32, b: f32) -> f32 { let c = a + b return c * 2 }",
                  "reduce x -> u by f {axis=1} parallel i in 8 { v[i] = f(u[i], 1) }"),
             "read");
@@ -153,6 +180,34 @@ TEST(Combination, Refuses) {
       said("fn f(a: f32, b: f32) -> (f32, f32) { return a }", ""),
       "[rank_mismatch] p: the function is declared to give 2 values, it returns 1 (return a value for each "
       "type)");
+  EXPECT_EQ(said(kPair, "scan x, y -> x, y by f from 0 {axis=1}"),
+            "[rank_mismatch] k: scan of 2 values begins with 1 (say what the first group is, a value for "
+            "each: by f "
+            "from 0, 1)");
+  EXPECT_EQ(
+      said(kOne, "scan x -> x by f {axis=1, exclusive}"),
+      "[rank_mismatch] k: an exclusive scan of 1 values begins with 0 (say what the first group is, a value "
+      "for each: by f from 0, 1)");
+  EXPECT_EQ(
+      said(kOne, "scan x -> x by f from 1i32 {axis=1}"),
+      "[dtype_mismatch] k: value 1 of the first group is i32, the source x[8, 8] is f32 (use one type; cast "
+      "the value)");
+  EXPECT_EQ(
+      said(kOne, "scan x -> x by f from u[0] {axis=1}"),
+      "[scope_not_allowed] k: the combination reads 'u' (it is of its operands, constants, dims and scalars; "
+      "pass what it reads as a value)");
+  EXPECT_EQ(
+      said(kOne, "reduce x -> u by f from 1 {axis=1}"),
+      "[bad_attribute] k: reduce is given a first group, which scan has (fill the results with it and reduce "
+      "with accumulate)");
+  EXPECT_EQ(
+      said(kOne, "reduce x -> u by f {axis=1, exclusive}"),
+      "[syntax_error] k: expected an attribute of reduce, found 'exclusive' (the attributes are axis and "
+      "accumulate)");
+  EXPECT_EQ(
+      said(kOne, "scan x -> x by f {axis=1, accumulate}"),
+      "[syntax_error] k: expected an attribute of scan, found 'accumulate' (the attributes are axis, reverse "
+      "and exclusive)");
   EXPECT_NE(said(kOne, "parallel i in 8 { reduce x -> u by f {axis=1} }")
                 .find("reduce stands inside a parallel loop"),
             std::string::npos);
@@ -164,6 +219,13 @@ TEST(Combination, TheWordIsAName) {
       "tl 1 program p kernel k grid(b: 1) { alloc x: fragment f32[8] alloc u: fragment f32[1] alloc by: "
       "local f32[1] "
       "fill x, 0 reduce x -> u by[0] = 1.0f32 }",
+      "t.tl", Limits());
+  EXPECT_TRUE(static_cast<bool>(p)) << (p ? std::string() : p.error().to_text());
+  // Nor does a tile called "from" begin a group.
+  p = ir::parse_program(
+      "tl 1 program p fn f(a: f32, b: f32) -> f32 { return a + b } kernel k grid(b: 1) { alloc x: fragment "
+      "f32[8] "
+      "alloc from: local f32[1] fill x, 0 scan x -> x by f from[0] = 1.0f32 }",
       "t.tl", Limits());
   EXPECT_TRUE(static_cast<bool>(p)) << (p ? std::string() : p.error().to_text());
 }

@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::vector<std::string> kRoad = {
-    "support", "ir",       "arith",   "layout", "thread",   "target",  "plan", "ops",   "builder",
+    "support", "ir",       "emit",    "arith",   "layout", "thread",   "target",  "plan", "ops",   "builder",
     "check",   "analysis", "cost",    "infer",  "schedule", "expand",  "sync", "lower", "interp",
     "sim",     "object",   "codegen", "cache",  "driver",   "runtime", "tune", "capi"};
 
