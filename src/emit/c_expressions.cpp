@@ -55,7 +55,7 @@ const std::string* CExpressions::part(ExprId id) const {
 }
 
 std::string CExpressions::name_part(ExprId id, const std::string& text) {
-  const std::string name = "e" + std::to_string(named_++);
+  const std::string name = names_.part();
   source_.line("const tl_expr " + name + " = " + text + ";");
   parts_.back()[id] = name;
   return name;
@@ -103,13 +103,21 @@ std::string CExpressions::literal(const ir::ExprNode& n) {
 }
 
 CExpressions::Call CExpressions::call_of(ExprId id) {
-  const ir::ExprNode& n = p_.exprs[id];
+  const ir::ExprNode& n = pool_[id];
   if (n.op == ExprOp::load) {
-    const auto indices = p_.exprs.indices(id);
+    const auto indices = pool_.indices(id);
     return {source_.macro("LOAD", "(buffer, rank, ...)",
                           "tl_load(t, buffer, rank, (const tl_expr[]){__VA_ARGS__})"),
             {names_.use(n.object), std::to_string(indices.size())},
             {indices.begin(), indices.end()}};
+  }
+  if (n.op == ExprOp::native_call) {
+    const ir::ExprPool::NativeCall call = pool_.native_parts(id);
+    return {source_.macro("CALL", "(function, result, count, ...)",
+                          "tl_call(t, function, count, (const tl_expr[]){__VA_ARGS__}, result)"),
+            {quoted(p_.natives[call.function]->name), std::to_string(call.result),
+             std::to_string(call.args.size())},
+            call.args};
   }
   const std::string name = op_name(n.op);
   if (n.op == ExprOp::cast)
@@ -131,8 +139,8 @@ CExpressions::Call CExpressions::call_of(ExprId id) {
 
 std::string CExpressions::value(ExprId id) {
   if (const std::string* named = part(id)) return *named;
-  const ir::ExprNode& n = p_.exprs[id];
-  if (n.op == ExprOp::var) return names_.use(n.var());
+  const ir::ExprNode& n = pool_[id];
+  if (n.op == ExprOp::var) return operands_.empty() ? names_.use(n.var()) : operands_[n.var().value];
   if (n.op == ExprOp::const_int || n.op == ExprOp::const_float) return literal(n);
   const Call call = call_of(id);
   std::vector<std::string> arguments = call.front;
@@ -142,8 +150,8 @@ std::string CExpressions::value(ExprId id) {
   while (text().size() > kLongest) {
     size_t longest = arguments.size();
     for (size_t i = call.front.size(); i < arguments.size(); ++i) {
-      const bool divisible = ir::expr_arity(p_.exprs[call.operands[i - call.front.size()]].op) > 0 ||
-                             p_.exprs[call.operands[i - call.front.size()]].op == ExprOp::load;
+      const bool divisible = ir::expr_arity(pool_[call.operands[i - call.front.size()]].op) > 0 ||
+                             pool_[call.operands[i - call.front.size()]].op == ExprOp::load;
       if (!divisible || part(call.operands[i - call.front.size()])) continue;
       if (longest == arguments.size() || arguments[i].size() > arguments[longest].size()) longest = i;
     }
@@ -179,8 +187,8 @@ bool CExpressions::is_whole(const ir::Region& r) const {
   const ir::Buffer& b = p_.buffer(r.buffer);
   for (size_t d = 0; d < b.shape.size(); ++d) {
     int64_t offset = 0, extent = 0;
-    if (!p_.exprs.is_const_int(r.offsets[d], &offset) || offset != 0) return false;
-    if (!p_.exprs.is_const_int(b.shape[d], &extent) || extent != r.extents[d]) return false;
+    if (!pool_.is_const_int(r.offsets[d], &offset) || offset != 0) return false;
+    if (!pool_.is_const_int(b.shape[d], &extent) || extent != r.extents[d]) return false;
   }
   return true;
 }

@@ -3,10 +3,12 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "emit/c_names.h"
 #include "emit/c_source.h"
+#include "ir/native.h"
 #include "ir/program.h"
 
 namespace tilegen::emit {
@@ -14,7 +16,11 @@ namespace tilegen::emit {
 class CExpressions {
  public:
   CExpressions(const ir::Program& p, CNames& names, CSource& source)
-      : p_(p), names_(names), source_(source) {}
+      : p_(p), pool_(p.exprs), names_(names), source_(source) {}
+  // Of the meaning of a function of `p`, whose operands are these variables of C.
+  CExpressions(const ir::Program& p, CNames& names, CSource& source, const ir::NativeFunction& f,
+               std::vector<std::string> operands)
+      : p_(p), pool_(f.exprs), names_(names), source_(source), operands_(std::move(operands)) {}
 
   // What has the expression's value, on a line of moderate length: parts of a longer one are variables, which
   // are declared where the source has come to, and used again until their scope ends.
@@ -41,10 +47,11 @@ class CExpressions {
   bool is_whole(const ir::Region& r) const;
 
   const ir::Program& p_;
+  const ir::ExprPool& pool_;
   CNames& names_;
   CSource& source_;
+  const std::vector<std::string> operands_;
   std::vector<std::map<ir::ExprId, std::string>> parts_{1};
-  size_t named_ = 0;
 };
 
 std::string dtype_constant(ir::DType t);

@@ -68,7 +68,13 @@ constexpr std::string_view kTaken[] = {"alignas",
                                        "context",
                                        "status",
                                        "out_program",
-                                       "out_error"};
+                                       "out_error",
+                                       "asm_ptx",
+                                       "asm_gcn",
+                                       "llvm_ptx",
+                                       "llvm_gcn",
+                                       "llvm_host",
+                                       "llvm"};
 
 bool begins(std::string_view name, std::string_view with) { return name.substr(0, with.size()) == with; }
 bool ends(std::string_view name, std::string_view with) {
@@ -99,6 +105,8 @@ CNames::CNames(const ir::Program& p) : written_(ir::text::printable_names(p)) {
   std::set<std::string> names;
   for (const auto* list : {&written_.vars, &written_.buffers, &written_.kernels, &written_.compile_params})
     names.insert(list->begin(), list->end());
+  for (const auto& f : p.natives)
+    for (std::string& name : written_operands(p, *f)) names.insert(std::move(name));
   std::set<std::string> given;
   for (const std::string& name : names) {
     std::string identifier = name;

@@ -7,6 +7,7 @@ namespace {
 
 constexpr size_t kColumns = 110;
 constexpr int kSpaces = 2;
+constexpr int kContinued = 2;  // indents of what goes on with a line
 
 // Where a line of at most `room` columns may end: a space outside of strings, in as few parentheses as any in
 // the second half of the room; npos where there is none.
@@ -38,7 +39,7 @@ void write_wrapped(std::string& out, std::string_view text, size_t indent) {
     if (end == std::string_view::npos) break;
     out.append(spaces, ' ').append(text.substr(0, end)) += '\n';
     text.remove_prefix(end + 1);
-    spaces = indent + 4;
+    spaces = indent + static_cast<size_t>(kContinued * kSpaces);
   }
   out.append(spaces, ' ').append(text) += '\n';
 }
@@ -53,6 +54,11 @@ size_t CSource::reserve() {
 void CSource::fill(size_t place, std::string_view text) {
   lines_[place].text = text;
   lines_[place].kept = true;
+}
+
+void CSource::continuation(std::string_view text) {
+  line(text);
+  lines_.back().indent += kContinued;
 }
 
 void CSource::open(std::string_view comment) {
@@ -93,6 +99,8 @@ std::string quoted(std::string_view text) {
     if (c == '"' || c == '\\' || c == '?') {  // two question marks could begin a trigraph
       out += '\\';
       out += c;
+    } else if (c == '\n') {
+      out += "\\n";
     } else if (byte < 0x20 || byte >= 0x7f) {
       for (int shift : {6, 3, 0})
         out += shift == 6 ? "\\" : "", out += static_cast<char>('0' + (byte >> shift & 7));

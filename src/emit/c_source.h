@@ -12,6 +12,8 @@ namespace tilegen::emit {
 class CSource {
  public:
   void line(std::string_view text) { fill(reserve(), text); }
+  // A line that goes on with the one above it.
+  void continuation(std::string_view text);
   void blank() { lines_.emplace_back(); }
   // A line that is filled later, or left out.
   size_t reserve();

@@ -1,5 +1,6 @@
 #include "emit/emit_c.h"
 
+#include "emit/c_functions.h"
 #include "emit/c_kernels.h"
 
 namespace tilegen::emit {
@@ -19,6 +20,7 @@ class ProgramSource {
     source_.line("if (status != TL_OK) return status;");
     compile_params();
     params();
+    for (const auto& f : p_.natives) write_function(p_, *f, names_, source_);
     CKernels kernels(p_, names_, source_, exprs_);
     for (size_t k = 0; k < p_.kernels.size(); ++k) kernels.write(k);
     declare_params();

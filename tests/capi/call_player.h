@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "scope.h"
@@ -69,7 +70,10 @@ class Player {
     tl_expr out[3] = {};
     const std::string name = "v" + std::to_string(pick(30));
     if (scopes_.empty()) {
-      const tl_expr grid[] = {tl_index(b_, pick(4)), exprs_[4]};
+      const int first = pick(32);
+      if (first >= 24) function();
+      const tl_expr grid[] = {tl_index(b_, first % 4), exprs_[4]};
+      began_ = true;
       open(tl_begin_kernel(b_, ("k" + name).c_str(), 1 + pick(2), grid, pick(3) * 64, nullptr, out));
     } else if (pick(3) == 0) {
       open(tl_begin_if(b_, expr_of(TL_BOOL)));
@@ -88,6 +92,37 @@ class Player {
                          rarely() ? pick(9) : 0, name.c_str(), out));
     }
     for (tl_expr e : out) keep(e);
+  }
+  // Of two operands and two results, with native text in most cases.
+  void function() {
+    const tl_dtype type = pick(2) ? TL_I64 : TL_F32;
+    const bool real = type == TL_F32;
+    const std::string name = "f" + std::to_string(rarely() ? 0 : functions_.size());
+    const tl_expr operands[] = {tl_operand(b_, type, "x"), tl_operand(b_, type, nullptr)};
+    const tl_expr results[] = {tl_binary(b_, rarely() ? TL_SUB : TL_ADD, operands[0], operands[1]),
+                               rarely() ? expr() : operands[0]};
+    const std::string word = real ? "float" : "i64", pair = "{" + word + ", " + word + "}";
+    const std::string llvm = "define " + pair + " @" + name + "(" + word + " %a, " + word + " %b) {\n" +
+                             "  %s = " + (real ? "fadd " : "add ") + word + " %a, %b\n" +
+                             "  %r = insertvalue " + pair + " undef, " + word + " %s, 0\n" +
+                             "  %t = insertvalue " + pair + " %r, " + word + " %a, 1\n" + "  ret " + pair +
+                             " %t\n}";
+    const char* const texts[] = {
+        real ? "add.rn.f32 $0, $2, $3;\nmov.b32 $1, $2;" : "add.s64 $0, $2, $3;\nmov.b64 $1, $2;",
+        rarely() ? "ret;" : llvm.c_str()};
+    const tl_native_form forms[] = {rarely() ? small() : static_cast<uint32_t>(TL_NATIVE_PTX),
+                                    TL_NATIVE_LLVM};
+    const int count = pick(4);
+    tl_function(b_, name.c_str(), 2, operands, 2, results,
+                static_cast<uint32_t>(began_ && !rarely() ? 0 : count % 3), forms, texts);
+    if (tl_builder_status(b_) == TL_OK) functions_.emplace_back(name, type);
+    if (rarely()) keep(operands[1]);
+  }
+  void call_function() {
+    const auto& [name, type] = functions_[pick(static_cast<int>(functions_.size()))];
+    const tl_expr args[] = {rarely() ? expr() : expr_of(type), expr_of(type)};
+    keep(tl_call(b_, name.c_str(), rarely() ? small() : 2, args,
+                 rarely() ? small() : static_cast<uint32_t>(pick(2))));
   }
   // With its cases but the last, which is left open.
   void begin_switch() {
@@ -196,9 +231,14 @@ class Player {
       case 1:
         keep(tl_binary(b_, TL_LT + pick(4), expr_of(type), expr_of(type)));
         break;
-      case 2:
-        keep(tl_unary(b_, rarely() ? TL_SIN + pick(19) : pick(2) ? TL_NEG : TL_ABS, expr_of(type)));
+      case 2: {
+        const int which = pick(8);
+        if (which >= 4 && !functions_.empty())
+          call_function();
+        else
+          keep(tl_unary(b_, rarely() ? TL_SIN + pick(19) : which % 2 ? TL_NEG : TL_ABS, expr_of(type)));
         break;
+      }
       case 3:
         if (rarely())
           keep(tl_uniform(b_, tl_ternary(b_, TL_PHILOX, expr_of(TL_I64), expr_of(type), expr_of(TL_I64))));
@@ -235,6 +275,8 @@ class Player {
   std::vector<tl_buffer> buffers_;
   std::vector<tl_region> regions_;
   std::vector<tl_scope> scopes_;
+  std::vector<std::pair<std::string, tl_dtype>> functions_;
+  bool began_ = false;  // its first kernel
 };
 
 }  // namespace tilegen::test

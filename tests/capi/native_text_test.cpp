@@ -126,6 +126,24 @@ TEST(NativeText, ArtifactsSayWhatIsInTheirCode) {
   }
 }
 
+// A line of C for each line of a text; what the source builds is compared elsewhere.
+TEST(NativeText, IsWrittenAsC) {
+  const Program program = mixed({kLlvm, kPtx});
+  tl_blob* blob = nullptr;
+  ASSERT_EQ(tl_program_emit_c(program.get(), &blob, nullptr), TL_OK);
+  const Blob owned(blob);
+  const std::string source(tl_blob_data(blob), tl_blob_size(blob));
+  for (const char* part :
+       {"    const char *const asm_ptx =\n        \"xor.b64 $0, $2, $3;\\n\"\n        \"add.s64 $1, $2, "
+        "$3;\";\n",
+        "    const char *const llvm =\n        \"define {i64, i64} @mix(i64 %a, i64 %b) {\\n\"\n",
+        "    const tl_expr by = tl_operand(t, TL_I64, \"by\");\n    tl_function(t, \"mix\", 2, EXPRS(a, by), "
+        "2, ",
+        "FORMS(TL_NATIVE_PTX, TL_NATIVE_LLVM), NAMES(asm_ptx, llvm));\n", "CALL(\"mix\", 0, 2, ",
+        "CALL(\"mix\", 1, 2, "})
+    EXPECT_NE(source.find(part), std::string::npos) << part << source;
+}
+
 TEST(NativeText, Mistakes) {
   std::string mistake;
   mixed({{TL_NATIVE_PTX, "ret;"}}, &mistake);

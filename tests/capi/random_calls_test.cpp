@@ -2,7 +2,9 @@
 // what is accepted reads back from its own text.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
+#include <regex>
 
 #include "call_player.h"
 
@@ -10,10 +12,11 @@ namespace tilegen::test {
 namespace {
 
 constexpr int kSequences = 4000;
+const std::regex kCallOfNative("f[0-9]+:[01]\\(");
 
 TEST(RandomCalls, EverySequenceHasAnAnswer) {
   const Context context = make_context();
-  int accepted = 0, refused = 0;
+  int accepted = 0, refused = 0, called = 0;
   for (uint32_t seed = 0; seed < kSequences; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
@@ -33,6 +36,13 @@ TEST(RandomCalls, EverySequenceHasAnAnswer) {
     tl_blob* text = nullptr;
     ASSERT_EQ(tl_program_print(program.get(), &text, nullptr), TL_OK);
     const Blob blob(text);
+    tl_blob* source = nullptr;
+    ASSERT_EQ(tl_program_emit_c(program.get(), &source, nullptr), TL_OK);
+    const Blob owned_source(source);
+    // What the text calls the C source calls, too.
+    const bool calls = std::regex_search(tl_blob_data(text), kCallOfNative);
+    ASSERT_EQ(std::strstr(tl_blob_data(source), "CALL(\"f") != nullptr, calls) << tl_blob_data(source);
+    called += calls;
     tl_program* made = nullptr;
     tl_error* error = nullptr;
     const tl_status status =
@@ -45,6 +55,7 @@ TEST(RandomCalls, EverySequenceHasAnAnswer) {
   // Both sides must be reached for the test to mean something.
   EXPECT_GT(accepted, kSequences / 20);
   EXPECT_GT(refused, kSequences / 20);
+  EXPECT_GT(called, 0);
 }
 
 }  // namespace

@@ -40,6 +40,22 @@ tensor counts: i32[8]
 tensor wide: u64[4]
 tensor workspace_w: f32[t, 64] workspace
 tensor unused_tensor: e4m3[t]
+fn turned(for: i64, e0: i64, asm_ptx: i64, the_t: i64) -> (i64, f64)
+  llvm "define {i64, double} @turned(i64 %a, i64 %b, i64 %c, i64 %d) { ; what? \ ??/ is % large, in a line that is longer than any of C"
+       "" "  %r = sub i64 %a, %b" "  ; $0 \n" ""
+  asm ptx "{ .reg .b64 two; add.s64 two, $2, $3;"
+          "  sub.s64 $0, two, $4; cvt.rn.f64.s64 $1, $5; }"
+{
+  let twice = for * 3 + asm_ptx * 5 - min(for, e0 * 7 + asm_ptx * 11) // max(the_t, 13)
+  return (twice ^ e0) * (twice ^ the_t) + select(twice < the_t, for * e0 * asm_ptx, the_t - twice), cast(f64, twice)
+}
+fn chained(x: f32, Y: f32) -> f32
+  asm gcn "v_add_f32 $0, $1, $2"
+  llvm ptx "define float @chained(float %x, float %y) { %r = fadd float %x, %y ret float %r }"
+  llvm gcn "define float @chained(float %x, float %y) { %r = fadd float %y, %x ret float %r }"
+  llvm host "define float @chained(float %x, float %y) { %r = fsub float %x, %y ret float %r }"
+{ return select(isnan(x), 0x7fc00001:f32, x + Y) * cast(f32, turned:1(cast(i64, x), 1, -9223372036854775807 - 1, cast(i64, Y))) }
+fn unused(x: f32, not_read: f32) -> f32 asm gcn "v_add_f32 $0, $1, $2" { return x }
 kernel return_ grid (context: ceildiv(NULL, BM), e0: t, status: 2) threads 128 with {raster = grouped, group = 2} {
   alloc register: shared f32[BM, 64] {padding = 4}
   alloc _Bool: fragment f32[BM, 64]
@@ -76,6 +92,10 @@ kernel return_ grid (context: ceildiv(NULL, BM), e0: t, status: 2) threads 128 w
   }
   parallel i, j in 8, 8 { INFINITY[i, j] = select(i == j, 0x7e01:f16, select(i < j, 65504.0f16, 0.1f16)) }
   parallel i in 4 { wide[i] = cast(u64, i) * 18446744073709551615u64 + 9223372036854775808u64 }
+  parallel i in 64 {
+    let llvm, second = turned(i, turned:0(i, 1, 2, t), cast(i64, chained(linux, cast(f32, turned:1(7, 5, i, t)))), 4)
+    INT64_MAX[i] = llvm + cast(i64, second)
+  }
   parallel i in 64 { INT64_MAX[i] = cast(i64, bitcast(i4, small[i % 8, i])) + 4294967296 - 9223372036854775807 }
   if seen[0] == 1 { print "nothing" } else { print "seen", seen[0], linux }
   print "part" of register[1 :+ 2, 3 :+ 4]
