@@ -71,7 +71,7 @@ class Player {
     const std::string name = "v" + std::to_string(pick(30));
     if (scopes_.empty()) {
       const int first = pick(32);
-      if (first >= 24) function();
+      if (first >= 16) function();
       const tl_expr grid[] = {tl_index(b_, first % 4), exprs_[4]};
       began_ = true;
       open(tl_begin_kernel(b_, ("k" + name).c_str(), 1 + pick(2), grid, pick(3) * 64, nullptr, out));

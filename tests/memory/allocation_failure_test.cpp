@@ -170,6 +170,39 @@ tl_status launch(const Kernel& kernel, bool computes, tl_error** error) {
   return status;
 }
 
+// Y[i] = 2 X[i], by a function with native text.
+tl_status build(const Context& context, Program* out, tl_error** error) {
+  tl_builder* b = nullptr;
+  tl_status status = tl_builder_create(context.get(), "doubled", &b, error);
+  const Builder owned(b);
+  if (status != TL_OK) return status;
+  const tl_expr n = tl_dim(b, "n");
+  const tl_buffer x = tl_tensor(b, "X", TL_F32, 1, &n, nullptr, TL_TENSOR_READ_ONLY);
+  const tl_buffer y = tl_tensor(b, "Y", TL_F32, 1, &n, nullptr, 0);
+  const tl_expr v = tl_operand(b, TL_F32, "v"), meaning = tl_binary(b, TL_ADD, v, v);
+  const tl_native_form forms[] = {TL_NATIVE_PTX, TL_NATIVE_LLVM_HOST};
+  const char* const texts[] = {
+      "add.rn.f32 $0, $1, $1;",
+      "define float @twice(float %v) {\n  %r = fadd float %v, %v\n  ret float %r\n}"};
+  tl_function(b, "twice", 1, &v, 1, &meaning, 2, forms, texts);
+  const tl_expr grid = tl_binary(b, TL_FLOORDIV, tl_binary(b, TL_ADD, n, tl_index(b, 63)), tl_index(b, 64));
+  tl_expr block{}, i{};
+  const tl_scope kernel = tl_begin_kernel(b, "k", 1, &grid, 0, nullptr, &block);
+  const int64_t extent = 64;
+  const tl_scope loop = tl_begin_parallel(b, 1, &extent, nullptr, &i);
+  const tl_expr at = tl_binary(b, TL_ADD, tl_binary(b, TL_MUL, block, tl_index(b, 64)), i);
+  const tl_expr element = tl_load(b, x, 1, &at);
+  tl_store(b, y, 1, &at, tl_call(b, "twice", 1, &element, 0));
+  tl_end(b, loop);
+  tl_end(b, kernel);
+  const tl_status sticky = tl_builder_status(b);
+  tl_program* program = nullptr;
+  status = tl_builder_finish(b, &program, error);
+  out->reset(program);
+  EXPECT_TRUE(sticky == TL_OK || status == sticky);
+  return status;
+}
+
 tl_status whole_life(const char* target, bool computes, tl_error** error) {
   tl_context* made = nullptr;
   tl_status status = tl_context_create(&made, error);
@@ -223,29 +256,26 @@ TEST_F(Without, MemoryToRead) {
 
 TEST_F(Without, MemoryToBuild) {
   fails_everywhere("build", 60, [&](tl_error** error) {
-    tl_builder* b = nullptr;
-    tl_status status = tl_builder_create(context_.get(), "doubled", &b, error);
-    const Builder owned(b);
-    if (status != TL_OK) return status;
-    const tl_expr n = tl_dim(b, "n");
-    const tl_buffer x = tl_tensor(b, "X", TL_F32, 1, &n, nullptr, TL_TENSOR_READ_ONLY);
-    const tl_buffer y = tl_tensor(b, "Y", TL_F32, 1, &n, nullptr, 0);
-    const tl_expr grid = tl_binary(b, TL_FLOORDIV, tl_binary(b, TL_ADD, n, tl_index(b, 63)), tl_index(b, 64));
-    tl_expr block{}, i{};
-    const tl_scope kernel = tl_begin_kernel(b, "k", 1, &grid, 0, nullptr, &block);
-    const int64_t extent = 64;
-    const tl_scope loop = tl_begin_parallel(b, 1, &extent, nullptr, &i);
-    const tl_expr at = tl_binary(b, TL_ADD, tl_binary(b, TL_MUL, block, tl_index(b, 64)), i);
-    tl_store(b, y, 1, &at, tl_binary(b, TL_MUL, tl_load(b, x, 1, &at), tl_const_f64(b, TL_F32, 2)));
-    tl_end(b, loop);
-    tl_end(b, kernel);
-    const tl_status sticky = tl_builder_status(b);
-    tl_program* program = nullptr;
-    status = tl_builder_finish(b, &program, error);
-    const Program made(program);
-    EXPECT_TRUE(sticky == TL_OK || status == sticky);
+    Program out;
+    return build(context_, &out, error);
+  });
+}
+
+TEST_F(Without, MemoryForNativeText) {
+  Program program;
+  tl_error* failed = nullptr;
+  ASSERT_EQ(build(context_, &program, &failed), TL_OK) << tl_error_message(failed);
+  fails_everywhere("emit_c of native text", 20, [&](tl_error** error) {
+    tl_blob* blob = nullptr;
+    const tl_status status = tl_program_emit_c(program.get(), &blob, error);
+    const Blob owned(blob);
     return status;
   });
+  for (const char* target : {"host", "sm_90a"})
+    fails_everywhere(target, 12, [&](tl_error** error) {
+      Artifact out;
+      return compile(context_, program, target, &out, error);
+    });
 }
 
 TEST_F(Without, MemoryToCompile) {
