@@ -226,8 +226,8 @@ PingPongFacts KernelPlanner::ping_pong_facts(int64_t threads) const {
 constexpr int64_t kTurnRegisters = 16;
 
 // Beside the values of an order in which products run beside the threads' work, of two warpgroups (gradients
-// with 224 words of values are not spilled) and of more, by ptxas 13.0: attention of 192 rows, 160 registers, is
-// serialised with 144 words, and not with 140.
+// with 224 words of values are not spilled) and of more, by ptxas 13.0: attention of 192 rows, 160 registers,
+// is serialised with 144 words, and not with 140.
 constexpr int64_t kOrderRegisters = 12, kOrderRegistersOfMany = 20;
 
 // A computing thread has registers for the slots, and as many blocks are resident as before.

@@ -56,8 +56,8 @@ Fragment restrided(naive::Random& random, const Fragment& f) {
   return g ? *g : f;
 }
 
-// What threads pass through memory: eight neighbouring rows, a vector of each, in one pass over the banks, and a
-// matrix instruction's accumulators, a word of four lanes for each of eight rows, without a conflict.
+// What threads pass through memory: eight neighbouring rows, a vector of each, in one pass over the banks,
+// and a matrix instruction's accumulators, a word of four lanes for each of eight rows, without a conflict.
 TEST(Exchange, RowsInMemoryHaveBanksOfTheirOwn) {
   const target::Target t = *target::find_target("sm_90a");
   for (const ir::DType type : {ir::DType::f16, ir::DType::f32})
