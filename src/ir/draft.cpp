@@ -200,7 +200,9 @@ void Resolver::run_tile_op(StmtId s, TileOp op, Block& out) {
 
 void Resolver::run_branch(StmtId s, Block& out) {
   const auto& branch = std::get<Branch>(written_[s.value].node);
-  if (parallel_ && uses_.is_pure(s) && (pure_ > 0 || !assigns_memory(s)))
+  // An if that names nothing stays, so that a program's own text gives the same program.
+  const bool names_alone = uses_.is_pure(s) && uses_.names(s);
+  if (parallel_ && (pure_ > 0 || (names_alone && !assigns_memory(s))))
     return run_pure_branch(s, resolved(branch.condition), out);
   // What both sides may assign lies in memory while they run.
   const int64_t at = uses_.position(s);

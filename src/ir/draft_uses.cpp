@@ -20,6 +20,7 @@ void DraftUses::visit(StmtId s) {
   const int64_t here = positions_[s.value] = next_++;
   if (const auto it = draft_.assignments.find(s); it != draft_.assignments.end()) {
     use(it->second.value, it->second.var);
+    ++assignments_;
     declared_.try_emplace(it->second.var, here);
     for (StmtId around : open_)
       if (positions_[around.value] > declared_.at(it->second.var)) assigned_[around].insert(it->second.var);
@@ -33,12 +34,14 @@ void DraftUses::visit(StmtId s) {
       for (ExprId offset : region.offsets) use(offset);
   } else if (const auto* branch = p_.as<Branch>(s)) {
     use(branch->condition);
+    const size_t before = assignments_;
     open_.push_back(s);
     walk(branch->then_body);
     walk(branch->else_body);
     open_.pop_back();
     if (holds_only_assignments(branch->then_body) && holds_only_assignments(branch->else_body))
       pure_.insert(s);
+    if (assignments_ > before) naming_.insert(s);
   } else if (const auto* loop = p_.as<Loop>(s)) {
     use(loop->begin);
     for (ExprId extent : loop->extents) use(extent);

@@ -29,6 +29,8 @@ class DraftUses {
   const std::set<VarId>& assigned_in(StmtId s) const;
   // An if that holds nothing but assignments.
   bool is_pure(StmtId s) const { return pure_.contains(s); }
+  // An if that holds an assignment.
+  bool names(StmtId s) const { return naming_.contains(s); }
 
  private:
   struct OpenLoop {
@@ -46,7 +48,8 @@ class DraftUses {
   std::map<VarId, int64_t> declared_, last_;
   std::map<VarId, uint64_t> count_;
   std::map<StmtId, std::set<VarId>> assigned_;
-  std::set<StmtId> pure_;
+  std::set<StmtId> pure_, naming_;
+  size_t assignments_ = 0;    // so far
   std::vector<StmtId> open_;  // statements around
   std::vector<OpenLoop> loops_;
   int64_t next_ = 0;

@@ -183,6 +183,19 @@ TEST(Draft, StepsOfLoops) {
             std::string::npos);
 }
 
+// What is made of ifs is read back as it was, also beside a function, whose program is resolved again.
+TEST(Draft, EmptyIfsStay) {
+  const std::string nothing = "unroll k in 0 .. 0 { x[i, j] = y }";
+  std::string text =
+      kernel_of("let y = a if j < 2 { " + nothing + " } else { if i < 3 { " + nothing + " } }");
+  const std::string ifs = "if j < 2 {\n} else {\nif i < 3 {\n";
+  EXPECT_EQ(made(text), ifs);
+  text.insert(text.find("kernel"),
+              "fn f(v: f32) -> f32 asm ptx \"add.rn.f32 $0, $1, $1;\" { return v + v }\n");
+  EXPECT_EQ(made(text), ifs);
+  EXPECT_EQ(made(kernel_of("if j < 2 { let y = a if j < 1 { } } x[i, j] = 1")), "x[i, j] = 1.0f32\n");
+}
+
 TEST(Draft, ChainsOfIfs) {
   EXPECT_EQ(made(kernel_of("if j < 2 { x[i, j] = a } else if j < 4 { x[i, j] = 2 } else { x[i, j] = 3 }")),
             "if j < 2 {\nx[i, j] = a\n} else {\nif j < 4 {\nx[i, j] = 2.0f32\n} else {\nx[i, j] = 3.0f32\n");
