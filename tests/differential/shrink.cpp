@@ -263,7 +263,8 @@ class Shrinker {
     return progress;
   }
 
-  // Lines of declarations; kernels without statements; strides, facts and readonly of the rest.
+  // Lines of declarations; functions that nothing calls; kernels without statements; strides, facts and
+  // readonly of the rest.
   bool drop_declarations() {
     bool progress = false;
     for (size_t at = 0; at < best_.text.size();) {
@@ -274,6 +275,10 @@ class Shrinker {
       bool dropped = false;
       if (starts("dim ") || starts("scalar ") || starts("tensor ") || starts("  alloc "))
         dropped = attempt_text(best_.text.substr(0, at) + best_.text.substr(end));
+      if (starts("fn "))
+        if (const size_t meaning = best_.text.find("\n{ return ", at); meaning != std::string::npos)
+          dropped = attempt_text(best_.text.substr(0, at) +
+                                 best_.text.substr(best_.text.find('\n', meaning + 1) + 1));
       if (!dropped && starts("kernel "))
         if (const size_t close = best_.text.find("\n}", at); close != std::string::npos)
           dropped = attempt_text(best_.text.substr(0, at) +
