@@ -1065,8 +1065,8 @@ TL_API tl_status tl_program_print(const tl_program* program, tl_blob** out_text,
 /** C source (C11, includes this header) of a function that builds an equal program, of the same hash, by the
  *  calls above: `tl_status build_NAME(const tl_context *, tl_program **, tl_error **)`, NAME being the
  *  program's. It compiles without warnings. As in the canonical text, values of compile-time parameters and
- *  functions are folded in, operations that are made of other statements are these, and places in a source
- *  are not kept. */
+ *  functions without native text are folded in, operations that are made of other statements are these, and
+ *  places in a source are not kept. */
 TL_API tl_status tl_program_emit_c(const tl_program* program, tl_blob** out_source, tl_error** out_error);
 
 /** The text laid out, as people keep it: blocks indented, spaces between tokens; comments and line breaks

@@ -16,16 +16,21 @@ constexpr int64_t kUnknownExtent = 16;
 constexpr int64_t kSamples = 4;
 
 // Fitted as those of kernel_walk.cpp: how much pipes and memories hide of each other;
-constexpr double kBesideMemory = 1.515;
+constexpr double kBesideMemory = 3.638;
+// of the L2's rate, what multiprocessors get that all load;
+constexpr double kL2Share = 0.636;
 // how much both hide of what a block waits for, where others run beside it and where it has a multiprocessor
 // for itself: it waits for its own products then (rows that no tile divides, bench/gpu/dynamic_rows.py);
-constexpr double kBesideWaits = 3.15, kAlone = 8;
+constexpr double kBesideWaits = 2.462, kAlone = 8;
 // how much reading and filling with zeros hide of each other (bench/gpu/outside.py);
 constexpr double kBesideFilling = 2;
 // of blocks that share a loop, their meeting, beside which nothing runs (bench/results/few_blocks.json);
 constexpr double kMeeting = 1500;
 // how much longer threads take for each part of the registers there are that they need beyond them.
-constexpr double kSpilled = 1.4;
+constexpr double kSpilled = 1.503;
+// Cycles of the machine from the launch of a block to that of the next (softmax of 32768 rows, a block each,
+// takes 40 us with 32, 64 or 128 threads).
+constexpr double kBlockCycles = 2.12;
 
 // Of the tensors that the kernel touches, once.
 double tensor_bytes(const PlannedKernel& k) {
@@ -113,6 +118,7 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   e.blocks = sample.blocks;
   e.known = sample.known;
   e.memory_bytes = tensor_bytes(k);
+  const double l2_bytes_per_cycle = kL2Share * t.l2_bytes_per_cycle;
   const double memory_cycles =
       std::min<double>(t.multiprocessors, e.blocks) / t.memory_bytes_per_cycle;  // of a byte
   const double filled_cycles = t.filled_bytes_per_cycle > 0
@@ -122,7 +128,7 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   std::vector<double> times;
   // Twice: how much of what blocks read and write comes from device memory shows when all of it is known.
   for (int pass = 0; pass < 2; ++pass) {
-    KernelWalk walk(k, kernel, works, 1 / t.l2_bytes_per_cycle + cold * memory_cycles, ahead);
+    KernelWalk walk(k, kernel, works, 1 / l2_bytes_per_cycle + cold * memory_cycles, ahead);
     e.block = {};
     for (int64_t s = 0; s < sample.count; ++s) {
       sample.set(s);
@@ -151,7 +157,7 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   const auto wave = [&](double blocks) {
     return Wave{blocks,
                 blocks * e.block.busy(),
-                blocks * e.block.work.l2_bytes / t.l2_bytes_per_cycle,
+                blocks * e.block.work.l2_bytes / l2_bytes_per_cycle,
                 blocks * cold * e.block.work.l2_bytes * memory_cycles,
                 blocks * e.block.work.filled_bytes * filled_cycles,
                 e.block.serial};
@@ -172,6 +178,8 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   }
   e.cycles = full * whole.all() + (rest > 0 ? last.all() : 0);
   if (e.waves <= 1) e.cycles = std::max(e.cycles, longest);
+  if (!k.schedule.persistence || !k.schedule.persistence->persistent)
+    e.cycles = std::max(e.cycles, kBlockCycles * e.blocks + e.block.serial);
   e.bound = bound_of(full > 0 ? whole : last, e.cycles, t);
   e.pipe = e.block.units > e.block.threads ? e.block.work.busiest() : e.block.work.busiest(/*threads=*/true);
   e.cycles += t.launch_cycles + (kernel.split ? kMeeting : 0);

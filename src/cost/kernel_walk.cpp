@@ -16,23 +16,21 @@ constexpr int64_t kUnknownTrips = 16;
 
 // Fitted to the times of bench/results/configurations.json (bench/gpu/model_order.py), one H200:
 // how much products and threads' work on their sums hide of each other (attention),
-constexpr double kTurns = 1.46;
+constexpr double kTurns = 1.241;
 // and products the loads of shared memory that serve them (narrow tiles of GEMM);
-constexpr double kServed = 10;
-// cycles until a product's sums can be read, and of them those that products issued meanwhile do not hide;
-constexpr double kProductLatency = 130, kOverlappedLatency = 52;
+constexpr double kServed = 2.244;
+// cycles until a product's sums can be read, where nothing else is under way and where other work is;
+constexpr double kProductLatency = 79, kOverlappedLatency = 95;
 // of a product's time, for how much its slot is not asked for again though the next ones are there (GEMM of 2
 // and 3 slots);
-constexpr double kHeld = 0.53;
-// instructions of a warp that waits for a tile and gives it back (attention of small tiles);
-constexpr double kWaitInstructions = 29;
-// how much longer than the memory's latency loads take that are asked for when the machine waits for them
-// (softmax, GEMV; tiles of one slot);
-constexpr double kExposed = 2;
+constexpr double kHeld = 0.703;
+// instructions of a warp that waits for a tile and gives it back (attention of small tiles), and cycles from
+// a tile's arrival until those that wait for it go on;
+constexpr double kWaitInstructions = 59, kHandOver = 75;
 // until what another block of the cluster has comes, and bytes of it in a cycle;
 constexpr double kOtherBlock = 400, kOtherBytes = 32;
-// instructions in a cycle of a warp by itself, dependences among them.
-constexpr double kOwnRate = 0.6;
+// instructions in a cycle of a warp by itself, dependences among them, and of one that asks for copies.
+constexpr double kOwnRate = 0.198, kCopyRate = 0.6;
 
 }  // namespace
 
@@ -111,9 +109,9 @@ Span KernelWalk::block(double weight) {
 }
 
 // Of one of so many actors that share the work: its warps alone issue at their own rate.
-double KernelWalk::own_serial(const Work& w, double actors) const {
+double KernelWalk::own_serial(const Work& w, double actors, double own_rate) const {
   const double warps = std::max(1.0, static_cast<double>(k_.threads()) / k_.t.warp / actors);
-  const double rate = std::min<double>(k_.t.schedulers, warps * kOwnRate) / k_.t.schedulers;
+  const double rate = std::min<double>(k_.t.schedulers, warps * own_rate) / k_.t.schedulers;
   double most = w[Pipe::issue] / actors / rate;
   for (Pipe p : {Pipe::plain, Pipe::convert, Pipe::special, Pipe::shared, Pipe::global})
     most = std::max(most, w[p] / actors);
@@ -170,7 +168,7 @@ void KernelWalk::op(analysis::OpId id, double weight, Parts& parts) {
     case OpPlace::background:
       parts.hidden_bytes += w.work.l2_bytes;
       parts.threads.threads += w.work.busy();
-      parts.threads.serial += own_serial(w.work, 1);
+      parts.threads.serial += own_serial(w.work, 1, kCopyRate);
       break;
     case OpPlace::units:
       parts.latencies += 1;
@@ -181,7 +179,7 @@ void KernelWalk::op(analysis::OpId id, double weight, Parts& parts) {
       break;
     case OpPlace::threads:
       parts.threads.threads += w.work.busy();
-      parts.threads.serial += std::max(w.work[Pipe::tensor], own_serial(w.work, warpgroups_));
+      parts.threads.serial += std::max(w.work[Pipe::tensor], own_serial(w.work, warpgroups_, kOwnRate));
       if (w.reads_tensor && !parts.last_was_load) parts.waits += 1;
       parts.exposed_bytes += w.work.l2_bytes;
       break;
@@ -206,8 +204,7 @@ Span KernelWalk::combine(const Parts& parts, ir::StmtId loop) {
   const bool ahead = loop.valid() && loop == ahead_.loop;
   const bool of_threads = ahead && ahead_.threads;
   const double hidden_bytes = parts.hidden_bytes + (of_threads ? parts.exposed_bytes : 0);
-  if (!of_threads)
-    span.serial += parts.waits * kExposed * t.memory_latency + parts.exposed_bytes * cycles_of_byte_;
+  if (!of_threads) span.serial += parts.waits * t.memory_latency + parts.exposed_bytes * cycles_of_byte_;
   fill_ = 0;
   if (hidden_bytes <= 0) return span;
   const double arrival = t.memory_latency + hidden_bytes * cycles_of_byte_;
@@ -230,7 +227,7 @@ Span KernelWalk::combine(const Parts& parts, ir::StmtId loop) {
   const double waits =
       slots.pipelines * kWaitInstructions * static_cast<double>(k_.threads()) / t.warp / t.schedulers;
   span.threads += waits;
-  span.serial += waits + slots.pipelines * t.shared_latency;
+  span.serial += waits + slots.pipelines * kHandOver;
   const double held = slots.produced ? kHeld * parts.products / slots.pipelines : 0;
   span.serial = slots.produced && slots.slots == 1 ? span.serial + late_in_one_slot(*k_.p.as<ir::Loop>(loop))
                                                    : std::max(span.serial, (arrival + held) / depth);
@@ -253,9 +250,9 @@ double KernelWalk::late_in_one_slot(const ir::Loop& loop) const {
       if (w.place == OpPlace::units)
         idle += product_serial(w.work);
       else if (w.place == OpPlace::threads)
-        idle += own_serial(w.work, warpgroups_);
+        idle += own_serial(w.work, warpgroups_, kOwnRate);
     }
-    late = std::max(late, kExposed * k_.t.memory_latency + load.work.l2_bytes * cycles_of_byte_ - idle);
+    late = std::max(late, k_.t.memory_latency + load.work.l2_bytes * cycles_of_byte_ - idle);
   }
   return late;
 }

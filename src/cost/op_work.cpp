@@ -6,10 +6,12 @@
 
 #include "analysis/exchange.h"
 #include "analysis/warpgroup_operand.h"
+#include "cost/conversion_work.h"
 #include "cost/expression_work.h"
 #include "cost/product_work.h"
 #include "ir/op_kinds.h"
 #include "layout/bank_model.h"
+#include "layout/tensor_tile.h"
 #include "support/checked.h"
 
 namespace tilegen::cost {
@@ -24,7 +26,9 @@ namespace {
 
 // Fitted as those of kernel_walk.cpp: what a byte of a line that is fetched for nothing costs, of one that is
 // wanted (rows of 64 bytes in GEMM); instructions of a warp for an op, however small.
-constexpr double kPartOfLine = 0.6, kOpInstructions = 17;
+constexpr double kPartOfLine = 0.519, kOpInstructions = 3.48;
+// Cycles from a shuffle to its result.
+constexpr double kShuffleLatency = 9.1;
 
 // Of a wave, beside a copy that goes to shared memory in the order of lanes: its addresses on both sides,
 // whether it is in bounds, and where the first lane's word goes (of the code of gfx942).
@@ -248,7 +252,7 @@ OpWork reduction(const PlannedKernel& k, const KernelOp& op) {
     const auto steps = as_double(static_cast<int64_t>(exchange.butterflies.size()));
     instructions += 2 * steps * results;
     out.work[Pipe::shared] += steps * results * warps;
-    out.work.latency += 28 * steps;
+    out.work.latency += kShuffleLatency * steps;
     if (exchange.through_scratch) {
       const double parts = as_double(exchange.parts);
       instructions += results * (1 + 2 * parts);
@@ -338,7 +342,9 @@ OpWork engine_copy(const PlannedKernel& k, const KernelOp& op, const ir::TileOp&
   (loads ? out.work.read_bytes : out.work.written_bytes) = bytes;
   const auto row = as_double(tensor.extents.empty() ? 1 : tensor.extents.back()) *
                    ir::dtype_bytes(k.p.buffer(tensor.buffer).type);
-  out.work.l2_bytes = served_bytes(k, k.p.buffer(tensor.buffer), bytes, row);
+  // In boxes of at most the widest swizzle.
+  out.work.l2_bytes = served_bytes(k, k.p.buffer(tensor.buffer), bytes,
+                                   std::min(row, as_double(std::end(layout::kBoxSwizzles)[-1])));
   if (loads) return out;
   // Out of a fragment: converted, staged, read by the engine.
   const bool staged = op.accesses[0].value.valid() && k.value(op.accesses[0].value).fragment.has_value();
@@ -375,11 +381,7 @@ OpWork op_work(const PlannedKernel& k, const KernelOp& op) {
   }
   if (out.place == OpPlace::threads)
     out.work[Pipe::issue] += kOpInstructions * as_double(k.threads()) / k.t.warp / k.t.schedulers;
-  for (const plan::ConversionPlan& c : k.schedule.conversions)
-    if (c.consumer == op.path) {
-      out.work.latency += static_cast<double>(c.cost) / 4;
-      out.work[Pipe::issue] += static_cast<double>(c.cost) / 2;
-    }
+  count_conversions(k, op, out);
   return out;
 }
 

@@ -173,9 +173,8 @@ TEST(Combination, Refuses) {
             "function of "
             "the program: reduce x, y -> m, s by f)");
   EXPECT_EQ(said(kPair, "parallel i in 8 { u[i] = f(u[i], 0, 0, 0) }"),
-            "[rank_mismatch] k: 'f' gives 2 values, where one is expected (such a function combines the "
-            "values of a "
-            "reduction or scan: reduce x, y -> m, s by f)");
+            "[rank_mismatch] k: 'f' gives 2 values, where one is expected (name them all: let x, y = f(...); or "
+            "combine the values of a reduction or scan: reduce x, y -> m, s by f)");
   EXPECT_EQ(
       said("fn f(a: f32, b: f32) -> (f32, f32) { return a }", ""),
       "[rank_mismatch] p: the function is declared to give 2 values, it returns 1 (return a value for each "

@@ -17,6 +17,7 @@ namespace {
 using Kernels = std::span<const thread::ThreadProgram>;
 
 constexpr int kStoreMatrixPtx = 78;  // PTX ISA, "stmatrix"
+constexpr int kCachingPtx = 74;      // PTX ISA, "createpolicy", eviction priorities of "ld" and "st"
 
 // Least PTX version that serves the target and what the kernels use of it.
 int least_ptx(const target::Target& target, Kernels kernels) {
@@ -31,6 +32,10 @@ int least_ptx(const target::Target& target, Kernels kernels) {
           ptx = std::max(ptx, instruction->atom->isa_version);
       if (std::holds_alternative<thread::StoreMatrix>(s.node)) ptx = std::max(ptx, kStoreMatrixPtx);
     }
+  for (const thread::ThreadProgram& k : kernels)
+    for (const thread::Memory& m : k.memories)
+      if (m.loads != thread::Caching::usual || m.stores != thread::Caching::usual)
+        ptx = std::max(ptx, kCachingPtx);
   if (target.fp8_isa_version > ptx)
     for (const thread::ThreadProgram& k : kernels)
       for (size_t id = 0; id < k.exprs.size(); ++id)
