@@ -29,8 +29,17 @@ constexpr double kHeld = 0.703;
 constexpr double kWaitInstructions = 59, kHandOver = 75;
 // until what another block of the cluster has comes, and bytes of it in a cycle;
 constexpr double kOtherBlock = 400, kOtherBytes = 32;
-// instructions in a cycle of a warp by itself, dependences among them, and of one that asks for copies.
-constexpr double kOwnRate = 0.198, kCopyRate = 0.6;
+// instructions in a cycle of a warp by itself, dependences among them.
+constexpr double kOwnRate = 0.198;
+
+// Of targets of which no time was measured: how many latencies of the memory loads take that are asked for
+// when the machine waits for them, and the rate of a warp by itself.
+constexpr double kEstimatedExposed = 2, kEstimatedRate = 0.6;
+
+bool measured(const target::Target& t) { return t.code == target::CodeFormat::ptx; }
+double exposed_latency(const target::Target& t) {
+  return t.memory_latency * (measured(t) ? 1 : kEstimatedExposed);
+}
 
 }  // namespace
 
@@ -109,9 +118,11 @@ Span KernelWalk::block(double weight) {
 }
 
 // Of one of so many actors that share the work: its warps alone issue at their own rate.
-double KernelWalk::own_serial(const Work& w, double actors, double own_rate) const {
+double KernelWalk::own_serial(const Work& w, double actors) const {
   const double warps = std::max(1.0, static_cast<double>(k_.threads()) / k_.t.warp / actors);
-  const double rate = std::min<double>(k_.t.schedulers, warps * own_rate) / k_.t.schedulers;
+  const double rate =
+      std::min<double>(k_.t.schedulers, warps * (measured(k_.t) ? kOwnRate : kEstimatedRate)) /
+      k_.t.schedulers;
   double most = w[Pipe::issue] / actors / rate;
   for (Pipe p : {Pipe::plain, Pipe::convert, Pipe::special, Pipe::shared, Pipe::global})
     most = std::max(most, w[p] / actors);
@@ -168,7 +179,7 @@ void KernelWalk::op(analysis::OpId id, double weight, Parts& parts) {
     case OpPlace::background:
       parts.hidden_bytes += w.work.l2_bytes;
       parts.threads.threads += w.work.busy();
-      parts.threads.serial += own_serial(w.work, 1, kCopyRate);
+      parts.threads.serial += own_serial(w.work, 1);
       break;
     case OpPlace::units:
       parts.latencies += 1;
@@ -179,7 +190,7 @@ void KernelWalk::op(analysis::OpId id, double weight, Parts& parts) {
       break;
     case OpPlace::threads:
       parts.threads.threads += w.work.busy();
-      parts.threads.serial += std::max(w.work[Pipe::tensor], own_serial(w.work, warpgroups_, kOwnRate));
+      parts.threads.serial += std::max(w.work[Pipe::tensor], own_serial(w.work, warpgroups_));
       if (w.reads_tensor && !parts.last_was_load) parts.waits += 1;
       parts.exposed_bytes += w.work.l2_bytes;
       break;
@@ -204,7 +215,7 @@ Span KernelWalk::combine(const Parts& parts, ir::StmtId loop) {
   const bool ahead = loop.valid() && loop == ahead_.loop;
   const bool of_threads = ahead && ahead_.threads;
   const double hidden_bytes = parts.hidden_bytes + (of_threads ? parts.exposed_bytes : 0);
-  if (!of_threads) span.serial += parts.waits * t.memory_latency + parts.exposed_bytes * cycles_of_byte_;
+  if (!of_threads) span.serial += parts.waits * exposed_latency(t) + parts.exposed_bytes * cycles_of_byte_;
   fill_ = 0;
   if (hidden_bytes <= 0) return span;
   const double arrival = t.memory_latency + hidden_bytes * cycles_of_byte_;
@@ -250,9 +261,9 @@ double KernelWalk::late_in_one_slot(const ir::Loop& loop) const {
       if (w.place == OpPlace::units)
         idle += product_serial(w.work);
       else if (w.place == OpPlace::threads)
-        idle += own_serial(w.work, warpgroups_, kOwnRate);
+        idle += own_serial(w.work, warpgroups_);
     }
-    late = std::max(late, k_.t.memory_latency + load.work.l2_bytes * cycles_of_byte_ - idle);
+    late = std::max(late, exposed_latency(k_.t) + load.work.l2_bytes * cycles_of_byte_ - idle);
   }
   return late;
 }

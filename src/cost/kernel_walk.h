@@ -51,7 +51,7 @@ class KernelWalk {
     double pipelines = 0;
   };
 
-  double own_serial(const Work& w, double actors, double own_rate) const;
+  double own_serial(const Work& w, double actors) const;
   double product_serial(const Work& w) const;
   Span walk(const ir::Block& body, double weight, ir::StmtId loop);
   void statement(ir::StmtId id, double weight, Parts& parts);

@@ -31,7 +31,7 @@ using schedule::PlanForm;
 constexpr double kWorthSharing = 0.95;
 // Of the time through registers, by tiles that come past them. bench/amd/loop_model.py sees less in loops of
 // products whose estimates are within some percent of each other: nothing was measured.
-constexpr double kWorthDirect = 0.85;
+constexpr double kWorthDirect = 0.8;
 
 class Settler : private CandidateStages {
  public:

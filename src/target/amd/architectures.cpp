@@ -91,7 +91,7 @@ Target make(const Architecture& a) {
   t.memory_bytes_per_cycle = a.memory_gb_per_s * 1e3 / a.clock_mhz;
   t.l2_bytes_per_cycle = a.l2_bytes_per_cycle;
   // Estimates: no such device was measured.
-  t.memory_latency = 1600, t.shared_latency = 64, t.meeting_latency = 40, t.launch_cycles = 10000;
+  t.memory_latency = 800, t.shared_latency = 64, t.meeting_latency = 40, t.launch_cycles = 10000;
   t.mma = matrix_atoms(a.matrix);
   // A wave on the 16 lanes of a unit.
   const LaneGrid grid = {.rows = 8, .columns = 8, .cycles = 4};

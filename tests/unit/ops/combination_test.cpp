@@ -132,8 +132,7 @@ TEST(Combination, Accepts) {
   EXPECT_EQ(said(kPair, "reduce x, y -> u, v by f {axis=1}"), "read");
   EXPECT_EQ(said(kOne, "reduce x -> u by f {accumulate, axis=0}"), "read");
   EXPECT_EQ(said(kOne, "scan x -> x by f {axis=1, reverse}"), "read");
-  EXPECT_EQ(said(kPair, "scan x, y -> y, x by f from -1, (0.5) {exclusive, axis=1, reverse}"),
-            "read");
+  EXPECT_EQ(said(kPair, "scan x, y -> y, x by f from -1, (0.5) {exclusive, axis=1, reverse}"), "read");
   EXPECT_EQ(said("fn f(a: f32, b: f32) -> f32 { let c = a + b return c * 2 }",
                  "reduce x -> u by f {axis=1} parallel i in 8 { v[i] = f(u[i], 1) }"),
             "read");
@@ -173,8 +172,8 @@ TEST(Combination, Refuses) {
             "function of "
             "the program: reduce x, y -> m, s by f)");
   EXPECT_EQ(said(kPair, "parallel i in 8 { u[i] = f(u[i], 0, 0, 0) }"),
-            "[rank_mismatch] k: 'f' gives 2 values, where one is expected (name them all: let x, y = f(...); or "
-            "combine the values of a reduction or scan: reduce x, y -> m, s by f)");
+            "[rank_mismatch] k: 'f' gives 2 values, where one is expected (name them all: let x, y = f(...); "
+            "or combine the values of a reduction or scan: reduce x, y -> m, s by f)");
   EXPECT_EQ(
       said("fn f(a: f32, b: f32) -> (f32, f32) { return a }", ""),
       "[rank_mismatch] p: the function is declared to give 2 values, it returns 1 (return a value for each "
