@@ -44,6 +44,17 @@ TEST(GpuAccess, KernelFrame) {
   EXPECT_HAS(compile_gpu(p, 90).ptx, ".target sm_90");
 }
 
+// Words to the caches came with PTX 7.4.
+TEST(GpuAccess, CachesAreToldInTheirVersion) {
+  for (const auto caching :
+       {thread::Caching::evict_first, thread::Caching::evict_last, thread::Caching::no_allocate}) {
+    auto p = elementwise(DType::f32, 4, false);
+    p.memories[0].loads = caching;
+    EXPECT_HAS(compile_gpu(p, 80).ptx, ".version 7.4");
+    EXPECT_HAS(compile_gpu(p, 90).ptx, ".version 7.8");
+  }
+}
+
 TEST(GpuAccess, WideAccesses) {
   for (DType t : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::u8, DType::i32,
                   DType::i64, DType::boolean}) {

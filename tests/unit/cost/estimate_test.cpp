@@ -102,6 +102,41 @@ TEST(Estimate, SeesTheLastWave) {
   EXPECT_GT(p.us(more), 1.7 * p.us(full));
 }
 
+// However little a block does, the machine takes its time to launch it.
+TEST(Estimate, BlocksAreLaunchedOneAfterAnother) {
+  const auto of_rows = [](int rows) {
+    const std::string r = std::to_string(rows);
+    const Planned p = planned(
+        "tl 1 program p\ndim m\ntensor X: f16[m, 128] readonly\ntensor Y: f16[m, 128]\nkernel k grid (b: "
+        "ceildiv(m, " +
+        r + ")) threads 32 {\n  alloc x: fragment f16[" + r + ", 128]\n  copy X[b * " + r + " :+ " + r +
+        ", 0 :+ 128] -> x\n  copy x -> Y[b * " + r + " :+ " + r + ", 0 :+ 128]\n}\n");
+    return p.estimate({{"m", 1 << 17}}).kernels[0].cycles - p.target.launch_cycles;
+  };
+  EXPECT_GT(of_rows(1), 2 * (1 << 17));
+  EXPECT_NEAR(of_rows(1) / of_rows(2), 2, 0.2);
+}
+
+// Warps that have some of the columns each need all of them for the next product: they come through shared
+// memory.
+TEST(Estimate, CountsWhatThreadsExchange) {
+  const auto shared_of_copy = [](int threads) {
+    const Planned p = planned(
+        "tl 1 program p\ndim n divisible 64\ntensor Q: f16[n, 64] readonly\ntensor O: f16[n, 64]\n"
+        "kernel k grid (b: n // 64) threads " +
+        std::to_string(threads) +
+        " {\n  alloc Qs: shared f16[64, 64]\n  alloc s: fragment f32[64, 64]\n  alloc w: fragment f16[64, "
+        "64]\n"
+        "  alloc o: fragment f32[64, 64]\n  copy Q[b * 64 :+ 64, 0 :+ 64] -> Qs\n"
+        "  gemm Qs, Qs -> s {transpose_b, clear}\n  copy s -> w\n  gemm w, Qs -> o {clear}\n"
+        "  copy o -> O[b * 64 :+ 64, 0 :+ 64]\n}\n");
+    return op_of(p.estimate({{"n", 4096}}).kernels[0], "k/copy#1").work[Pipe::shared];
+  };
+  EXPECT_EQ(shared_of_copy(128), 0);
+  // 64 words of each thread of 8 warps, written and read.
+  EXPECT_EQ(shared_of_copy(256), 2 * 64 * 8);
+}
+
 TEST(Estimate, KnowsWhatTheScheduleSays) {
   const Planned p = planned(Gemm{}.text());
   const KernelEstimate k = p.estimate().kernels[0];
