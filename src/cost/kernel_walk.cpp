@@ -14,7 +14,7 @@ namespace {
 // Trips of a loop whose length tensors tell.
 constexpr int64_t kUnknownTrips = 16;
 
-// Fitted to the times of bench/results/configurations.json (bench/gpu/model_order.py), one H200:
+// Fitted to the times of bench/results/configurations*.json (bench/gpu/model_order.py), one H200:
 // how much products and threads' work on their sums hide of each other (attention),
 constexpr double kTurns = 1.241;
 // and products the loads of shared memory that serve them (narrow tiles of GEMM);
