@@ -143,7 +143,7 @@ class PtxReader : AsmReader {
  private:
   bool statement() {
     if (accept("{")) {
-      if (scopes_.size() == kMostScopes) return fail("braces nest deeper than 8", "declare registers once");
+      if (scopes_.size() == kMaxScopes) return fail("braces nest deeper than 8", "declare registers once");
       scopes_.emplace_back();
       return true;
     }
@@ -227,7 +227,7 @@ class PtxReader : AsmReader {
                 "text declares: { .reg .b32 t; ... }");
   }
 
-  static constexpr size_t kMostScopes = 8;
+  static constexpr size_t kMaxScopes = 8;
   std::string_view text_;
   std::vector<std::set<std::string>> scopes_;
   int64_t instructions_ = 0;

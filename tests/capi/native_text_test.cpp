@@ -41,14 +41,7 @@ Program mixed(const std::vector<Text>& texts, std::string* mistake = nullptr) {
   tl_store(b, y, 1, &at, tl_binary(b, TL_MUL, tl_call(b, "mix", 2, args, 0), tl_call(b, "mix", 2, args, 1)));
   tl_end(b, loop);
   tl_end(b, kernel);
-  Program program;
-  Failure failure;
-  const tl_status status = finish(owner, &program, &failure);
-  if (mistake)
-    *mistake = failure ? tl_error_message(failure.get()) : "";
-  else
-    EXPECT_EQ(status, TL_OK) << tl_error_message(failure.get());
-  return program;
+  return made_by(owner, mistake);
 }
 
 int64_t meaning(int64_t v) { return (v ^ 77) * (v + 77); }

@@ -46,14 +46,7 @@ Program of_points(const Make& make, std::string* mistake = nullptr) {
   tl_store(b, y, 1, &at, make(b, tile, point));
   tl_end(b, loop);
   tl_end(b, kernel);
-  Program program;
-  Failure failure;
-  const tl_status status = finish(owner, &program, &failure);
-  if (mistake)
-    *mistake = failure ? tl_error_message(failure.get()) : "";
-  else
-    EXPECT_EQ(status, TL_OK) << tl_error_message(failure.get());
-  return program;
+  return made_by(owner, mistake);
 }
 
 TEST(OldValues, OfKinds) {

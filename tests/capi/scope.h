@@ -1,7 +1,10 @@
 // Owners for the C objects, for the C++ tests of the interface.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <memory>
+#include <string>
 
 #include "tilelang.h"
 
@@ -39,6 +42,25 @@ inline tl_status finish(const Builder& builder, Program* program = nullptr, Fail
   if (program) *program = std::move(owned);
   if (failure) *failure = std::move(owned_error);
   return status;
+}
+// The program; with `mistake` what is wrong with it, empty where nothing is.
+inline Program made_by(const Builder& builder, std::string* mistake = nullptr) {
+  Program program;
+  Failure failure;
+  const tl_status status = finish(builder, &program, &failure);
+  if (mistake)
+    *mistake = failure ? tl_error_message(failure.get()) : "";
+  else
+    EXPECT_EQ(status, TL_OK) << tl_error_message(failure.get());
+  return program;
+}
+inline Program parsed(const Context& context, const std::string& text) {
+  tl_program* program = nullptr;
+  tl_error* error = nullptr;
+  EXPECT_EQ(tl_program_parse(context.get(), text.data(), text.size(), nullptr, &program, &error), TL_OK)
+      << tl_error_message(error);
+  tl_error_release(error);
+  return Program(program);
 }
 inline tl_diagnostic first(const Failure& failure, size_t index = 0) {
   tl_diagnostic d{};

@@ -15,15 +15,6 @@ namespace {
 
 constexpr uint8_t kE4m3fn = 10, kE5m2 = 12;  // DLPack 1.1
 
-Program parse(const Context& context, const std::string& text) {
-  tl_program* program = nullptr;
-  tl_error* error = nullptr;
-  EXPECT_EQ(tl_program_parse(context.get(), text.data(), text.size(), nullptr, &program, &error), TL_OK)
-      << tl_error_message(error);
-  tl_error_release(error);
-  return Program(program);
-}
-
 Kernel load(const Context& context, const Program& program, const char* name) {
   tl_target* target = nullptr;
   tl_artifact* artifact = nullptr;
@@ -55,10 +46,10 @@ TEST(ByteFloats, RowsOfTheTypeTable) {
 TEST(ByteFloats, TensorsComeWithDlpacksCodes) {
   const Context context = make_context();
   const Program program =
-      parse(context,
-            "tl 1 program p tensor X: f32[6] readonly tensor Y: e4m3[6] tensor Z: e5m2[6] "
-            "kernel k grid (b: 1) { parallel i in 6 { Y[i] = cast(e4m3, X[i]) "
-            "Z[i] = cast(e5m2, X[i]) } }");
+      parsed(context,
+             "tl 1 program p tensor X: f32[6] readonly tensor Y: e4m3[6] tensor Z: e5m2[6] "
+             "kernel k grid (b: 1) { parallel i in 6 { Y[i] = cast(e4m3, X[i]) "
+             "Z[i] = cast(e5m2, X[i]) } }");
   for (const char* name : {"host", "sim:sm_80", "sim:sm_90"}) {
     SCOPED_TRACE(name);
     const Kernel kernel = load(context, program, name);
@@ -88,9 +79,9 @@ TEST(ByteFloats, TensorsComeWithDlpacksCodes) {
 
 TEST(ByteFloats, ScalarsSaturateLikeCasts) {
   const Context context = make_context();
-  const Program program = parse(context,
-                                "tl 1 program p scalar s: e4m3 tensor Y: f32[1] kernel k grid (b: 1) { "
-                                "parallel i in 1 { Y[i] = cast(f32, s) } }");
+  const Program program = parsed(context,
+                                 "tl 1 program p scalar s: e4m3 tensor Y: f32[1] kernel k grid (b: 1) { "
+                                 "parallel i in 1 { Y[i] = cast(f32, s) } }");
   const Kernel kernel = load(context, program, "host");
   float y = 0;
   const double given = 1000;

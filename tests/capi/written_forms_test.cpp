@@ -16,15 +16,6 @@ std::string text_of(const Program& program) {
   return {tl_blob_data(blob), tl_blob_size(blob)};
 }
 
-Program parsed(const Context& context, const std::string& text) {
-  tl_program* program = nullptr;
-  tl_error* error = nullptr;
-  EXPECT_EQ(tl_program_parse(context.get(), text.data(), text.size(), nullptr, &program, &error), TL_OK)
-      << tl_error_message(error);
-  tl_error_release(error);
-  return Program(program);
-}
-
 // A kernel of one block, whose body `build` makes; the program, or what is wrong with it.
 template <class Build>
 std::string made(const Context& context, Program* program, const Build& build) {

@@ -68,7 +68,7 @@ std::string with_waits(const ir::NativeAsm& code, bool after_products) {
 }
 
 constexpr const char* kPrefix = "fn.";
-constexpr size_t kMostInstructions = 4096;
+constexpr size_t kMaxInstructions = 4096;
 
 // As the text has them: 16-bit floats are no f32 there.
 llvm::Type* text_type(llvm::LLVMContext& c, ir::DType t) {
@@ -183,9 +183,9 @@ std::optional<std::string> judge(const llvm::Module& m, const ir::NativeFunction
       if (auto why = refused(i, machine)) return name + " has " + *why;
     }
   }
-  if (instructions > kMostInstructions)
+  if (instructions > kMaxInstructions)
     return "it has " + std::to_string(instructions) + " instructions; at most " +
-           std::to_string(kMostInstructions) + " are taken";
+           std::to_string(kMaxInstructions) + " are taken";
   if (is_recursive(m)) return std::string("its functions call themselves");
   const llvm::Function* own = m.getFunction(f.name);
   if (!own || own->isDeclaration()) return "it defines no function @" + f.name;
