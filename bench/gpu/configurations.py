@@ -3,8 +3,9 @@
 configurations is judged by (model_order.py).
 
 Graphs of launches over input sets that rotate past the L2, shuffled order, medians; every result is checked.
-  configurations.py [--json FILE] [--only REGEX] [--rounds 3] [--each 64] [--held-out]
---held-out: other shapes and other configurations, to which nothing was fitted. Other processes load the code first, so that the driver's cache has it."""
+  configurations.py [--json FILE] [--only REGEX] [--rounds 3] [--each 64] [--shapes first|held_out|unseen]
+--shapes: held_out and unseen are other shapes and other configurations; to unseen ones no constant was fitted. Other processes
+load the code first, so that the driver's cache has it."""
 import argparse
 import concurrent.futures
 import itertools
@@ -155,9 +156,12 @@ GEMV_CONFIGURATIONS = [c for c in product(rows=(1, 2, 4, 8, 16), tk=(256, 512, 1
                        if 8 * c["threads"] <= c["rows"] * c["tk"] <= 64 * c["threads"]]
 
 
+def params_text(values):
+    return "".join(f"param {name} in {{{value}}}\n" for name, value in values.items())
+
+
 def rows_text(values, n, k):
-    params = "".join(f"param {name} in {{{value}}}\n" for name, value in values.items())
-    return ROWS.format(params=params, body=few_blocks.BODY.format(m="m", n=n, k=k))
+    return ROWS.format(params=params_text(values), body=few_blocks.BODY.format(m="m", n=n, k=k))
 
 
 def of_warpgroups(c):
@@ -209,7 +213,16 @@ for n, k in ((6144, 4096), (28672, 8192), (2560, 2560)):
                                  [dict(m=m) for m in (100, 144, 200, 333, 500, 777, 1300)])
 
 
-# Shapes that constants of the cost model were not fitted to.
+# Long sums of few blocks, whose loop the planner splits: of known sizes, which the family's name has.
+SUMS_CONFIGURATIONS = [c for c in product(BM=(16, 32, 64, 128), BN=(16, 32, 48, 64, 96, 128), BK=(64, 128, 256), THREADS=(128, 256))
+                       if of_warpgroups(c) and 64 <= (c["BM"] + c["BN"]) * c["BK"] * 2 * 3 <= 226 << 10]
+for m, n, k in ((64, 64, 65536), (128, 128, 32768), (256, 256, 16384), (1024, 1024, 16384), (512, 512, 8192), (96, 1536, 12288)):
+    FAMILIES[f"sums_{m}x{n}x{k}"] = (
+        lambda c, m=m, n=n, k=k: "tl 1 program gemm\n" + params_text(c) + few_blocks.BODY.format(m=m, n=n, k=k),
+        SUMS_CONFIGURATIONS, [{}])
+
+
+# Other shapes, of other configurations.
 HELD_OUT = {
     "gemm": [dict(m=m, n=n, k=k) for m, n, k in (
         (6144, 6144, 2048), (2560, 2560, 2560), (32, 8192, 8192), (128, 6144, 4096), (256, 8192, 8192), (1536, 1536, 6144), (5000, 3000, 2000),
@@ -221,10 +234,28 @@ HELD_OUT |= {f: [dict(heads=h, length=n) for h, n in ((12, 768), (40, 2048), (8,
 HELD_OUT |= {f: [dict(m=4000), dict(m=50000 if f in ("softmax_512", "softmax_2048") else 12000)] for f in FAMILIES if f.startswith("softmax")}
 
 
-def chosen(family, each, held_out):
+# Shapes that no constant of the cost model was fitted to.
+UNSEEN = {
+    "gemm": [dict(m=m, n=n, k=k) for m, n, k in (
+        (7168, 2048, 4096), (1792, 1792, 1792), (48, 5120, 5120), (192, 10240, 2560), (700, 4096, 4096), (2304, 3072, 768), (16384, 4096, 4096),
+        (1280, 13824, 5120))],
+    "gemm_fp8": [dict(m=m, n=n, k=k) for m, n, k in ((3072, 5120, 5120), (96, 14336, 4096), (768, 3072, 8192))],
+    "gemv": [dict(n=n, k=k) for n, k in ((5120, 5120), (13824, 5120), (2048, 16384), (50304, 4096))],
+}
+UNSEEN |= {f: [dict(heads=h, length=n) for h, n in ((24, 640), (96, 1536), (20, 6144))] for f in FAMILIES if f.startswith("attention")}
+UNSEEN |= {f: [dict(m=2500), dict(m=24000 if f in ("softmax_512", "softmax_2048") else 7000)] for f in FAMILIES if f.startswith("softmax")}
+UNSEEN |= {f: [dict(m=m) for m in (72, 260, 640)] for f in FAMILIES if f.startswith("rows")}
+
+SHAPES = {"first": {f: shapes for f, (_, _, shapes) in FAMILIES.items()}, "held_out": HELD_OUT, "unseen": UNSEEN}
+
+
+def chosen(family, each, shapes):
     """A sample of the family's configurations, the same in every process."""
+    if family not in SHAPES[shapes]:
+        return []
     configurations = FAMILIES[family][1]
-    return random.Random(family + " held out" * held_out).sample(configurations, min(each, len(configurations)))
+    seed = family + {"first": "", "held_out": " held out", "unseen": " unseen"}[shapes]
+    return random.Random(seed).sample(configurations, min(each, len(configurations)))
 
 
 def tensors(family, sizes):
@@ -235,6 +266,9 @@ def tensors(family, sizes):
     if family.startswith("rows"):
         n, k = map(int, family.split("_")[1].split("x"))
         return [half(sizes["m"], k), half(n, k), half(sizes["m"], n)]
+    if family.startswith("sums"):
+        m, n, k = map(int, family.split("_")[1].split("x"))
+        return [half(m, k), half(n, k), half(m, n)]
     if family.startswith("gemm"):
         a, b = half(sizes["m"], sizes["k"]), half(sizes["n"], sizes["k"])
         if family == "gemm_fp8":
@@ -251,7 +285,7 @@ def tensors(family, sizes):
 
 def expected(family, args):
     import torch
-    if family.startswith(("gemm", "rows")):
+    if family.startswith(("gemm", "rows", "sums")):
         return args[0].float() @ args[1].float().t()
     if family == "gemv":
         return args[0].float() @ args[1].float()
@@ -265,9 +299,9 @@ def loaded(family, configuration):
     return tg.Program.parse(FAMILIES[family][0](configuration)).compile("cuda").load()
 
 
-def warm(part, parts, only, each, held_out):
+def warm(part, parts, only, each, shapes):
     """Loads every parts-th program."""
-    work = [(f, c) for f in FAMILIES if re.search(only, f) for c in chosen(f, each, held_out)]
+    work = [(f, c) for f in FAMILIES if re.search(only, f) for c in chosen(f, each, shapes)]
     import torch
     torch.zeros(1, device="cuda")
     for family, configuration in work[part::parts]:
@@ -277,19 +311,19 @@ def warm(part, parts, only, each, held_out):
             pass
 
 
-def measure(family, each, rounds, held_out):
+def measure(family, each, rounds, shapes):
     import torch
     import tilegen as tg
     from timing import captured, replay_ms, rotations
     from watch import watched
     kernels, refused = [], {}
-    for c in chosen(family, each, held_out):
+    for c in chosen(family, each, shapes):
         try:
             kernels.append((c, loaded(family, c)))
         except tg.Error as e:
             refused[json.dumps(c)] = str(e)[:200]
     rows = []
-    for sizes in HELD_OUT[family] if held_out else FAMILIES[family][2]:
+    for sizes in SHAPES[shapes].get(family, ()):
         first = tensors(family, sizes)
         nbytes = sum(a.nbytes for a in first if not isinstance(a, float))
         sets = [first] + [tensors(family, sizes) for _ in range(rotations(nbytes, 12) - 1)]
@@ -336,16 +370,16 @@ def main():
     p.add_argument("--only", default="")
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--each", type=int, default=64)
-    p.add_argument("--held-out", action="store_true")
+    p.add_argument("--shapes", choices=list(SHAPES), default="first")
     p.add_argument("--warm", type=int, nargs=2)
     a = p.parse_args()
     if a.warm:
-        return warm(*a.warm, a.only, a.each, a.held_out)
+        return warm(*a.warm, a.only, a.each, a.shapes)
     parts = max(1, (os.cpu_count() or 2) - 2)
     begin = time.time()
     with concurrent.futures.ThreadPoolExecutor(parts) as pool:
         list(pool.map(lambda part: subprocess.run([sys.executable, __file__, "--only", a.only, "--each", str(a.each), "--warm", str(part),
-                                                   str(parts)] + ["--held-out"] * a.held_out, check=False), range(parts)))
+                                                   str(parts), "--shapes", a.shapes], check=False), range(parts)))
     print(f"code made in {time.time() - begin:.0f} s", flush=True)
     import torch
     import table
@@ -355,7 +389,7 @@ def main():
         for family in FAMILIES:
             if not re.search(a.only, family):
                 continue
-            rows, refused = measure(family, a.each, a.rounds, a.held_out)
+            rows, refused = measure(family, a.each, a.rounds, a.shapes)
             found["rows"] += rows
             found["refused"][family] = refused
             if a.json:
