@@ -462,8 +462,10 @@ typedef struct tl_kernel_info {
   uint32_t threads;    /* of a block */
   const char* name;    /* of the version, which is its symbol in the code */
   const char* guards;  /* "A % 16 == 0, m % 8 == 0": addresses in bytes, dimensions; "" for none */
-  int32_t measured;    /* 1: the device's driver said so; 0: not loaded yet, from the device's limits */
-  int32_t registers;   /* 32-bit registers of a thread */
+  int32_t measured;    /* 1: the device's driver said so; 0: not loaded yet, from the code as far as it
+                          tells (HIP) and the device's limits */
+  int32_t registers;   /* 32-bit registers of a thread; HIP: vector registers of a lane, the accumulation
+                          registers among them */
   int32_t max_threads; /* of a block, for this code */
   int32_t blocks_per_multiprocessor; /* that run at once */
   int64_t local_bytes;               /* of a thread: spilled registers */
@@ -473,6 +475,9 @@ typedef struct tl_kernel_info {
                         targets: findings and counters of the last launch, as JSON */
   double compile_ms; /* of all stages of tl_compile */
   double load_ms;    /* of the first load: the driver's compilation */
+  int32_t accumulation_registers; /* HIP: of `registers`, those of matrix sums and spills (AGPRs). 0: the
+                                     target has none */
+  int32_t scalar_registers;       /* HIP: of a wave (SGPRs). 0: the target has none that code counts */
 } tl_kernel_info;
 
 /* How to launch. NULL in its place means all defaults. */

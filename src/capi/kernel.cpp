@@ -108,6 +108,8 @@ tl_status tl_kernel_describe(const tl_kernel* kernel, size_t index, tl_kernel_in
     info.guards = keep(*kernel, row.guards);
     info.measured = row.measured ? 1 : 0;
     info.registers = row.registers;
+    info.accumulation_registers = row.accumulation_registers;
+    info.scalar_registers = row.scalar_registers;
     info.max_threads = row.max_threads;
     info.blocks_per_multiprocessor = row.blocks_per_multiprocessor;
     info.local_bytes = row.local_bytes;
@@ -116,7 +118,7 @@ tl_status tl_kernel_describe(const tl_kernel* kernel, size_t index, tl_kernel_in
     info.log = keep(*kernel, kernel->executable->load_log());
     info.compile_ms = compile_ms(kernel->executable->artifact());
     info.load_ms = kernel->executable->load_ms();
-    return fill_struct(out_info, info);
+    return fill_struct(out_info, info, offsetof(tl_kernel_info, accumulation_registers));
   });
 }
 

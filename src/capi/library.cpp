@@ -44,8 +44,9 @@ static_assert(sizeof(tl_option_info) == 40 && offsetof(tl_option_info, name) == 
 static_assert(sizeof(tl_param_info) == 32 && offsetof(tl_param_info, name) == 24);
 static_assert(sizeof(tl_device_info) == 56 && offsetof(tl_device_info, name) == 16 &&
               offsetof(tl_device_info, memory_bytes) == 40);
-static_assert(sizeof(tl_kernel_info) == 96 && offsetof(tl_kernel_info, name) == 16 &&
-              offsetof(tl_kernel_info, local_bytes) == 48 && offsetof(tl_kernel_info, load_ms) == 88);
+static_assert(sizeof(tl_kernel_info) == 104 && offsetof(tl_kernel_info, name) == 16 &&
+              offsetof(tl_kernel_info, local_bytes) == 48 && offsetof(tl_kernel_info, load_ms) == 88 &&
+              offsetof(tl_kernel_info, accumulation_registers) == 96);
 static_assert(TL_API_VERSION == TL_VERSION_MAJOR * 10000 + TL_VERSION_MINOR * 100 + TL_VERSION_PATCH);
 
 std::string make_build_info() {

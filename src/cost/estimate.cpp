@@ -28,9 +28,6 @@ constexpr double kBesideFilling = 2;
 constexpr double kMeeting = 1500;
 // how much longer threads take for each part of the registers there are that they need beyond them.
 constexpr double kSpilled = 1.503;
-// Cycles of the machine from the launch of a block to that of the next (softmax of 32768 rows, a block each,
-// takes 40 us with 32, 64 or 128 threads).
-constexpr double kBlockCycles = 2.12;
 
 // Of the tensors that the kernel touches, once.
 double tensor_bytes(const PlannedKernel& k) {
@@ -179,7 +176,7 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   e.cycles = full * whole.all() + (rest > 0 ? last.all() : 0);
   if (e.waves <= 1) e.cycles = std::max(e.cycles, longest);
   if (!k.schedule.persistence || !k.schedule.persistence->persistent)
-    e.cycles = std::max(e.cycles, kBlockCycles * e.blocks + e.block.serial);
+    e.cycles = std::max(e.cycles, t.block_cycles * e.blocks + e.block.serial);
   e.bound = bound_of(full > 0 ? whole : last, e.cycles, t);
   e.pipe = e.block.units > e.block.threads ? e.block.work.busiest() : e.block.work.busiest(/*threads=*/true);
   e.cycles += t.launch_cycles + (kernel.split ? kMeeting : 0);

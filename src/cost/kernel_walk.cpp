@@ -36,9 +36,8 @@ constexpr double kOwnRate = 0.198;
 // when the machine waits for them, and the rate of a warp by itself.
 constexpr double kEstimatedExposed = 2, kEstimatedRate = 0.6;
 
-bool measured(const target::Target& t) { return t.code == target::CodeFormat::ptx; }
 double exposed_latency(const target::Target& t) {
-  return t.memory_latency * (measured(t) ? 1 : kEstimatedExposed);
+  return t.memory_latency * (t.measured_latencies ? 1 : kEstimatedExposed);
 }
 
 }  // namespace
@@ -121,7 +120,7 @@ Span KernelWalk::block(double weight) {
 double KernelWalk::own_serial(const Work& w, double actors) const {
   const double warps = std::max(1.0, static_cast<double>(k_.threads()) / k_.t.warp / actors);
   const double rate =
-      std::min<double>(k_.t.schedulers, warps * (measured(k_.t) ? kOwnRate : kEstimatedRate)) /
+      std::min<double>(k_.t.schedulers, warps * (k_.t.measured_latencies ? kOwnRate : kEstimatedRate)) /
       k_.t.schedulers;
   double most = w[Pipe::issue] / actors / rate;
   for (Pipe p : {Pipe::plain, Pipe::convert, Pipe::special, Pipe::shared, Pipe::global})

@@ -62,7 +62,8 @@ Occupancy occupancy(const PlannedKernel& k) {
   const int64_t taken = multiplies || min_blocks > 1
                             ? o.registers
                             : static_cast<int64_t>(kTaken * static_cast<double>(o.registers));
-  const int64_t each = std::min(o.may_have, std::max<int64_t>(32, ceil_div(taken, unit) * unit));
+  const int64_t each =
+      std::min(o.may_have, std::max<int64_t>(t.least_registers, ceil_div(taken, unit) * unit));
   const int64_t shared = arena + t.reserved_shared_bytes;
   const int64_t by_shared = (t.shared_bytes + t.reserved_shared_bytes) / std::max<int64_t>(1, shared);
   const int64_t by_registers =

@@ -35,10 +35,11 @@ struct VersionInfo {
   size_t kernel = 0;   // of the program, in order
   size_t variant = 0;  // 0 is tried first
   const thread::ThreadProgram* program = nullptr;
-  std::string guards;        // what it relies on
-  bool measured = false;     // true: the device said so; false: from tables
-  int registers = -1;        // of a thread
-  int64_t local_bytes = -1;  // of a thread, spilled or addressed
+  std::string guards;     // what it relies on
+  bool measured = false;  // true: the device said so; false: from tables
+  int registers = -1;     // of a thread; HIP: accumulation registers among them
+  int accumulation_registers = 0, scalar_registers = 0;  // HIP, of a lane and of a wave
+  int64_t local_bytes = -1;                              // of a thread, spilled or addressed
   int64_t static_shared_bytes = 0, dynamic_shared_bytes = 0;
   int max_threads = -1;  // of a block of this code
   int blocks_per_multiprocessor = -1;

@@ -146,8 +146,10 @@ struct Target : thread::Machine {
   // Of the whole device: bytes outside of tensors that copy engines fill with zeros in a cycle; 0: no engine.
   double filled_bytes_per_cycle = 0;
   // Cycles until a load of device memory, or of shared memory, is there; until threads of a block have met;
-  // that a launch takes beyond its blocks.
-  double memory_latency = 0, shared_latency = 0, meeting_latency = 0, launch_cycles = 0;
+  // that a launch takes beyond its blocks; of the machine from the launch of a block to that of the next.
+  double memory_latency = 0, shared_latency = 0, meeting_latency = 0, launch_cycles = 0, block_cycles = 0;
+  bool measured_latencies = false;  // fitted to times of such devices; else estimates
+  int least_registers = 1;          // of a thread, that the vendor's assembler takes
 
   // Data movement and launches.
   std::vector<int> async_copy_bytes;  // global -> shared without registers: what one may move; empty: none

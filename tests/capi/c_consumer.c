@@ -156,6 +156,7 @@ static void compile_and_run(const tl_context *context, const tl_program *program
     info.struct_size = sizeof info;
     OK(tl_kernel_describe(kernel, i, &info, &error));
     CHECK(info.name[0] != 0 && info.threads > 0 && info.compile_ms > 0);
+    CHECK(info.accumulation_registers == 0 && info.scalar_registers == 0); /* the host has none that count */
   }
   CHECK(i > 0);
   /* Children keep what they need: release order is free. */

@@ -4,7 +4,9 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
+MOST_BYTES = 64_000_000
 ALLOWED = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2"}
 
 
@@ -50,6 +52,11 @@ def main() -> int:
         bad.append(f"thread-local memory is not static, or too much: {tls and tls[1]}")
     if "Build ID" not in run("readelf", "-n", library):
         bad.append("no build id")
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = pathlib.Path(folder) / "stripped.so"
+        run("strip", "-o", str(stripped), library)
+        if (size := stripped.stat().st_size) > MOST_BYTES:
+            bad.append(f"has {size} bytes without symbols, {MOST_BYTES} are allowed")
     for line in bad:
         print("FAILED:", line)
     return bool(bad)

@@ -256,6 +256,8 @@ TEST_F(Cuda, FormsAreDescribed) {
   ASSERT_EQ(tl_kernel_describe(kernel.get(), 1, &info, nullptr), TL_OK);
   EXPECT_EQ(info.measured, 1);
   EXPECT_EQ(info.registers, 32);
+  EXPECT_EQ(info.accumulation_registers, 0);
+  EXPECT_EQ(info.scalar_registers, 0);
   EXPECT_EQ(info.variant, 1u);
   EXPECT_STREQ(info.name, "scale");
   EXPECT_STREQ(info.guards, "");
@@ -264,6 +266,14 @@ TEST_F(Cuda, FormsAreDescribed) {
   EXPECT_EQ(tl_kernel_describe(kernel.get(), 2, &info, nullptr), TL_INVALID_ARGUMENT);
   info.struct_size = 8;
   EXPECT_EQ(tl_kernel_describe(kernel.get(), 0, &info, nullptr), TL_INVALID_ARGUMENT);
+  // A caller that does not know the fields behind the first version's.
+  info = {};
+  info.struct_size = offsetof(tl_kernel_info, accumulation_registers);
+  info.accumulation_registers = info.scalar_registers = 77;
+  EXPECT_EQ(tl_kernel_describe(kernel.get(), 1, &info, nullptr), TL_OK);
+  EXPECT_EQ(info.registers, 32);
+  EXPECT_EQ(info.accumulation_registers, 77);
+  EXPECT_EQ(info.scalar_registers, 77);
 }
 
 // The host answers the same questions.

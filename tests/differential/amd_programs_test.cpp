@@ -330,6 +330,7 @@ TEST(AmdPrograms, LimitsAreNamed) {
   const std::string memory =
       refusal("  alloc t: shared f32[20000]\n  fill t, 1.0f32\n  copy t -> X[b * 20000 :+ 20000]\n", "256");
   EXPECT_NE(memory.find("gfx942 has 65536"), std::string::npos) << memory;
+  EXPECT_NE(memory.find("case.tl:5:"), std::string::npos) << memory;  // where the tile is declared
 }
 
 }  // namespace

@@ -171,6 +171,25 @@ TEST_F(Hip, FromTextToResults) {
   EXPECT_EQ(fake().fake_allocations(), 0);
 }
 
+// Before the load, from the code; of each kind of register as the target has them.
+TEST_F(Hip, RegistersAreTold) {
+  const Program program = parse(context_);
+  const Artifact artifact = compile(context_, program, "hip");
+  Kernel kernel;
+  ASSERT_EQ(load(context_, artifact, TL_DEVICE_ANY, &kernel), TL_OK);
+  tl_kernel_info info{};
+  info.struct_size = sizeof info;
+  for (const int32_t measured : {0, 1}) {
+    ASSERT_EQ(tl_kernel_describe(kernel.get(), 0, &info, nullptr), TL_OK);
+    EXPECT_EQ(info.measured, measured);
+    EXPECT_GT(info.registers, 0);
+    EXPECT_EQ(info.accumulation_registers, 0);  // no matrix sums, no spills
+    EXPECT_GE(info.scalar_registers, 8);        // VCC and addresses of the arguments at least
+    EXPECT_EQ(info.local_bytes, 0);
+    ASSERT_EQ(tl_kernel_prepare(kernel.get(), nullptr), TL_OK);
+  }
+}
+
 // The code runs, and what it tells is read from the device's memory.
 TEST_F(Hip, ReportsComeFromTheDevice) {
   const Program program = parse(context_,

@@ -163,7 +163,11 @@ TEST_F(HipLaunchTest, InfoIsEstimatedBeforeAndMeasuredBehindTheLoad) {
   auto rows = e->info();
   ASSERT_TRUE(rows);
   EXPECT_FALSE((*rows)[0].measured);
-  EXPECT_EQ((*rows)[0].registers, -1);
+  // The code tells them.
+  EXPECT_GT((*rows)[0].registers, 0);
+  EXPECT_EQ((*rows)[0].accumulation_registers, 0);
+  EXPECT_GT((*rows)[0].scalar_registers, 0);
+  EXPECT_EQ((*rows)[0].local_bytes, 0);
   EXPECT_EQ((*rows)[0].dynamic_shared_bytes, 0);
   EXPECT_EQ((*rows)[0].static_shared_bytes, 1024);
   EXPECT_EQ((*rows)[0].blocks_per_multiprocessor, 32);  // of one wave each
@@ -172,6 +176,7 @@ TEST_F(HipLaunchTest, InfoIsEstimatedBeforeAndMeasuredBehindTheLoad) {
   ASSERT_TRUE(rows);
   EXPECT_TRUE((*rows)[0].measured);
   EXPECT_GT((*rows)[0].registers, 0);
+  EXPECT_GT((*rows)[0].scalar_registers, 0);
   EXPECT_EQ((*rows)[0].static_shared_bytes, 1024);
   EXPECT_GE((*rows)[0].max_threads, 64);
   EXPECT_GT((*rows)[0].blocks_per_multiprocessor, 0);

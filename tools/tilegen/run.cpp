@@ -56,10 +56,14 @@ void print_forms(const Kernel& kernel) {
     tl_error* error = nullptr;
     require(tl_kernel_describe(kernel.get(), i, &info, &error), error, "describing the kernel");
     if (i == 0) std::printf("loaded     in %.1f ms, compiled in %.1f ms\n", info.load_ms, info.compile_ms);
+    const std::string scalars = info.scalar_registers == 0
+                                    ? ""
+                                    : " (" + std::to_string(info.accumulation_registers) + " accumulate), " +
+                                          std::to_string(info.scalar_registers) + " scalar";
     std::printf(
-        "form       %s: %u threads, %d registers, %lld bytes local, %lld bytes shared, %d blocks at "
+        "form       %s: %u threads, %d registers%s, %lld bytes local, %lld bytes shared, %d blocks at "
         "once%s%s\n",
-        info.name, info.threads, info.registers, static_cast<long long>(info.local_bytes),
+        info.name, info.threads, info.registers, scalars.c_str(), static_cast<long long>(info.local_bytes),
         static_cast<long long>(info.static_shared_bytes + info.dynamic_shared_bytes),
         info.blocks_per_multiprocessor, *info.guards ? "; needs " : "", info.guards);
   }

@@ -360,6 +360,8 @@ class tl_kernel_info(Structure):
         ("log", c_char_p),
         ("compile_ms", c_double),
         ("load_ms", c_double),
+        ("accumulation_registers", c_int32),
+        ("scalar_registers", c_int32),
     ]
 
 

@@ -60,6 +60,16 @@ void place_in_a_row(std::vector<Request>& requests) {
   }
 }
 
+// Where the text declares the tile, or has the operation that needs memory of its own; else the kernel.
+SourceLocation location_of(const ir::Program& p, const ir::Kernel& kernel, const analysis::KernelOps& ops,
+                           const plan::MemoryPlan& tile) {
+  for (const analysis::Value& v : ops.values)
+    if (v.name == tile.owner || v.name == tile.value) return p.buffer(v.buffer).location;
+  for (const analysis::KernelOp& op : ops.ops)
+    if (op.path == tile.owner) return op.location;
+  return kernel.location;
+}
+
 }  // namespace
 
 // Swizzled tiles start at a repeat of their pattern, others where the banks of shared memory begin.
@@ -131,11 +141,12 @@ Expected<std::vector<plan::MemoryPlan>> plan_memory(
   if (arena_bytes(plan) <= target.shared_bytes) return plan;
   auto largest =
       std::max_element(plan.begin(), plan.end(), [](auto& a, auto& b) { return a.bytes < b.bytes; });
-  return Error(DiagCode::limit_memory, p.kernels[static_cast<size_t>(kernel)].name,
+  const ir::Kernel& of = p.kernels[static_cast<size_t>(kernel)];
+  return Error(DiagCode::limit_memory, of.name,
                "the kernel's tiles take " + std::to_string(arena_bytes(plan)) + " bytes of on-chip memory; " +
                    target.name + " has " + std::to_string(target.shared_bytes) +
                    " (largest: " + largest->owner + " with " + std::to_string(largest->bytes) + ")",
-               "use smaller tiles or fewer stages");
+               "use smaller tiles or fewer stages", location_of(p, of, ops, *largest));
 }
 
 }  // namespace tilegen::schedule

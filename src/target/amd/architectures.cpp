@@ -65,7 +65,7 @@ Target make(const Architecture& a) {
   t.registers_per_multiprocessor = 4 * 512 * kWave;
   t.registers_per_thread = 256;
   t.max_role_registers = 512;
-  t.register_unit = 8;
+  t.register_unit = t.least_registers = 8;
   t.shared_bytes = 64 << 10;
   t.banks = {32, 4};
   t.vector_bytes = 16;
