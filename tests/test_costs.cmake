@@ -40,6 +40,8 @@ set(TILEGEN_TEST_SECONDS
   differential.spelling 12
   python.model_order.configurations_held_out 12
   python.model_order.configurations_rows 4
+  python.model_order.configurations_sums 5
+  python.model_order.configurations_unseen 12
   memory.calls 10
   python.amd_loops 10
   python.amd_compile_time 6

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cost/outside.h"
+#include "cost/shared_reads.h"
 
 namespace tilegen::cost {
 
@@ -16,16 +17,17 @@ constexpr int64_t kUnknownExtent = 16;
 constexpr int64_t kSamples = 4;
 
 // Fitted as those of kernel_walk.cpp: how much pipes and memories hide of each other;
-constexpr double kBesideMemory = 3.638;
+constexpr double kBesideMemory = 3.78;
 // of the L2's rate, what multiprocessors get that all load;
-constexpr double kL2Share = 0.636;
+constexpr double kL2Share = 0.646;
 // how much both hide of what a block waits for, where others run beside it and where it has a multiprocessor
 // for itself: it waits for its own products then (rows that no tile divides, bench/gpu/dynamic_rows.py);
-constexpr double kBesideWaits = 2.462, kAlone = 8;
-// how much reading and filling with zeros hide of each other (bench/gpu/outside.py);
-constexpr double kBesideFilling = 2;
-// of blocks that share a loop, their meeting, beside which nothing runs (bench/results/few_blocks.json);
-constexpr double kMeeting = 1500;
+constexpr double kBesideWaits = 2.19, kAlone = 8;
+// of bytes that several blocks ask for before the L2 has them, how many come once more from device memory, in
+// the end (few rows, by pairs of blocks with one copy for both and without);
+constexpr double kRepeated = 0.7;
+// of blocks that share a loop, their meeting, beside which nothing runs (long sums);
+constexpr double kMeeting = 790;
 // how much longer threads take for each part of the registers there are that they need beyond them.
 constexpr double kSpilled = 1.503;
 
@@ -79,7 +81,8 @@ class Sample {
 // Cycles of one wave, of so many blocks of a multiprocessor.
 struct Wave {
   double blocks = 0, pipes = 0, l2 = 0, memory = 0, filled = 0, waits = 0;
-  double device() const { return together(std::max(l2, memory), filled, kBesideFilling); }
+  // The copy engine reads and fills with zeros one after the other.
+  double device() const { return std::max(l2, memory) + filled; }
   double all() const {
     return together(together(pipes, device(), kBesideMemory), waits, blocks > 1 ? kBesideWaits : kAlone);
   }
@@ -107,6 +110,7 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   const ir::Kernel& kernel = k.p.kernels[static_cast<size_t>(index)];
   std::vector<OpWork> works = unsized;
   if (k.t.filled_bytes_per_cycle > 0) count_filled(k, kernel, sizes, works);
+  if (k.t.tensor_copy) count_shared_reads(k, kernel, works);
   const target::Target& t = k.t;
   Sample sample(kernel, sizes);
   KernelEstimate e;
@@ -152,12 +156,13 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
 
   // So many blocks at once on a multiprocessor.
   const auto wave = [&](double blocks) {
-    return Wave{blocks,
-                blocks * e.block.busy(),
-                blocks * e.block.work.l2_bytes / l2_bytes_per_cycle,
-                blocks * cold * e.block.work.l2_bytes * memory_cycles,
-                blocks * e.block.work.filled_bytes * filled_cycles,
-                e.block.serial};
+    return Wave{
+        blocks,
+        blocks * e.block.busy(),
+        blocks * e.block.work.l2_bytes / l2_bytes_per_cycle,
+        blocks * (cold * e.block.work.l2_bytes + kRepeated * e.block.work.repeated_bytes) * memory_cycles,
+        blocks * e.block.work.filled_bytes * filled_cycles,
+        e.block.serial};
   };
   // Clusters do not straddle groups of multiprocessors.
   const int64_t cluster = k.schedule.cluster ? std::max<int64_t>(1, k.schedule.cluster->blocks) : 1;

@@ -18,19 +18,21 @@ constexpr int64_t kUnknownTrips = 16;
 // how much products and threads' work on their sums hide of each other (attention),
 constexpr double kTurns = 1.241;
 // and products the loads of shared memory that serve them (narrow tiles of GEMM);
-constexpr double kServed = 2.244;
-// cycles until a product's sums can be read, where nothing else is under way and where other work is;
-constexpr double kProductLatency = 79, kOverlappedLatency = 95;
+constexpr double kServed = 2.33;
+// cycles until a product's sums can be read;
+constexpr double kProductLatency = 95;
 // of a product's time, for how much its slot is not asked for again though the next ones are there (GEMM of 2
 // and 3 slots);
-constexpr double kHeld = 0.703;
+constexpr double kHeld = 0.708;
 // instructions of a warp that waits for a tile and gives it back (attention of small tiles), and cycles from
 // a tile's arrival until those that wait for it go on;
-constexpr double kWaitInstructions = 59, kHandOver = 75;
-// until what another block of the cluster has comes, and bytes of it in a cycle;
-constexpr double kOtherBlock = 400, kOtherBytes = 32;
+constexpr double kWaitInstructions = 72, kHandOver = 111;
+// until what another block of the cluster has comes, and bytes of it in a cycle (long sums);
+constexpr double kOtherBlock = 100, kOtherBytes = 13.3;
+// how much later tiles come that wait for slots of all blocks of a cluster (few rows, with and without);
+constexpr double kOtherSlots = 300;
 // instructions in a cycle of a warp by itself, dependences among them.
-constexpr double kOwnRate = 0.198;
+constexpr double kOwnRate = 0.193;
 
 // Of targets of which no time was measured: how many latencies of the memory loads take that are asked for
 // when the machine waits for them, and the rate of a warp by itself.
@@ -68,7 +70,6 @@ double Span::busy() const { return together(units, threads, kTurns); }
 struct KernelWalk::Parts {
   Span threads;              // without what the engine and the units do
   double products = 0;       // serial, of units
-  double latencies = 0;      // of these, how many are in it
   double hidden_bytes = 0;   // that are read beside
   double exposed_bytes = 0;  // that threads wait for
   double waits = 0;          // for loads, those after one another at once
@@ -181,7 +182,6 @@ void KernelWalk::op(analysis::OpId id, double weight, Parts& parts) {
       parts.threads.serial += own_serial(w.work, 1);
       break;
     case OpPlace::units:
-      parts.latencies += 1;
       parts.products += product_serial(w.work);
       parts.threads.units += together(w.work[Pipe::tensor], w.work[Pipe::shared], kServed);
       parts.threads.threads += w.work[Pipe::plain];
@@ -206,19 +206,24 @@ Span KernelWalk::combine(const Parts& parts, ir::StmtId loop) {
              return s.second > l.num_stages - 1;
            });
   };
-  if (parts.products > 0)
-    span.serial = plan && overlaps(*plan)
-                      ? together(parts.products - parts.latencies * (kProductLatency - kOverlappedLatency),
-                                 parts.threads.serial, kTurns)
-                      : parts.products + parts.threads.serial;
+  const Slots slots = plan ? slots_of(*plan) : Slots();
+  const double waits =
+      slots.pipelines * kWaitInstructions * static_cast<double>(k_.threads()) / t.warp / t.schedulers;
+  const bool run_on = parts.products > 0 && plan && overlaps(*plan);
+  // What threads do for tiles that come is done beside products that run on.
+  const double handing = slots.produced ? waits + slots.pipelines * kHandOver : 0;
+  if (run_on)
+    span.serial = together(parts.products, parts.threads.serial + handing, kTurns);
+  else
+    span.serial = parts.products + parts.threads.serial + handing;
   const bool ahead = loop.valid() && loop == ahead_.loop;
   const bool of_threads = ahead && ahead_.threads;
   const double hidden_bytes = parts.hidden_bytes + (of_threads ? parts.exposed_bytes : 0);
   if (!of_threads) span.serial += parts.waits * exposed_latency(t) + parts.exposed_bytes * cycles_of_byte_;
   fill_ = 0;
   if (hidden_bytes <= 0) return span;
-  const double arrival = t.memory_latency + hidden_bytes * cycles_of_byte_;
-  const Slots slots = plan ? slots_of(*plan) : Slots();
+  const bool clustered = !kernel_.split && k_.schedule.cluster && k_.schedule.cluster->blocks > 1;
+  const double arrival = t.memory_latency + hidden_bytes * cycles_of_byte_ + (clustered ? kOtherSlots : 0);
   // Iterations that tiles are asked for ahead: the slot that a product reads is none of them.
   double depth = !plan ? 0
                        : static_cast<double>(slots.produced ? std::max<int64_t>(1, slots.slots - 1)
@@ -234,10 +239,7 @@ Span KernelWalk::combine(const Parts& parts, ir::StmtId loop) {
     span.serial += arrival;
     return span;
   }
-  const double waits =
-      slots.pipelines * kWaitInstructions * static_cast<double>(k_.threads()) / t.warp / t.schedulers;
   span.threads += waits;
-  span.serial += waits + slots.pipelines * kHandOver;
   const double held = slots.produced ? kHeld * parts.products / slots.pipelines : 0;
   span.serial = slots.produced && slots.slots == 1 ? span.serial + late_in_one_slot(*k_.p.as<ir::Loop>(loop))
                                                    : std::max(span.serial, (arrival + held) / depth);

@@ -27,6 +27,7 @@ Work& Work::operator+=(const Work& more) {
   read_bytes += more.read_bytes;
   written_bytes += more.written_bytes;
   filled_bytes += more.filled_bytes;
+  repeated_bytes += more.repeated_bytes;
   l2_bytes += more.l2_bytes;
   latency += more.latency;
   return *this;
@@ -37,6 +38,7 @@ Work& Work::operator*=(double times) {
   read_bytes *= times;
   written_bytes *= times;
   filled_bytes *= times;
+  repeated_bytes *= times;
   l2_bytes *= times;
   latency *= times;
   return *this;

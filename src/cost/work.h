@@ -18,8 +18,9 @@ const char* pipe_name(Pipe pipe);
 struct Work {
   std::array<double, kPipes> cycles{};
   double read_bytes = 0, written_bytes = 0;  // of tensors, in whole sectors
-  double filled_bytes = 0;  // of tiles outside of tensors, that the copy engine fills with zeros
-  double l2_bytes = 0;      // the same as L2 serves them: parts of lines take longer than their bytes
+  double filled_bytes = 0;    // of tiles outside of tensors, that the copy engine fills with zeros
+  double repeated_bytes = 0;  // of tensors, that other blocks ask for at about the same time
+  double l2_bytes = 0;        // the same as L2 serves them: parts of lines take longer than their bytes
   // Cycles that a warp waits for results of its own, however little others do: what nothing hides where the
   // block is alone and its warps meet.
   double latency = 0;

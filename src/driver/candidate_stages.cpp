@@ -100,6 +100,8 @@ void CandidateStages::plan(Candidate& c, const plan::KernelSchedule* given) cons
                        ": as first planned it was rejected, ";
     if (c.form == PlanForm::full && c.alone)
       done = "blocks do not share a loop: so planned the kernel was rejected, ";
+    else if (c.form == PlanForm::full && c.clusterless)
+      done = "blocks read no tiles for each other: so planned the kernel was rejected, ";
     if (c.form == PlanForm::full && c.given_left_out)
       done = "nothing that is given for the kernel holds in this version: with it the version was rejected, ";
     c.plan->notes.push_back({why.op, done + why.message});

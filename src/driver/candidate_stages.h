@@ -17,11 +17,13 @@ struct Candidate {
   size_t kernel = 0;
   schedule::PlanForm form = schedule::PlanForm::full;
   OverlapChoice overlap;
-  ir::StmtId shared;        // a loop that blocks may share
-  SplitProgram split;       // the program, where they do
-  bool alone = false;       // they do not: such a plan was rejected
-  int64_t most_stages = 0;  // of loops that ask for none; 0: any
-  bool direct = false;      // tiles come by asynchronous copies where they could come through registers
+  ir::StmtId shared;                         // a loop that blocks may share
+  SplitProgram split;                        // the program, where they do
+  std::optional<plan::ClusterPlan> cluster;  // that the plan may have
+  bool alone = false;                        // they do not: such a plan was rejected
+  bool clusterless = false;                  // blocks bring no tiles for each other: such a plan was rejected
+  int64_t most_stages = 0;                   // of loops that ask for none; 0: any
+  bool direct = false;  // tiles come by asynchronous copies where they could come through registers
   std::optional<plan::KernelSchedule> plan;
   std::optional<expand::ScheduledKernel> scheduled;
   std::optional<thread::ThreadProgram> code;

@@ -13,6 +13,7 @@
 #include <cstdio>
 
 #include "driver/candidate_stages.h"
+#include "driver/cluster_choice.h"
 #include "driver/stage_words.h"
 #include "expand/expand_kernel.h"
 #include "ir/statement_paths.h"
@@ -124,6 +125,13 @@ class Settler : private CandidateStages {
     if (std::any_of(open.begin(), open.end(), [&](const Candidate* c) { return may_choose_transport(*c); }))
       if (Checked ok = stage("transport", transport_of_loops, planned); !ok) return ok;
     for (Candidate* c : open)
+      if (may_cluster(*c))
+        c->cluster =
+            shorter_cluster(program_of(*c), static_cast<int>(c->kernel), *c->plan, target_, options_.sizes);
+    const auto cluster = [&](Candidate& c) { take_cluster(c); };
+    if (std::any_of(open.begin(), open.end(), [](const Candidate* c) { return c->cluster.has_value(); }))
+      if (Checked ok = stage("cluster", cluster, planned); !ok) return ok;
+    for (Candidate* c : open)
       if (may_share(*c)) find_shared_loop(*c);
     const auto share = [&](Candidate& c) { share_loop(c); };
     if (std::any_of(open.begin(), open.end(), [](const Candidate* c) { return c->shared.valid(); }))
@@ -192,10 +200,13 @@ class Settler : private CandidateStages {
     other.overlap = c.overlap;
     other.most_stages = stages;
     other.direct = direct;
-    plan(other, nullptr);
-    if (!other.rejected) expand(other);
-    if (!other.rejected) decide_accesses(other, nullptr);
+    make(other, nullptr);
     return other;
+  }
+  void make(Candidate& other, const plan::KernelSchedule* given) const {
+    plan(other, given);
+    if (!other.rejected) expand(other);
+    if (!other.rejected) decide_accesses(other, given);
   }
   static void take_plan(Candidate& c, Candidate& other) {
     c.plan = std::move(other.plan);
@@ -241,6 +252,33 @@ class Settler : private CandidateStages {
     }
   }
 
+  bool may_cluster(const Candidate& c) const {
+    return !c.rejected && c.plan && !given_of(c) && !planned_ && c.form == PlanForm::full && !c.clusterless &&
+           target_.tensor_copy && level_ < AssumptionLevel::aligned && !c.split;
+  }
+
+  // Blocks read tiles for each other where that is shorter by the estimate.
+  void take_cluster(Candidate& c) const {
+    const auto cluster = std::exchange(c.cluster, std::nullopt);
+    if (!cluster) return;
+    plan::KernelSchedule with;
+    with.kernel = c.plan->kernel;
+    with.cluster = cluster;
+    Candidate other;
+    other.kernel = c.kernel;
+    other.overlap = c.overlap;
+    make(other, &with);
+    if (other.rejected) return;
+    const double alone = microseconds(c), together = microseconds(other);
+    if (together >= alone) return;
+    char text[96];
+    std::snprintf(text, sizeof text,
+                  "a tile is read once for all blocks: estimated at %.1f us, and at %.1f for each", together,
+                  alone);
+    other.plan->cluster->reason = text;
+    take_plan(c, other);
+  }
+
   // Nothing is decided about loops that blocks may share.
   bool may_share(const Candidate& c) const {
     return !c.rejected && !c.split && !c.alone && !given_of(c) && c.form == PlanForm::full && !planned_ &&
@@ -268,9 +306,7 @@ class Settler : private CandidateStages {
       other.overlap = c.overlap;
       other.split =
           std::make_shared<const ir::Program>(expand::split_form(unsplit_program_of(c), kernel, loop, parts));
-      plan(other, nullptr);
-      if (!other.rejected) expand(other);
-      if (!other.rejected) decide_accesses(other, nullptr);
+      make(other, nullptr);
       if (other.rejected) {
         if (other.rejected->diagnostics[0].code == DiagCode::internal_error) report_rejected(*other.rejected);
         refused = other.rejected->diagnostics[0].message;
@@ -299,6 +335,8 @@ class Settler : private CandidateStages {
     if (!target_.has_block_threads()) return false;
     if (given_of(c)) return c.given_left_out = fallback_;
     if (c.split) return c.alone = true;
+    if (!c.clusterless && c.plan && c.plan->cluster && c.plan->cluster->blocks > 1)
+      return c.clusterless = true;
     do {
       if (c.form == PlanForm::multiply_adds) return false;
       c.form = static_cast<PlanForm>(static_cast<int>(c.form) + 1);
