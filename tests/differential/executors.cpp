@@ -48,7 +48,8 @@ bool is_beyond(const target::Target& t, const ir::Program& p, DiagCode why) {
   bool whole = true, fits = true;
   for (size_t k = 0; k < p.kernels.size(); ++k) {
     whole = whole && p.kernels[k].threads % t.warp == 0;
-    fits = fits && bytes_of_tiles(p, static_cast<int>(k)) <= t.shared_bytes;
+    // Threads exchange elements beside the tiles.
+    fits = fits && bytes_of_tiles(p, static_cast<int>(k)) < t.shared_bytes;
   }
   return (why == DiagCode::target_unsupported && !whole) || (why == DiagCode::limit_memory && !fits);
 }
