@@ -29,6 +29,31 @@ bool is_gpu_limit(DiagCode code) {
   return code == DiagCode::target_unsupported || code == DiagCode::no_atom || code == DiagCode::limit_unroll;
 }
 
+// Bytes of the kernel's tiles if each had memory of its own, as often as a loop asks for slots.
+int64_t bytes_of_tiles(const ir::Program& p, int kernel) {
+  int64_t bytes = 0, slots = 1;
+  for (size_t b = 0; b < p.buffers.size(); ++b) {
+    if (p.buffers[b].scope == ir::MemScope::global || p.buffers[b].kernel != kernel) continue;
+    int64_t elements = 1;
+    for (int64_t extent : p.tile_shape(ir::BufferId(b))) elements *= extent;
+    bytes += elements * ir::dtype_bytes(p.buffers[b].type);
+  }
+  for (const ir::Stmt& s : p.stmts)
+    if (const auto* loop = std::get_if<ir::Loop>(&s.node)) slots = std::max(slots, loop->num_stages);
+  return bytes * slots;
+}
+
+// Some kernel asks for what devices of the target do not have: whole waves, or memory on chip.
+bool is_beyond(const target::Target& t, const ir::Program& p, DiagCode why) {
+  bool whole = true, fits = true;
+  for (size_t k = 0; k < p.kernels.size(); ++k) {
+    whole = whole && p.kernels[k].threads % t.warp == 0;
+    // Threads exchange elements beside the tiles.
+    fits = fits && bytes_of_tiles(p, static_cast<int>(k)) < t.shared_bytes;
+  }
+  return (why == DiagCode::target_unsupported && !whole) || (why == DiagCode::limit_memory && !fits);
+}
+
 // Some annotation of it may ask for what cannot be had.
 bool is_annotated(const ir::Program& p) {
   const auto has = [](const auto& entry) { return !entry.annotations.empty(); };
@@ -229,12 +254,14 @@ void Subject::compile_for(const std::string& name) {
     }
     if (!artifact) {
       const DiagCode code = artifact.error().diagnostics[0].code;
-      const bool refused =
-          code == DiagCode::limit_memory || (target->has_block_threads() && is_gpu_limit(code)) ||
-          ((code == DiagCode::schedule_illegal || code == DiagCode::schedule_mismatch ||
-            code == DiagCode::conversion_refused) &&
-           is_annotated(*program_));
+      const bool refused = code == DiagCode::limit_memory ||
+                           (target->has_block_threads() && is_gpu_limit(code)) ||
+                           ((code == DiagCode::schedule_illegal || code == DiagCode::schedule_mismatch ||
+                             code == DiagCode::conversion_refused) &&
+                            is_annotated(*program_));
       e.failed = {refused ? Kind::refused : Kind::rejected, name + ": " + artifact.error().to_text()};
+      e.failed.may_refuse = refused && (target->simulated || (target->code == target::CodeFormat::hsaco &&
+                                                              is_beyond(*target, *program_, code)));
       return;
     }
     e.artifact = *artifact;
@@ -253,7 +280,9 @@ Outcome Subject::compile() {
     for (const std::string& name : targets_) compile_for(name);
   Outcome outcome;
   for (const Executable& e : executables_)
-    if (e.failed.kind > outcome.kind) outcome = e.failed;
+    if (e.failed.kind > outcome.kind ||
+        (e.failed.kind == outcome.kind && !outcome.is_fine() < !e.failed.is_fine()))
+      outcome = e.failed;
   return outcome;
 }
 

@@ -52,6 +52,33 @@ TEST(Executors, Agree) {
   }
 }
 
+// AMD code may refuse a program for its waves or for memory on chip, and for nothing else.
+TEST(Executors, AmdCodeMayRefuseByItsLimitsAlone) {
+  const auto outcome = [](int threads, int tile, const std::string& copy, const std::string& target) {
+    const std::string elements = std::to_string(tile);
+    Subject subject(
+        "tl 1 program limits\ntensor X: f32[40000]\ntensor Y: f32[40000]\n"
+        "kernel k grid (b: 1) threads " +
+            std::to_string(threads) + " {\n  alloc t: shared f32[" + elements + "]\n  copy X[0 :+ " +
+            elements + "] -> t " + copy + "\n  copy t -> Y[0 :+ " + elements + "]\n}\n",
+        {target});
+    EXPECT_EQ(subject.invalid(), "");
+    return subject.compile();
+  };
+  for (const std::string target : {"gfx942", "gfx90a"}) {
+    EXPECT_EQ(outcome(64, 64, "", target).kind, Kind::agree);
+    for (const Outcome& o : {outcome(32, 64, "", target), outcome(64, 20000, "", target)}) {
+      EXPECT_EQ(o.kind, Kind::refused) << o.text;
+      EXPECT_TRUE(o.is_fine()) << o.text;
+    }
+    const Outcome engine = outcome(64, 64, "{engine = tensor_copy}", target);
+    EXPECT_EQ(engine.kind, Kind::refused) << engine.text;
+    EXPECT_FALSE(engine.is_fine()) << engine.text;
+  }
+  const Outcome host = outcome(32, 20000, "", "host");
+  EXPECT_EQ(host.kind, Kind::agree) << host.text;
+}
+
 TEST(Executors, SayWhatCannotRun) {
   EXPECT_EQ(compare_executors({kScale, {}}).kind, Kind::invalid);
   EXPECT_EQ(compare_executors({"tl 1 program", {}}).kind, Kind::invalid);

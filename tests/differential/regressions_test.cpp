@@ -43,7 +43,9 @@ TEST_P(Regression, ExecutorsAgree) {
         return d;
       return open.differ(memory, expected, got);
     });
-    EXPECT_EQ(o.kind, Outcome::Kind::agree) << to_text({"", launch}) << kind_name(o.kind) << ": " << o.text;
+    // A simulator that refuses what it served once has a defect, too.
+    EXPECT_TRUE(o.is_fine() && o.text.rfind("sim:", 0) != 0)
+        << to_text({"", launch}) << kind_name(o.kind) << ": " << o.text;
   }
 }
 
