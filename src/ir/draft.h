@@ -15,7 +15,7 @@
 // in a local tile. An assignment is a new value; after an if it is a select, or what both sides keep. Serial
 // and unrolled loops of constant trips inside a parallel loop are written out.
 //
-// Blocks of threads, whose lanes exchange values, become parallel loops behind each other (ir/draft_threads.h).
+// Blocks of threads become parallel loops behind each other (ir/draft_threads.h).
 //
 // requires: statements of a program being made, well typed; a statement of Draft::assignments is in the
 //   program as an empty Branch. ensures: none of these statements, loops and variables is left. A program

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/draft.h"
@@ -87,7 +88,7 @@ class DraftResolver {
   void hoist_loop(StmtId s, Block& out);
   std::map<VarId, bool> fix_assigned(StmtId s, Block& out);
   void end_part(Block& out, int64_t at);
-  bool meets(StmtId s) const;
+  std::string_view meeting(StmtId s) const;
   bool is_uniform(ExprId e) const;
   void refuse_divergent(std::string_view word);
 

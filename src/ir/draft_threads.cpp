@@ -103,9 +103,9 @@ void DraftResolver::run_threads_block(const Block& block, Block& out) {
       run_exchange(s, out);
     } else if (draft_.barriers.contains(s)) {
       end_part(out, uses_.position(s));
-    } else if (branch && meets(s) && is_uniform(resolved(branch->condition))) {
+    } else if (branch && !meeting(s).empty() && is_uniform(resolved(branch->condition))) {
       hoist_branch(s, out);
-    } else if (loop && loop->kind == LoopKind::unroll && meets(s)) {
+    } else if (loop && loop->kind == LoopKind::unroll && !meeting(s).empty()) {
       Loop head = *loop;
       head.begin = resolved(head.begin);
       for (ExprId& extent : head.extents) extent = resolved(extent);
@@ -113,25 +113,28 @@ void DraftResolver::run_threads_block(const Block& block, Block& out) {
     } else if (loop && loop->kind == LoopKind::serial && is_uniform(resolved(loop->begin)) &&
                is_uniform(resolved(loop->extents[0]))) {
       hoist_loop(s, out);
+    } else if (loop && !meeting(s).empty()) {
+      refuse_divergent(meeting(s));
     } else {
       run_statement(s, threads_->body);
     }
   }
 }
 
-// Threads meet in it.
-bool DraftResolver::meets(StmtId s) const {
+// What lets threads meet in it, the first one's word; empty: nothing.
+std::string_view DraftResolver::meeting(StmtId s) const {
   std::vector<StmtId> todo{s};
   while (!todo.empty()) {
     const StmtId next = todo.back();
     todo.pop_back();
-    if (draft_.exchanges.contains(next) || draft_.barriers.contains(next)) return true;
+    if (const auto it = draft_.exchanges.find(next); it != draft_.exchanges.end()) return it->second.word;
+    if (draft_.barriers.contains(next)) return "barrier";
     const auto& node = written_[next.value].node;
     const auto add = [&](const Block& b) { todo.insert(todo.end(), b.begin(), b.end()); };
     if (const auto* loop = std::get_if<Loop>(&node)) add(loop->body);
     if (const auto* branch = std::get_if<Branch>(&node)) add(branch->then_body), add(branch->else_body);
   }
-  return false;
+  return {};
 }
 
 // It names no thread. Elements that it loads are then the same for all.

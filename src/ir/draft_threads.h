@@ -1,14 +1,14 @@
 // Blocks of threads: statements that every thread of the block runs, one behind the other for all of them.
 //
 //   threads w, lane in 4, 32 {                  parallel w, lane in 4, 32 { given[w, lane] = a[w, lane] }
-//     let x = a[w, lane]                 ->     parallel w, lane in 4, 32 { taken[w, lane] = given[w, lane ^ 1] }
-//     b[w, lane] = shuffle_xor(x, 1)            parallel w, lane in 4, 32 { b[w, lane] = taken[w, lane] }
+//     let x = a[w, lane]                 ->     ... { taken[w, lane] = given[w, lane ^ 1] }
+//     b[w, lane] = shuffle_xor(x, 1)            ... { b[w, lane] = taken[w, lane] }
 //   }
 //
 // The block is cut into parts where threads meet: at exchanges between lanes, at barriers, and around the ifs
-// and serial loops that hold such or whose bounds are not constant, which are the same for all threads. A part
-// is a parallel loop of which thread t runs point t, by its annotation. Names that a later part uses are kept
-// in fragments, of which each thread has its own element, so an exchange is a load of another point's.
+// and serial loops that hold such, which are the same for all threads. A part is a parallel loop of which
+// thread t runs point t, by its annotation. Names that a later part uses are kept in fragments, of which each
+// thread has its own element, so an exchange is a load of another point's.
 //
 // requires: a block that stands outside of parallel and pipelined loops, whose extents multiply to the
 // kernel's threads. ensures: parallel loops; what the one stores the next one sees.

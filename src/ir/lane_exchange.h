@@ -4,8 +4,8 @@
 //                     ->   taken = given at lane ^ 1        ->   half the lanes, a quarter, ... 1:
 //                                                                given |= given at lane ^ half; given != 0
 //
-// requires: a block inside of a block of threads, room for kMostLaneStatements statements. ensures: statements
-// of the draft (ir/draft.h) in the block, and an expression of the names that they make.
+// requires: a block inside of a block of threads, room for kMostLaneStatements statements. ensures:
+//   statements of the draft (ir/draft.h) in the block, and an expression of the names that they make.
 // refuses: values that no register holds a number of, lanes that are none of the group.
 #pragma once
 
