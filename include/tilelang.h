@@ -817,15 +817,15 @@ TL_API tl_scope tl_begin_parallel(tl_builder* builder, uint32_t rank, const int6
 TL_API tl_scope tl_begin_threads(tl_builder* builder, uint32_t rank, const int64_t* extents,
                                  const char* const* names, tl_expr* out_vars);
 
-/** The value, a number, that another lane of the group has here; `lane` is i64. All threads of the block
- *  come by: it stands under conditions that are the same for all alone. (CUDA: __shfl_sync ...) */
+/** The value, a number, that another lane of the group has here; `lane` is i64. All lanes of a group come by:
+ *  it stands under conditions that are the same for all of these. (CUDA: __shfl_sync ...) */
 TL_API tl_expr tl_shuffle(tl_builder* builder, tl_shuffle_kind kind, tl_expr value, tl_expr lane);
 
 /** What the lanes of the group say of a condition, under the same rule. (CUDA: __any_sync ...) */
 TL_API tl_expr tl_vote(tl_builder* builder, tl_vote_kind kind, tl_expr condition);
 
-/** All threads of the block meet, under the same rule: what they have stored before, all of them see behind
- *  it. (CUDA: __syncthreads) */
+/** All threads of the block meet, under conditions that are the same for all of them: what they have stored
+ *  before, all see behind it. (CUDA: __syncthreads) */
 TL_API void tl_barrier(tl_builder* builder);
 
 /** Opens the branch taken when `condition` (bool) holds. Outside parallel loops it must be the same for the

@@ -89,7 +89,10 @@ class DraftResolver {
   std::map<VarId, bool> fix_assigned(StmtId s, Block& out);
   void end_part(Block& out, int64_t at);
   std::string_view meeting(StmtId s) const;
-  bool is_uniform(ExprId e) const;
+  void guard_branch(StmtId s, Block& out);
+  Memory define(VarId var, ExprId value);
+  void flush_guarded();
+  bool is_alike(ExprId e, size_t variables) const;
   void refuse_divergent(std::string_view word);
 
   void assign(VarId var, ExprId value, int64_t at, Block& out);
@@ -124,8 +127,10 @@ class DraftResolver {
   struct Threads {
     Loop head;  // without its body
     Annotations annotations;
-    Block body;        // of the part that is open
-    size_t first = 0;  // statement that may be of that part
+    Block whole;        // of the part that is open
+    Block body;         // what comes behind it there, under the guard
+    ExprId guard = {};  // bool: the group of lanes runs what is being resolved; none: all do
+    size_t first = 0;   // statement that may be of that part
   };
   Threads* threads_ = nullptr;
   std::set<BufferId> kept_;  // that names are kept in

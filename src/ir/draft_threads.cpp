@@ -45,7 +45,9 @@ Annotations in_thread_order(std::span<const int64_t> extents, const SourceLocati
   }
   const std::string text = "threads " + std::to_string(threads) + " : (" + shape +
                            ") -> [0: " + (digits.empty() ? "0" : digits) + "; 1: 0]";
-  return {{"iteration", {text}, location}};
+  return {{"iteration", {text}, location},
+          {"full_tile_version", {"false"}, location},
+          {"unmasked_version", {"false"}, location}};
 }
 
 std::optional<Diagnostic> threads_refusal(const Program& p, std::span<const int64_t> extents,
@@ -73,16 +75,20 @@ std::optional<Diagnostic> threads_refusal(const Program& p, std::span<const int6
 }
 
 void DraftResolver::refuse_divergent(std::string_view word) {
+  const bool of_block = word == "barrier";
   error(DiagCode::misplaced_statement,
-        std::string(word) + " stands where threads of the block may go different ways",
-        "put it outside of ifs and loops whose conditions or bounds are made of the threads' numbers or of "
-        "values of theirs, and let these choose what it is given");
+        std::string(word) + " stands where " +
+            (of_block ? "threads of the block" : "lanes of a group of its threads") +
+            " may go different ways",
+        std::string("put it outside of ifs whose conditions and loops whose bounds name ") +
+            (of_block ? "the threads' numbers or values" : "the lanes' numbers or values of threads") +
+            " of the block, and let these choose what is computed");
 }
 
 void DraftResolver::run_threads(StmtId s, Loop loop, Block& out) {
   keep_before_writes(writes_of(s), uses_.position(s), out);
   const Block body = std::exchange(loop.body, {});
-  Threads threads{std::move(loop), written_[s.value].annotations, {}, p_.stmts.size()};
+  Threads threads{std::move(loop), written_[s.value].annotations, {}, {}, {}, p_.stmts.size()};
   const Values before = values_;
   const Loop* outer = std::exchange(parallel_, &threads.head);
   threads_ = &threads;
@@ -99,12 +105,16 @@ void DraftResolver::run_threads_block(const Block& block, Block& out) {
     location_ = written_[s.value].location;
     const auto* branch = std::get_if<Branch>(&written_[s.value].node);
     const auto* loop = std::get_if<Loop>(&written_[s.value].node);
+    const auto is_uniform = [&](ExprId e) { return is_alike(e, threads_->head.vars.size()); };
     if (draft_.exchanges.contains(s)) {
       run_exchange(s, out);
     } else if (draft_.barriers.contains(s)) {
+      if (threads_->guard.valid()) return refuse_divergent("barrier");
       end_part(out, uses_.position(s));
     } else if (branch && !meeting(s).empty() && is_uniform(resolved(branch->condition))) {
       hoist_branch(s, out);
+    } else if (branch && !meeting(s).empty() && is_alike(resolved(branch->condition), 1)) {
+      guard_branch(s, out);
     } else if (loop && loop->kind == LoopKind::unroll && !meeting(s).empty()) {
       Loop head = *loop;
       head.begin = resolved(head.begin);
@@ -137,17 +147,20 @@ std::string_view DraftResolver::meeting(StmtId s) const {
   return {};
 }
 
-// It names no thread. Elements that it loads are then the same for all.
-bool DraftResolver::is_uniform(ExprId root) const {
+// It names none of the last variables, so many. Elements that it loads are then the same for all threads that
+// differ in these alone.
+bool DraftResolver::is_alike(ExprId root, size_t variables) const {
   std::set<ExprId> seen;
   std::vector<ExprId> todo{root};
+  const std::vector<VarId>& own = threads_->head.vars;
   while (!todo.empty()) {
     const ExprId e = todo.back();
     todo.pop_back();
     if (!e.valid() || !seen.insert(e).second) continue;
     const ExprNode& n = p_.exprs[e];
-    const std::vector<VarId>& own = threads_->head.vars;
-    if (n.op == ExprOp::var && std::find(own.begin(), own.end(), n.var()) != own.end()) return false;
+    if (n.op == ExprOp::var &&
+        std::find(own.end() - static_cast<ptrdiff_t>(variables), own.end(), n.var()) != own.end())
+      return false;
     todo.insert(todo.end(), {n.a, n.b, n.c});
     if (n.op == ExprOp::load)
       for (ExprId index : p_.exprs.indices(e)) todo.push_back(index);
@@ -159,7 +172,12 @@ void DraftResolver::run_exchange(StmtId s, Block& out) {
   const auto& [var, source] = draft_.assignments.at(s);
   const int64_t at = uses_.position(s);
   const VarId given = p_.exprs[source].var();
-  keep(given, at - 1, threads_->body);
+  if (threads_->guard.valid()) {  // all lanes hand something over
+    memory_[given] = define(given, values_.at(given));
+    values_[given] = memory_[given].element;
+  } else {
+    keep(given, at - 1, threads_->body);
+  }
   const ExprId element = values_.at(given);
   const ExprId lane = resolved(draft_.exchanges.at(s).lane);
   end_part(out, at - 1);
@@ -211,6 +229,63 @@ void DraftResolver::hoist_branch(StmtId s, Block& out) {
   node.else_body = std::move(else_body);
 }
 
+// A tile that has the value where the guard holds, and 0 elsewhere.
+DraftResolver::Memory DraftResolver::define(VarId var, ExprId value) {
+  const Memory memory = make_memory(var);
+  const auto own = p_.exprs.indices(memory.element);
+  const std::vector<ExprId> to(own.begin(), own.end());
+  flush_guarded();
+  if (!threads_->guard.valid()) {
+    emit(Store{memory.buffer, to, value}, threads_->whole);
+    return memory;
+  }
+  Branch both{threads_->guard, {}, {}};
+  emit(Store{memory.buffer, to, value}, both.then_body);
+  emit(Store{memory.buffer, to, p_.exprs.const_number(0, p_.var(var).type)}, both.else_body);
+  emit(std::move(both), threads_->whole);
+  return memory;
+}
+
+// An if that groups of lanes take as a whole: all of them come by its exchanges, and what else stands in it is
+// guarded.
+void DraftResolver::guard_branch(StmtId s, Block& out) {
+  const Branch branch = std::get<Branch>(written_[s.value].node);
+  const ExprId condition = resolved(branch.condition);
+  const auto were_fixed = fix_assigned(s, out);
+  const auto taken = [&](const char* name, ExprId when) {
+    Var v;
+    v.name = name;
+    v.type = DType::boolean;
+    v.location = location_;
+    p_.vars.push_back(std::move(v));
+    return define(VarId(p_.vars.size() - 1), when).element;
+  };
+  const ExprId chosen = taken("chosen", condition);
+  const ExprId other =
+      branch.else_body.empty() ? ExprId() : taken("other", p_.exprs.unary(ExprOp::logical_not, condition));
+  const ExprId outer = threads_->guard;
+  const Values before = values_;
+  for (const auto& [guard, body] : {std::pair(chosen, &branch.then_body), {other, &branch.else_body}}) {
+    if (!guard.valid()) continue;
+    flush_guarded();
+    threads_->guard = guard;
+    run_threads_block(*body, out);
+    end_part(out, kNothingLater);
+    values_ = before;
+    threads_->guard = outer;
+  }
+  for (const auto& [var, fixed] : were_fixed) memory_[var].fixed = fixed;
+}
+
+void DraftResolver::flush_guarded() {
+  Block body = std::exchange(threads_->body, {});
+  if (body.empty()) return;
+  if (threads_->guard.valid())
+    emit(Branch{threads_->guard, std::move(body), {}}, threads_->whole);
+  else
+    threads_->whole.insert(threads_->whole.end(), body.begin(), body.end());
+}
+
 void DraftResolver::hoist_loop(StmtId s, Block& out) {
   Loop loop = std::get<Loop>(written_[s.value].node);
   const Block body = std::exchange(loop.body, {});
@@ -237,7 +312,8 @@ void DraftResolver::end_part(Block& out, int64_t at) {
     if (draft_.temporaries.contains(var) && live(var, at) && std::any_of(reads.begin(), reads.end(), foreign))
       keep(var, at, threads_->body);
   }
-  if (!threads_->body.empty()) {
+  flush_guarded();
+  if (!threads_->whole.empty()) {
     Loop loop = threads_->head;
     for (VarId& v : loop.vars) {
       const Var var = p_.var(v);
@@ -251,7 +327,7 @@ void DraftResolver::end_part(Block& out, int64_t at) {
       else if (auto* branch = std::get_if<Branch>(&p_.stmts[s].node))
         branch->condition = of_part.rewrite(branch->condition);
     }
-    loop.body = std::exchange(threads_->body, {});
+    loop.body = std::exchange(threads_->whole, {});
     const StmtId made = emit(std::move(loop), out);
     p_.stmts[made.value].annotations = threads_->annotations;
   }

@@ -14,7 +14,8 @@
 // kernel's threads. ensures: parallel loops; what the one stores the next one sees.
 // why here: parallel loops have one meaning on all executors, and race checks that refuse what threads do to
 // each other between two meetings.
-// refuses: exchanges and barriers under conditions that threads may see differently.
+// refuses: barriers under conditions that threads may see differently, exchanges under those that lanes of a
+//   group may. What groups see differently is kept, and guards what stands in the if.
 #pragma once
 
 #include <span>
@@ -27,7 +28,7 @@ namespace tilegen::ir {
 constexpr int64_t kMostLanes = 32;
 bool has_lanes(int64_t last_extent);
 
-// Point number t is run by thread t.
+// Point number t is run by thread t, in one form of the code.
 Annotations in_thread_order(std::span<const int64_t> extents, const SourceLocation& location);
 
 // Why a block of threads of these extents cannot stand in a kernel of so many threads, inside these loops and

@@ -127,6 +127,39 @@ TEST(Threads, MeetInLoopsAndIfs) {
   });
 }
 
+// Warps with tasks of their own, which nest, hold loops and votes, and change what the block has named.
+TEST(Threads, GroupsGoTheirOwnWays) {
+  const Program program = parse(
+      "kernel k grid(b: ceildiv(n, 128)) threads 128 {\n  alloc part: shared i64[4]\n"
+      "  threads w, l in 4, 32 {\n    let x = X[b * 128 + w * 32 + l]\n    var s = x\n"
+      "    unroll d in 0 .. 5 { s += shuffle_xor(s, 16 >> d) }\n    if l == 0 { part[w] = s }\n    barrier\n"
+      "    var r = 5\n"
+      "    if w == 1 {\n      var t = select(l < 4, part[l % 4], 0)\n"
+      "      serial d in 0 .. 2 { t += shuffle_xor(t, 2 >> d) }\n      r = t + x\n"
+      "    } else {\n      r += shuffle(x, 3)\n"
+      "      if part[w] % 2 == 0 { r = select(any(x == 60), r * 2 + shuffle(r, 1), r) }\n"
+      "      if l > 7 { r -= 1 }\n    }\n"
+      "    Y[b * 128 + w * 32 + l] = r + shuffle_down(r, 1)\n  }\n}\n");
+  expect_threads(program, [](const std::vector<int64_t>& in, int64_t first, int64_t t) {
+    const auto sum = [&](int64_t from, int64_t count) {
+      int64_t all = 0;
+      for (int64_t i = from; i < from + count; ++i) all += in[i];
+      return all;
+    };
+    const int64_t warp = first + t / 32 * 32;
+    const auto r_of = [&](int64_t lane) {
+      if (warp == first + 32) return (lane < 4 ? sum(first, kThreads) : 0) + in[warp + lane];
+      bool any = false;
+      for (int64_t i = 0; i < 32; ++i) any = any || in[warp + i] == 60;
+      int64_t r = 5 + in[warp + 3];
+      if (sum(warp, 32) % 2 == 0 && any) r = r * 2 + r;
+      return lane > 7 ? r - 1 : r;
+    };
+    const int64_t lane = t % 32;
+    return r_of(lane) + r_of(lane < 31 ? lane + 1 : lane);
+  });
+}
+
 // One variable; values of others go through shared memory, and a barrier is what makes them visible.
 TEST(Threads, BarriersOrderStores) {
   const auto program = [](const std::string& barrier) {

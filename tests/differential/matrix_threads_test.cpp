@@ -98,6 +98,12 @@ kernel k grid (g: ceildiv(m, 8)) threads 128 {
         if l == 0 { most[at] = best }
         x[at, l] = select(l % 2 == 0, x[at, l], shuffle(best, l // 2))
       }
+      if w == 2 or w == g % 4 {
+        let own = x[w, l]
+        var high = own
+        serial d in 0 .. 5 { high = max(high, shuffle_xor(high, 16 >> d)) }
+        if w == 2 { x[w, l] = own - shuffle_up(high, 3) } else { x[w, l] = high }
+      }
       if g % 3 == 0 {
         barrier
         if l > 5 { x[w, l] = x[w, l] + cast($t, r) }
