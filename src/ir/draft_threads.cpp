@@ -246,8 +246,8 @@ DraftResolver::Memory DraftResolver::define(VarId var, ExprId value) {
   return memory;
 }
 
-// An if that groups of lanes take as a whole: all of them come by its exchanges, and what else stands in it is
-// guarded.
+// An if that groups of lanes take as a whole: all of them come by its exchanges, and what else stands in it
+// is guarded.
 void DraftResolver::guard_branch(StmtId s, Block& out) {
   const Branch branch = std::get<Branch>(written_[s.value].node);
   const ExprId condition = resolved(branch.condition);
