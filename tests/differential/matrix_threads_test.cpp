@@ -118,5 +118,46 @@ kernel k grid (g: ceildiv(m, 8)) threads 128 {
                                      {{"t", type}}));
 }
 
+// Behind a product that a producer feeds where there is one: the row maxima of what it gives.
+TEST(Threads, BesideProducts) {
+  const std::string text = R"(tl 1 program p
+dim k <= 4096 divisible 32
+tensor A: f16[128, k] readonly
+tensor B: f16[k, 64] readonly
+tensor C: f32[128, 64]
+tensor M: f32[128]
+kernel gemm grid(by: 2) threads 128 {
+  alloc As: shared f16[64, 32]
+  alloc Bs: shared f16[32, 64]
+  alloc Cs: shared f32[64, 64]
+  alloc acc: fragment f32[64, 64]
+  fill acc, 0
+  pipelined ko in 0 .. k // 32 stages 3 {
+    copy A[by * 64 :+ 64, ko * 32 :+ 32] -> As
+    copy B[ko * 32 :+ 32, 0 :+ 64] -> Bs
+    gemm As, Bs -> acc
+  }
+  copy acc -> Cs
+  threads w, l in 4, 32 {
+    serial r in 0 .. 16 {
+      var m = max(Cs[w * 16 + r, l], Cs[w * 16 + r, l + 32])
+      unroll d in 0 .. 5 { m = max(m, shuffle_xor(m, 16 >> d)) }
+      if l == r { M[by * 64 + w * 16 + r] = m }
+    }
+  }
+  copy Cs -> C[by * 64 :+ 64, 0 :+ 64]
+}
+)";
+  std::vector<Launch> all = seeds({1, 2});
+  all[0].dims = {{"k", 32}};
+  all[1].dims = {{"k", 160}};
+  for (Launch& l : all) l.magnitude = 4;
+  expect_agree(text, all);
+  if (take_case) return;
+  Subject subject(text, {"sim:sm_80", "sim:sm_90a", "gfx942"});
+  ASSERT_EQ(subject.invalid(), "");
+  for (const Launch& l : all) expect_agree(subject, text, l);
+}
+
 }  // namespace
 }  // namespace tilegen::differential
