@@ -254,6 +254,21 @@ enum {
   TL_ATOMIC_EXCHANGE = 7 /* of tl_store_atomic and tl_fetch_atomic: the value itself */
 };
 
+typedef uint32_t tl_shuffle_kind; /* whose value a lane takes, of its group of `lanes` */
+enum {
+  TL_SHUFFLE_INDEX = 1, /* the lane of this number */
+  TL_SHUFFLE_XOR = 2,   /* the own number ^ this */
+  TL_SHUFFLE_UP = 3,    /* so many before the own one; the first ones keep their own */
+  TL_SHUFFLE_DOWN = 4   /* so many behind; the last ones keep their own */
+};
+
+typedef uint32_t tl_vote_kind;
+enum {
+  TL_VOTE_ANY = 1,   /* bool: it holds for a lane of the group */
+  TL_VOTE_ALL = 2,   /* bool: for all */
+  TL_VOTE_BALLOT = 3 /* u32: the lanes that it holds for, as bits */
+};
+
 typedef uint32_t tl_reduce_kind;
 enum {
   TL_REDUCE_SUM = 1,
@@ -798,6 +813,25 @@ TL_API tl_scope tl_begin_counted_loop(tl_builder* builder, tl_loop_kind kind, tl
  *  NULL. (Paper: T.Parallel.) */
 TL_API tl_scope tl_begin_parallel(tl_builder* builder, uint32_t rank, const int64_t* extents,
                                   const char* const* names, tl_expr* out_vars);
+
+/** Opens a block that every thread of the kernel's block runs: thread t has the variables' values of point t,
+ *  in row-major order, and the extents multiply to the kernel's threads. The last one, of 2 to 32 and a power
+ *  of two, counts the lanes that tl_shuffle and tl_vote exchange values between. What may stand in parallel
+ *  loops may stand inside, and serial loops of any bounds that are the same for all threads. The plan leaves
+ *  it as it is. `names` may be NULL. (CUDA: the kernel's own level) */
+TL_API tl_scope tl_begin_threads(tl_builder* builder, uint32_t rank, const int64_t* extents,
+                                 const char* const* names, tl_expr* out_vars);
+
+/** The value, a number, that another lane of the group has here; `lane` is i64. All lanes of a group come by:
+ *  it stands under conditions that are the same for all of these. (CUDA: __shfl_sync ...) */
+TL_API tl_expr tl_shuffle(tl_builder* builder, tl_shuffle_kind kind, tl_expr value, tl_expr lane);
+
+/** What the lanes of the group say of a condition, under the same rule. (CUDA: __any_sync ...) */
+TL_API tl_expr tl_vote(tl_builder* builder, tl_vote_kind kind, tl_expr condition);
+
+/** All threads of the block meet, under conditions that are the same for all of them: what they have stored
+ *  before, all see behind it. (CUDA: __syncthreads) */
+TL_API void tl_barrier(tl_builder* builder);
 
 /** Opens the branch taken when `condition` (bool) holds. Outside parallel loops it must be the same for the
  *  block. */

@@ -17,6 +17,7 @@
 #include "ir/annotations.h"
 #include "ir/combination.h"
 #include "ir/draft.h"
+#include "ir/lane_exchange.h"
 #include "ir/native.h"
 #include "ir/program.h"
 #include "ir/sort.h"
@@ -80,6 +81,11 @@ class Builder {
                               int64_t num_stages, std::string_view var_name, ir::VarId* out_var);
   uint64_t begin_parallel(std::span<const int64_t> extents, std::span<ir::VarId> out_vars,
                           std::span<const std::string_view> names = {});
+  // The points are the threads of the kernel's block, in row-major order (ir/draft_threads.h).
+  uint64_t begin_threads(std::span<const int64_t> extents, std::span<ir::VarId> out_vars,
+                         std::span<const std::string_view> names = {});
+  ir::ExprId lane_call(std::string_view call, const ir::LaneCall& what);
+  void barrier();
   uint64_t begin_if(ir::ExprId condition);
   void begin_else(uint64_t if_token);
   // Ifs on an integer that is taken once: cases stand in the switch and nothing else, each with constants of
@@ -187,6 +193,9 @@ class Builder {
   bool inside_kernel(std::string_view call);
   bool outside_parallel(std::string_view call);
   uint64_t open_loop(std::string_view call, ir::Loop loop, std::string_view var_name, ir::VarId* out_var);
+  uint64_t open_points(std::string_view call, const std::string& what, std::span<const int64_t> extents,
+                       std::span<ir::VarId> out_vars, std::span<const std::string_view> names);
+  const ir::Loop* threads_around(std::string_view call);
   bool check_condition(std::string_view call, ir::ExprId condition);
   bool room_for_buffer(std::string_view call);
   bool room_for_scope(std::string_view call);

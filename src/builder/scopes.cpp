@@ -245,25 +245,31 @@ uint64_t Builder::open_loop(std::string_view call, ir::Loop loop, std::string_vi
 
 uint64_t Builder::begin_parallel(std::span<const int64_t> extents, std::span<ir::VarId> out_vars,
                                  std::span<const std::string_view> names) {
-  constexpr std::string_view kCall = "tl_begin_parallel";
-  if (!ready(kCall) || !inside_kernel(kCall) || !outside_parallel(kCall) || !room_for_scope(kCall) ||
-      !check_rank(kCall, "the parallel loop", extents.size()) || !check_names(kCall, names, extents.size()) ||
-      !check_operands(kCall, {}))
+  return open_points("tl_begin_parallel", "parallel loop '", extents, out_vars, names);
+}
+
+uint64_t Builder::open_points(std::string_view call, const std::string& what,
+                              std::span<const int64_t> extents, std::span<ir::VarId> out_vars,
+                              std::span<const std::string_view> names) {
+  if (!ready(call) || !inside_kernel(call) || !outside_parallel(call) || !room_for_scope(call) ||
+      !check_rank(call, "the " + what.substr(0, what.size() - 2), extents.size()) ||
+      !check_names(call, names, extents.size()) || !check_operands(call, {}))
     return 0;
   if (out_vars.size() < extents.size()) {
-    fail(DiagCode::null_argument, kCall, "there is no room for the loop variables", "pass one per extent");
+    fail(DiagCode::null_argument, call, "there is no room for the loop variables", "pass one per extent");
     return 0;
   }
   for (size_t i = 0; i < extents.size(); ++i)
     if (extents[i] < 1) {
-      fail(DiagCode::bad_shape, kCall, "extent " + std::to_string(i) + " is " + std::to_string(extents[i]),
+      fail(DiagCode::bad_shape, call, "extent " + std::to_string(i) + " is " + std::to_string(extents[i]),
            "give constant extents of at least 1");
       return 0;
     }
   const auto points = checked_product(extents);
   if (!points || *points > limits_.tile_elements) {
-    fail(DiagCode::limit_memory, kCall,
-         "the parallel loop has more than " + std::to_string(limits_.tile_elements) + " iterations",
+    fail(DiagCode::limit_memory, call,
+         "the " + what.substr(0, what.size() - 2) + " has more than " +
+             std::to_string(limits_.tile_elements) + " iterations",
          "spread the work over the grid");
     return 0;
   }
@@ -274,14 +280,14 @@ uint64_t Builder::begin_parallel(std::span<const int64_t> extents, std::span<ir:
   loop.kind = ir::LoopKind::parallel;
   loop.begin = program_.exprs.const_int(0);
   for (size_t i = 0; i < extents.size(); ++i) {
-    out_vars[i] = add_inner_var(kCall, names.empty() ? std::string_view() : names[i], ir::VarKind::loop);
+    out_vars[i] = add_inner_var(call, names.empty() ? std::string_view() : names[i], ir::VarKind::loop);
     if (!out_vars[i]) return 0;
     loop.vars.push_back(out_vars[i]);
     loop.extents.push_back(program_.exprs.const_int(extents[i]));
-    frame.what += (i == 0 ? "parallel loop '" : ", ") + program_.var(out_vars[i]).name;
+    frame.what += (i == 0 ? what : ", ") + program_.var(out_vars[i]).name;
   }
   frame.what += "'";
-  frame.stmt = marked(kCall, add_statement(kCall, std::move(loop)));
+  frame.stmt = marked(call, add_statement(call, std::move(loop)));
   return frame.stmt ? open(std::move(frame)) : 0;
 }
 

@@ -1,11 +1,16 @@
-// Builder calls: kernels, loops and ifs, and what leaves them.
+// Builder calls: kernels, loops and ifs, and what leaves them; blocks of threads.
 #include "capi/handles.h"
+#include "ir/lane_exchange.h"
 #include "support/diag_codes.h"
 
 using namespace tilegen;
 using namespace tilegen::capi;
 
 namespace {
+
+static_assert(TL_SHUFFLE_DOWN - TL_SHUFFLE_INDEX == static_cast<int>(ir::LaneOp::shuffle_down));
+static_assert(TL_VOTE_BALLOT - TL_VOTE_ANY ==
+              static_cast<int>(ir::LaneOp::ballot) - static_cast<int>(ir::LaneOp::any));
 
 // Public values start at 1 because 0 is never valid.
 std::optional<ir::LoopKind> loop_kind(tl_loop_kind kind) {
@@ -109,6 +114,48 @@ tl_scope tl_begin_parallel(tl_builder* builder, uint32_t rank, const int64_t* ex
       });
   if (scope.bits == 0) clear(out_vars, rank);
   return scope;
+}
+
+tl_scope tl_begin_threads(tl_builder* builder, uint32_t rank, const int64_t* extents,
+                          const char* const* names, tl_expr* out_vars) {
+  const tl_scope scope =
+      on_builder(builder, "tl_begin_threads", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
+        const auto sizes = c.numbers("extents", rank, extents);
+        const auto var_names = c.names(rank, names);
+        if (!c.given("out_vars", out_vars)) return {0};
+        std::vector<ir::VarId> vars(rank);
+        const uint64_t token = c->begin_threads(sizes, vars, var_names);
+        return give_scope_and_vars(c, token, vars, out_vars);
+      });
+  if (scope.bits == 0) clear(out_vars, rank);
+  return scope;
+}
+
+tl_expr tl_shuffle(tl_builder* builder, tl_shuffle_kind kind, tl_expr value, tl_expr lane) {
+  return on_builder(builder, "tl_shuffle", tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
+    const auto given = c.expr("value", value), number = c.expr("lane", lane);
+    if (kind < TL_SHUFFLE_INDEX || kind > TL_SHUFFLE_DOWN)
+      c.fail(DiagCode::bad_enum, "there is no shuffle " + std::to_string(kind), "use a tl_shuffle_kind");
+    if (c.failed()) return {0};
+    return c.give(
+        c->lane_call("tl_shuffle", {static_cast<ir::LaneOp>(kind - TL_SHUFFLE_INDEX), given, number}));
+  });
+}
+
+tl_expr tl_vote(tl_builder* builder, tl_vote_kind kind, tl_expr condition) {
+  return on_builder(builder, "tl_vote", tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
+    const auto asked = c.expr("condition", condition);
+    if (kind < TL_VOTE_ANY || kind > TL_VOTE_BALLOT)
+      c.fail(DiagCode::bad_enum, "there is no vote " + std::to_string(kind), "use a tl_vote_kind");
+    if (c.failed()) return {0};
+    const int any = static_cast<int>(ir::LaneOp::any);
+    return c.give(c->lane_call(
+        "tl_vote", {static_cast<ir::LaneOp>(any + static_cast<int>(kind - TL_VOTE_ANY)), asked, {}}));
+  });
+}
+
+void tl_barrier(tl_builder* builder) {
+  on_builder(builder, "tl_barrier", [&](const BuilderCall& c) { c->barrier(); });
 }
 
 tl_scope tl_begin_if(tl_builder* builder, tl_expr condition) {

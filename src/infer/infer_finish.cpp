@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "analysis/exchange.h"
+#include "analysis/lane_reads.h"
 #include "analysis/projection.h"
 #include "analysis/scan_exchange.h"
 #include "infer/inference.h"
@@ -163,6 +164,8 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
                          "index it by the loop's own variables");
     auto needed = analysis::project(iteration, a, ops_.values[v].shape);
     if (!needed) {
+      const ir::DType type = p_.buffer(ops_.values[v].buffer).type;
+      if (analysis::held_by_lanes(held, iteration, a, type, in_.target)) continue;
       if (everywhere(v) && (!a.write || iteration.replicas() == in_.threads)) continue;
       const bool walked =
           !everywhere(v) && !op.scan && analysis::part_of_fragment(p_, op, [&](ValueId other) {

@@ -31,6 +31,11 @@ bool is_list(AnnotationKind kind) { return kind == AnnotationKind::numbers || ki
 
 bool is_marked(const Stmt& s) { return !s.label.empty() || !s.annotations.empty(); }
 
+bool fixes_threads(const Stmt& s) {
+  return std::any_of(s.annotations.begin(), s.annotations.end(),
+                     [](const Annotation& a) { return a.key == "iteration"; });
+}
+
 std::optional<AnnotationPlace> annotation_place(const Program& p, StmtId s) {
   if (p.as<TileOp>(s)) return AnnotationPlace::op;
   const auto* loop = p.as<Loop>(s);

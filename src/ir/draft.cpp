@@ -4,10 +4,9 @@
 #include <set>
 #include <utility>
 
-#include "ir/draft_exprs.h"
 #include "ir/draft_jumps.h"
 #include "ir/draft_pack.h"
-#include "ir/draft_uses.h"
+#include "ir/draft_resolver.h"
 #include "ir/packed_types.h"
 #include "ir/store_parts.h"
 #include "ir/tile_view.h"
@@ -15,104 +14,8 @@
 #include "support/diag_codes.h"
 
 namespace tilegen::ir {
-namespace {
 
-using Values = std::map<VarId, ExprId>;
-using Buffers = DraftExprs::Buffers;
-
-class Substitution : public ExprRewriter {
- public:
-  Substitution(ExprPool& pool, const Draft& draft, const Values& values)
-      : ExprRewriter(pool, pool), draft_(draft), values_(values) {}
-
-  VarId unknown;  // a name that has no value here
-
- protected:
-  ExprId rewrite_var(const ExprNode& n) override {
-    const auto it = values_.find(n.var());
-    if (it != values_.end()) return it->second;
-    if (draft_.temporaries.contains(n.var())) unknown = n.var();
-    return to_->var(n.var(), n.type);
-  }
-
- private:
-  const Draft& draft_;
-  const Values& values_;
-};
-
-class Resolver {
- public:
-  Resolver(Program& p, const Draft& draft, const Limits& limits)
-      : p_(p), draft_(draft), limits_(limits), uses_(p, draft), exprs_(p) {}
-
-  std::vector<Diagnostic> run() {
-    written_ = std::move(p_.stmts);
-    p_.stmts.clear();
-    for (kernel_ = 0; kernel_ < p_.kernels.size() && errors_.empty(); ++kernel_) {
-      values_.clear();
-      Block body;
-      run_block(p_.kernels[kernel_].body, body);
-      p_.kernels[kernel_].body = std::move(body);
-    }
-    return std::move(errors_);
-  }
-
- private:
-  struct Memory {
-    BufferId buffer;
-    ExprId element;      // a load of it
-    bool fixed = false;  // every assignment stores
-  };
-
-  void run_block(const Block& block, Block& out) {
-    for (StmtId s : block) {
-      if (!errors_.empty()) return;
-      location_ = written_[s.value].location;
-      run_statement(s, out);
-    }
-  }
-  void run_statement(StmtId s, Block& out);
-  void run_store(StmtId s, Store store, Block& out);
-  void run_tile_op(StmtId s, TileOp op, Block& out);
-  void run_branch(StmtId s, Block& out);
-  void run_pure_branch(StmtId s, ExprId condition, Block& out);
-  void run_loop(StmtId s, Loop loop, Block& out);
-  void write_out(StmtId s, const Loop& loop, Block& out);
-
-  void assign(VarId var, ExprId value, int64_t at, Block& out);
-  void keep(VarId var, int64_t at, Block& out);
-  void keep_large(VarId var, int64_t at, Block& out);
-  bool assigns_memory(StmtId s) const;
-  void keep_before_writes(const Buffers& buffers, int64_t at, Block& out);
-  Memory make_memory(VarId var, MemScope in_parallel = MemScope::fragment);
-  bool read_by_others(BufferId buffer, VarId but, int64_t at);
-
-  ExprId resolved(ExprId e);
-  // What becomes of `written` has its label and annotations.
-  StmtId emit(std::variant<Loop, Branch, Store, TileOp> node, Block& out, StmtId written = {});
-  Buffers writes_of(StmtId s) const;
-  void add_writes(StmtId s, Buffers& buffers) const;
-  bool live(VarId var, int64_t at) const { return uses_.last(var) > at; }
-  void error(DiagCode code, std::string message, std::string hint);
-  void too_many(int64_t limit, const char* what);
-
-  Program& p_;
-  const Draft& draft_;
-  const Limits& limits_;
-  DraftUses uses_;
-  DraftExprs exprs_;
-  std::vector<Stmt> written_;  // the statements as they were
-  size_t kernel_ = 0;
-  SourceLocation location_;
-  Values values_;
-  std::map<VarId, Memory> memory_;
-  const Loop* parallel_ = nullptr;
-  int pure_ = 0;        // ifs without statements around
-  int64_t copies_ = 1;  // of what is written out
-  std::vector<Diagnostic> errors_;
-};
-
-void Resolver::error(DiagCode code, std::string message, std::string hint) {
+void DraftResolver::error(DiagCode code, std::string message, std::string hint) {
   if (!errors_.empty()) return;
   Diagnostic d;
   d.code = code;
@@ -124,16 +27,16 @@ void Resolver::error(DiagCode code, std::string message, std::string hint) {
   errors_.push_back(std::move(d));
 }
 
-void Resolver::too_many(int64_t limit, const char* what) {
+void DraftResolver::too_many(int64_t limit, const char* what) {
   error(DiagCode::limit_nodes,
         "the program has more than " + std::to_string(limit) + " " + what +
             ", with the loops inside parallel loops written out and a tile for each value that is kept",
         "let these loops run less often, or put a serial loop around the parallel one");
 }
 
-ExprId Resolver::resolved(ExprId e) {
+ExprId DraftResolver::resolved(ExprId e) {
   if (!e.valid()) return e;
-  Substitution names(p_.exprs, draft_, values_);
+  DraftSubstitution names(p_.exprs, draft_, values_);
   const ExprId result = names.rewrite(e);
   if (names.unknown.valid())
     error(DiagCode::out_of_scope,
@@ -149,7 +52,7 @@ ExprId Resolver::resolved(ExprId e) {
   return result;
 }
 
-StmtId Resolver::emit(std::variant<Loop, Branch, Store, TileOp> node, Block& out, StmtId written) {
+StmtId DraftResolver::emit(std::variant<Loop, Branch, Store, TileOp> node, Block& out, StmtId written) {
   if (static_cast<int64_t>(p_.stmts.size()) >= limits_.statements) too_many(limits_.statements, "statements");
   const StmtId id(p_.stmts.size());
   p_.stmts.push_back({std::move(node), location_});
@@ -159,18 +62,22 @@ StmtId Resolver::emit(std::variant<Loop, Branch, Store, TileOp> node, Block& out
   return id;
 }
 
-void Resolver::run_statement(StmtId s, Block& out) {
+void DraftResolver::run_statement(StmtId s, Block& out) {
   const int64_t at = uses_.position(s);
+  if (const auto it = draft_.exchanges.find(s); it != draft_.exchanges.end())
+    return refuse_divergent(it->second.word);
+  if (draft_.barriers.contains(s)) return refuse_divergent("barrier");
   if (const auto it = draft_.assignments.find(s); it != draft_.assignments.end())
     return assign(it->second.var, resolved(it->second.value), at, out);
   const auto& node = written_[s.value].node;
   if (const auto* store = std::get_if<Store>(&node)) return run_store(s, *store, out);
   if (const auto* op = std::get_if<TileOp>(&node)) return run_tile_op(s, *op, out);
   if (std::holds_alternative<Branch>(node)) return run_branch(s, out);
+  if (draft_.threads.contains(s)) return run_threads(s, std::get<Loop>(node), out);
   run_loop(s, std::get<Loop>(node), out);
 }
 
-void Resolver::run_store(StmtId s, Store store, Block& out) {
+void DraftResolver::run_store(StmtId s, Store store, Block& out) {
   const int64_t at = uses_.position(s);
   Buffers written;
   visit_written(store, [&](BufferId b, const auto&) { written.insert(b); });
@@ -190,7 +97,7 @@ void Resolver::run_store(StmtId s, Store store, Block& out) {
   emit(std::move(store), out, s);
 }
 
-void Resolver::run_tile_op(StmtId s, TileOp op, Block& out) {
+void DraftResolver::run_tile_op(StmtId s, TileOp op, Block& out) {
   keep_before_writes(writes_of(s), uses_.position(s), out);
   for (Region& region : op.operands)
     for (ExprId& offset : region.offsets) offset = resolved(offset);
@@ -198,7 +105,7 @@ void Resolver::run_tile_op(StmtId s, TileOp op, Block& out) {
   emit(std::move(op), out, s);
 }
 
-void Resolver::run_branch(StmtId s, Block& out) {
+void DraftResolver::run_branch(StmtId s, Block& out) {
   const auto& branch = std::get<Branch>(written_[s.value].node);
   // An if that names nothing stays, so that a program's own text gives the same program.
   const bool names_alone = uses_.is_pure(s) && uses_.names(s);
@@ -229,7 +136,7 @@ void Resolver::run_branch(StmtId s, Block& out) {
   node.else_body = std::move(else_body);
 }
 
-bool Resolver::assigns_memory(StmtId s) const {
+bool DraftResolver::assigns_memory(StmtId s) const {
   const std::set<VarId>& assigned = uses_.assigned_in(s);
   return std::any_of(assigned.begin(), assigned.end(), [&](VarId var) {
     const auto it = memory_.find(var);
@@ -238,7 +145,7 @@ bool Resolver::assigns_memory(StmtId s) const {
 }
 
 // Only names on both sides: each value is one of two.
-void Resolver::run_pure_branch(StmtId s, ExprId condition, Block& out) {
+void DraftResolver::run_pure_branch(StmtId s, ExprId condition, Block& out) {
   const auto& branch = std::get<Branch>(written_[s.value].node);
   const SourceLocation here = location_;
   const Values before = values_;
@@ -259,12 +166,15 @@ void Resolver::run_pure_branch(StmtId s, ExprId condition, Block& out) {
     if (before.contains(var)) keep_large(var, at, out);
 }
 
-void Resolver::run_loop(StmtId s, Loop loop, Block& out) {
+void DraftResolver::run_loop(StmtId s, Loop loop, Block& out) {
   const bool written_out = parallel_ && (loop.kind == LoopKind::serial || loop.kind == LoopKind::unroll);
   if (!written_out) keep_before_writes(writes_of(s), uses_.position(s), out);
   loop.begin = resolved(loop.begin);
   for (ExprId& extent : loop.extents) extent = resolved(extent);
-  if (written_out) return write_out(s, loop, out);
+  if (written_out) {
+    const Block& body = std::get<Loop>(written_[s.value].node).body;
+    return write_out(loop, [&] { run_block(body, out); });
+  }
   const Block body = std::exchange(loop.body, {});
   const Loop head = loop;
   const StmtId made = emit(std::move(loop), out, s);
@@ -278,34 +188,7 @@ void Resolver::run_loop(StmtId s, Loop loop, Block& out) {
   std::get<Loop>(p_.stmts[made.value].node).body = std::move(made_body);
 }
 
-// A copy of the body for every trip.
-void Resolver::write_out(StmtId s, const Loop& loop, Block& out) {
-  int64_t begin = 0, trips = 0;
-  if (!errors_.empty()) return;
-  if (loop.vars.size() != 1 || loop.extents.size() != 1 || !p_.exprs.is_const_int(loop.begin, &begin) ||
-      !p_.exprs.is_const_int(loop.extents[0], &trips) || !checked_add(begin, trips))
-    return error(
-        DiagCode::bad_shape,
-        std::string("a ") + loop_kind_name(loop.kind) +
-            " loop inside a parallel loop has bounds that are not constant",
-        "give it constant bounds and guard its body with an if, or put the loop around the parallel one");
-  const int64_t outer = copies_;
-  copies_ = checked_mul(copies_, std::max<int64_t>(trips, 1)).value_or(INT64_MAX);
-  if (copies_ > limits_.unroll)
-    return error(DiagCode::limit_unroll,
-                 "loops inside a parallel loop are written out and make " + std::to_string(copies_) +
-                     " copies, the limit is " + std::to_string(limits_.unroll),
-                 "let them run less often, or put a serial loop around the parallel one");
-  const Values before = values_;
-  for (int64_t k = 0; k < trips && errors_.empty(); ++k) {
-    values_[loop.vars[0]] = p_.exprs.const_int(begin + k);
-    run_block(std::get<Loop>(written_[s.value].node).body, out);
-  }
-  std::erase_if(values_, [&](const auto& v) { return !before.contains(v.first); });
-  copies_ = outer;
-}
-
-void Resolver::assign(VarId var, ExprId value, int64_t at, Block& out) {
+void DraftResolver::assign(VarId var, ExprId value, int64_t at, Block& out) {
   const auto kept = memory_.find(var);
   if (pure_ == 0 && kept != memory_.end() && kept->second.fixed) {
     const Memory& memory = kept->second;
@@ -320,12 +203,12 @@ void Resolver::assign(VarId var, ExprId value, int64_t at, Block& out) {
   keep_large(var, at, out);
 }
 
-void Resolver::keep_large(VarId var, int64_t at, Block& out) {
+void DraftResolver::keep_large(VarId var, int64_t at, Block& out) {
   if (pure_ == 0 && live(var, at) && exprs_.is_large(values_.at(var), uses_.count(var))) keep(var, at, out);
 }
 
 // The value goes into memory, and the name stands for its element there.
-void Resolver::keep(VarId var, int64_t at, Block& out) {
+void DraftResolver::keep(VarId var, int64_t at, Block& out) {
   Memory& memory = memory_[var];
   const bool free = memory.buffer.valid() && !read_by_others(memory.buffer, var, at);
   if (!free) memory = make_memory(var);
@@ -335,13 +218,13 @@ void Resolver::keep(VarId var, int64_t at, Block& out) {
   values_[var] = memory.element;
 }
 
-bool Resolver::read_by_others(BufferId buffer, VarId but, int64_t at) {
+bool DraftResolver::read_by_others(BufferId buffer, VarId but, int64_t at) {
   for (const auto& [var, value] : values_)
     if (var != but && live(var, at) && exprs_.reads(value).contains(buffer)) return true;
   return false;
 }
 
-void Resolver::keep_before_writes(const Buffers& buffers, int64_t at, Block& out) {
+void DraftResolver::keep_before_writes(const Buffers& buffers, int64_t at, Block& out) {
   if (buffers.empty()) return;
   for (const auto& [var, value] : Values(values_)) {
     const auto kept = memory_.find(var);
@@ -351,7 +234,7 @@ void Resolver::keep_before_writes(const Buffers& buffers, int64_t at, Block& out
   }
 }
 
-Resolver::Memory Resolver::make_memory(VarId var, MemScope in_parallel) {
+DraftResolver::Memory DraftResolver::make_memory(VarId var, MemScope in_parallel) {
   if (static_cast<int64_t>(p_.buffers.size()) >= limits_.buffers) too_many(limits_.buffers, "buffers");
   Buffer b;
   b.name = free_tile_name(p_, draft_, p_.var(var).name);
@@ -369,10 +252,11 @@ Resolver::Memory Resolver::make_memory(VarId var, MemScope in_parallel) {
   }
   const BufferId id(p_.buffers.size());
   p_.buffers.push_back(std::move(b));
+  kept_.insert(id);
   return {id, p_.exprs.load(id, p_.var(var).type, indices), false};
 }
 
-void Resolver::add_writes(StmtId s, Buffers& buffers) const {
+void DraftResolver::add_writes(StmtId s, Buffers& buffers) const {
   const auto& node = written_[s.value].node;
   if (const auto* store = std::get_if<Store>(&node))
     visit_written(*store, [&](BufferId b, const auto&) { buffers.insert(b); });
@@ -381,7 +265,7 @@ void Resolver::add_writes(StmtId s, Buffers& buffers) const {
       if (op_row(op->kind).operands[i].access != Access::read) buffers.insert(op->operands[i].buffer);
 }
 
-Buffers Resolver::writes_of(StmtId s) const {
+DraftResolver::Buffers DraftResolver::writes_of(StmtId s) const {
   Buffers buffers;
   std::vector<StmtId> todo{s};
   while (!todo.empty()) {
@@ -396,14 +280,13 @@ Buffers Resolver::writes_of(StmtId s) const {
   return buffers;
 }
 
-}  // namespace
-
 std::vector<Diagnostic> resolve_draft(Program& p, const Draft& draft, const Limits& limits) {
   const bool packed = has_packed_types(p);
   if (draft.empty() && !packed) return {};
   Draft of_tiles = draft;
   std::vector<Diagnostic> errors = resolve_views(p, of_tiles);
-  if (errors.empty() && !draft.empty()) errors = Resolver(p, resolve_jumps(p, of_tiles), limits).run();
+  if (errors.empty() && !draft.empty()) errors = DraftResolver(p, resolve_jumps(p, of_tiles), limits).run();
+  if (errors.empty() && !draft.threads.empty()) order_statements(p);
   if (errors.empty() && packed) errors = resolve_packed_types(p, draft);
   if (errors.empty()) pack_program(p, draft.views);
   return errors;

@@ -15,6 +15,8 @@
 // in a local tile. An assignment is a new value; after an if it is a select, or what both sides keep. Serial
 // and unrolled loops of constant trips inside a parallel loop are written out.
 //
+// Blocks of threads become parallel loops behind each other (ir/draft_threads.h).
+//
 // requires: statements of a program being made, well typed; a statement of Draft::assignments is in the
 //   program as an empty Branch. ensures: none of these statements, loops and variables is left. A program
 //   without them stays as it is, with its ids.
@@ -23,6 +25,8 @@
 #pragma once
 
 #include <map>
+#include <set>
+#include <string_view>
 #include <vector>
 
 #include "ir/program.h"
@@ -56,9 +60,19 @@ struct Draft {
 
   std::map<BufferId, TileView> views;
 
+  // Parallel loops whose points are the threads of the block; the last variable counts the lanes of a group.
+  std::set<StmtId> threads;
+  // Assignments of a name to another: they take its value from the lane of this number. `word`: as written.
+  struct Exchange {
+    ExprId lane;
+    std::string_view word;
+  };
+  std::map<StmtId, Exchange> exchanges;
+  std::set<StmtId> barriers;  // empty Branches
+
   bool empty() const {
     return views.empty() && assignments.empty() && old_values.empty() && !loops_in_parallel && !functions &&
-           jumps.empty() && !conditions;
+           jumps.empty() && !conditions && threads.empty();
   }
   static constexpr int64_t kEndless = INT32_MAX;  // trips of a loop that a condition ends
 };

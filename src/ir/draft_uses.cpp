@@ -20,6 +20,7 @@ void DraftUses::visit(StmtId s) {
   const int64_t here = positions_[s.value] = next_++;
   if (const auto it = draft_.assignments.find(s); it != draft_.assignments.end()) {
     use(it->second.value, it->second.var);
+    if (const auto from = draft_.exchanges.find(s); from != draft_.exchanges.end()) use(from->second.lane);
     ++assignments_;
     declared_.try_emplace(it->second.var, here);
     for (StmtId around : open_)

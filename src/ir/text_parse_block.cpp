@@ -226,15 +226,18 @@ bool Parser::parse_statement() {
   if ((name.is("sort") || name.is("topk")) && token_.kind == TokenKind::name) return parse_sort(name);
   if ((name.is("let") || name.is("var")) && token_.kind == TokenKind::name) return parse_let(name.is("var"));
   if (name.is("label") && token_.kind == TokenKind::name) return parse_label();
+  if (name.is("threads") && token_.kind == TokenKind::name) return parse_threads(name);
   if (const Symbol* symbol = find(name.text);
       symbol != nullptr && symbol->kind == SymbolKind::variable && !token_.is("["))
     return parse_assignment(name);
+  if (name.is("barrier") && !token_.is("[") && !token_.is("=")) return parse_barrier(name);
   if (token_.is("[") || token_.is("=")) return parse_store(name);
   NearestName nearest(name.text);
   for (const OpRow& row : op_rows()) nearest.offer(row.text);
   for (LoopKind kind : kSingleVarLoops) nearest.offer(loop_kind_name(kind));
-  for (std::string_view word : {"parallel", "if", "alloc", "let", "var", "view", "argmax", "argmin", "sort",
-                                "topk", "assert", "print", "while", "break", "continue", "return", "label"})
+  for (std::string_view word :
+       {"parallel", "if", "alloc", "let", "var", "view", "argmax", "argmin", "sort", "topk", "assert",
+        "print", "while", "break", "continue", "return", "label", "threads", "barrier"})
     nearest.offer(word);
   for (int kind = 0; kind < kAtomicKinds; ++kind) nearest.offer(atomic_text(static_cast<AtomicKind>(kind)));
   error(DiagCode::unknown_name, name, "expected a statement, found the unknown operation " + describe(name),
@@ -325,30 +328,10 @@ bool Parser::parse_bounds(Loop& loop) {
 bool Parser::parse_parallel() {
   Token at = token_;
   advance();
-  std::vector<Token> names;
+  const size_t mark = declared_.size();
   Loop loop;
-  loop.kind = LoopKind::parallel;
-  do {
-    if (!room_for_rank(names.size(), token_)) return false;
-    if (!parse_name(names.emplace_back(), "the loop variable")) return false;
-  } while (accept(","));
-  size_t mark = declared_.size();
-  for (const Token& name : names) loop.vars.push_back(add_loop_var(name, VarKind::loop));
-  if (!expect("in", "or ',' and a further loop variable")) return false;
-  loop.begin = constant(0, at);
-  do {
-    int64_t extent = 1;
-    Token extent_at = token_;
-    if (!room_for_rank(loop.extents.size(), token_) || !parse_extent(extent, "a constant extent"))
-      return false;
-    loop.extents.push_back(constant(extent, extent_at));
-  } while (accept(","));
-  if (loop.extents.size() != loop.vars.size()) {
-    error(DiagCode::rank_mismatch, at,
-          "a parallel loop with " + std::to_string(loop.vars.size()) + " variables has " +
-              std::to_string(loop.extents.size()) + " extents",
-          "give one extent per variable");
-  }
+  std::vector<int64_t> extents;
+  if (!parse_points(at, "a parallel loop", loop, extents)) return false;
   Annotations annotations;
   if (!parse_with(AnnotationPlace::op, "a parallel loop", annotations)) return false;
   StmtId id = add_statement(at, std::move(loop));

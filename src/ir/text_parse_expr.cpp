@@ -1,6 +1,7 @@
 // Expressions of the text form, by operator precedence over two explicit stacks.
 #include <array>
 
+#include "ir/lane_exchange.h"
 #include "ir/text_parser.h"
 #include "support/diag_codes.h"
 #include "support/spelling.h"
@@ -18,6 +19,7 @@ struct Parser::Pending {
     ceildiv,
     uniform,
     function,
+    lanes,
     unknown_call,
     load
   };
@@ -175,6 +177,8 @@ bool Parser::open_call(ExprStacks& s, const Token& name, std::optional<size_t> r
   } else if (const auto it = functions_.find(name.text); it != functions_.end()) {
     call.kind = Kind::function;
     call.function = &it->second;
+  } else if (lane_op_from_text(name.text)) {
+    call.kind = Kind::lanes;
   } else {
     call.kind = Kind::unknown_call;
     NearestName nearest(name.text);
@@ -187,6 +191,7 @@ bool Parser::open_call(ExprStacks& s, const Token& name, std::optional<size_t> r
     nearest.offer("bitcast");
     nearest.offer("ceildiv");
     nearest.offer("uniform");
+    for (int op = 0; op < kLaneOps; ++op) nearest.offer(lane_op_text(static_cast<LaneOp>(op)));
     error(DiagCode::unknown_name, name, "expected a function, found the unknown name " + describe(name),
           nearest.hint("functions are the words of the expression table, such as exp, max, select or cast"));
   }
@@ -282,6 +287,7 @@ bool Parser::close_bracket(ExprStacks& s) {
   if (top.kind == Kind::call) arity = expr_arity(top.op);
   if (top.kind == Kind::cast || top.kind == Kind::uniform) arity = 1;
   if (top.kind == Kind::ceildiv) arity = 2;
+  if (top.kind == Kind::lanes) arity = is_vote(*lane_op_from_text(top.at.text)) ? 1 : 2;
   if (top.kind == Kind::function) arity = static_cast<int>(top.function->parameters.size());
   ExprId result;
   if (arity >= 0 && static_cast<int>(args.size()) != arity) {
@@ -297,6 +303,8 @@ bool Parser::close_bracket(ExprStacks& s) {
   } else if (top.kind == Kind::cast) {
     result = top.op == ExprOp::bitcast ? make_bitcast(top.type, args[0], top.at)
                                        : make_cast(top.type, args[0], top.at);
+  } else if (top.kind == Kind::lanes) {
+    result = make_lane_call(top.at.text, args, top.at);
   } else if (top.kind == Kind::uniform) {
     result = make_uniform(args[0], top.at);
   } else if (top.kind == Kind::ceildiv) {

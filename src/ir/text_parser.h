@@ -173,6 +173,13 @@ class Parser {
   bool parse_loop_condition(Loop& loop);
   bool parse_jump(Draft::Jump kind);
 
+  // text_parse_threads.cpp: blocks of threads
+  bool parse_points(const Token& at, std::string_view what, Loop& loop, std::vector<int64_t>& extents);
+  bool parse_threads(const Token& at);
+  bool parse_barrier(const Token& word);
+  const Loop* threads_around() const;
+  ExprId make_lane_call(std::string_view name, std::span<const ExprId> args, const Token& at);
+
   // text_parse_switch.cpp: switch
   bool parse_switch();
   bool parse_case(VarId chosen);

@@ -138,6 +138,7 @@ class ViewResolver : public ExprRewriter {
   }
 
   void statement(StmtId s) {
+    if (const auto it = draft_.exchanges.find(s); it != draft_.exchanges.end()) move(it->second.lane);
     if (const auto it = draft_.assignments.find(s); it != draft_.assignments.end()) move(it->second.value);
     auto& node = p_.stmts[s.value].node;
     if (auto* loop = std::get_if<Loop>(&node)) {

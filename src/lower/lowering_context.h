@@ -80,6 +80,10 @@ struct EmittedWalk {
   bool staged = false;             // GPU: all threads with copies of an element read it before one writes it
   std::set<VarId> fixed_vars;      // GPU: constants after unrolling, and vector lanes
   std::map<VarId, int64_t> lanes;  // GPU: lanes of vectors, with how many there are
+  // GPU: the point being emitted, where its statements go, and values of which lanes give it elements
+  const std::vector<ExprId>* point = nullptr;
+  thread::Block* body = nullptr;
+  std::set<ValueId> of_lanes;
 };
 
 // GPU: what the op being lowered works on instead of values as they are held.

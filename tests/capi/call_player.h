@@ -81,6 +81,9 @@ class Player {
       open(tl_begin_while(b_, expr_of(TL_BOOL)));
     } else if (pick(30) == 0) {
       begin_switch();
+    } else if (pick(8) == 0) {
+      const int64_t threads[] = {rarely() ? extent() : 2, 32};
+      open(tl_begin_threads(b_, rarely() ? small() : 2, threads, nullptr, out));
     } else if (pick(2) == 0) {
       const int64_t extents[] = {extent(), extent()};
       open(tl_begin_parallel(b_, 1 + pick(2), extents, nullptr, out));
@@ -136,6 +139,13 @@ class Player {
     }
     open(tl_begin_case(b_, choice, rarely() ? 0 : static_cast<uint32_t>(pick(3)), values));
   }
+  // What lanes of a block of threads give each other, wherever it stands.
+  void lanes() {
+    if (pick(3) == 0) return tl_barrier(b_);
+    const uint32_t kind = rarely() ? small() : 1 + static_cast<uint32_t>(pick(4));
+    keep(pick(2) ? tl_vote(b_, kind, expr_of(TL_BOOL))
+                 : tl_shuffle(b_, kind, expr_of(TL_F32), rarely() ? expr() : tl_index(b_, pick(33))));
+  }
   void statement() {
     if (scopes_.empty()) return begin();
     const tl_expr at[4] = {expr_of(TL_I64), expr_of(TL_I64)};  // as long as any rank that is read
@@ -173,6 +183,7 @@ class Player {
       case 5:
         keep(rarely() ? tl_var(b_, nullptr, expr_of(TL_F32)) : tl_let(b_, nullptr, expr_of(TL_F32)));
         if (rarely()) tl_assign(b_, exprs_.back(), expr_of(TL_F32));
+        if (pick(8) == 0) lanes();
         break;
       case 6:
         report();

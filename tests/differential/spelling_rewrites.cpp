@@ -5,6 +5,7 @@
 #include <set>
 
 #include "analysis/loads.h"
+#include "ir/annotations.h"
 #include "ir/store_parts.h"
 
 namespace tilegen::differential {
@@ -19,9 +20,10 @@ using ir::StmtId;
 using ir::Store;
 using ir::VarId;
 
+// One whose threads the program fixes is written in one way.
 const ir::Loop* parallel_loop(const Program& p, StmtId s) {
   const auto* loop = p.as<Loop>(s);
-  return loop && loop->kind == ir::LoopKind::parallel ? loop : nullptr;
+  return loop && loop->kind == ir::LoopKind::parallel && !ir::fixes_threads(p.stmt(s)) ? loop : nullptr;
 }
 
 // Replaces expressions of statements; made(e) gives what stands for e.
@@ -217,7 +219,8 @@ bool swap_variables(Program& p) {
   bool any = false;
   for (ir::Stmt& s : p.stmts) {
     auto* loop = std::get_if<Loop>(&s.node);
-    if (!loop || loop->kind != ir::LoopKind::parallel || loop->vars.size() < 2) continue;
+    if (!loop || loop->kind != ir::LoopKind::parallel || loop->vars.size() < 2 || ir::fixes_threads(s))
+      continue;
     std::reverse(loop->vars.begin(), loop->vars.end());
     std::reverse(loop->extents.begin(), loop->extents.end());
     any = true;

@@ -20,7 +20,7 @@ std::span<const Rewrite> spelling_rewrites();
 // Those of expressions alone, and what both kinds are made with.
 bool commute(ir::Program& p);
 bool choose_extremes(ir::Program& p);
-const ir::Loop* parallel_loop(const ir::Program& p, ir::StmtId s);  // null for other statements
+const ir::Loop* parallel_loop(const ir::Program& p, ir::StmtId s);  // null for others
 // Every expression of a block's stores and branches as made(e).
 void replace_inside(ir::Program& p, const ir::Block& block,
                     const std::function<ir::ExprId(ir::ExprId)>& made);

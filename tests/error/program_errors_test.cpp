@@ -138,6 +138,43 @@ TEST(ProgramErrors, PackedTypes) {
                        "  parallel j in 64 {\n    Y[b, j] = W[b, j] + W[b, j]\n  }\n"));
 }
 
+// Of 128 threads in groups of 32 lanes.
+Failure threads_failure(const std::string& body, const std::string& head = "  threads w, l in 4, 32 {\n") {
+  return parse_failure(
+      "tl 1 program p\ntensor X: f32[128] readonly\ntensor Y: f32[128]\nkernel k grid(b: 1) threads 128 {\n"
+      "  alloc s: shared f32[128]\n" +
+      head + body + "  }\n}\n");
+}
+
+TEST(ProgramErrors, Threads) {
+  const std::string x = "    let x = X[w * 32 + l]\n";
+  expect_golden("misplaced_statement.divergent_shuffle",
+                threads_failure(x + "    if l < 3 {\n      Y[l] = shuffle_xor(x, 1)\n    }\n"));
+  expect_golden("misplaced_statement.shuffle_of_values",
+                threads_failure(x + "    if x > 0 {\n      Y[l] = shuffle(x, 1)\n    }\n"));
+  expect_golden("misplaced_statement.divergent_barrier",
+                threads_failure("    if w == 0 {\n      barrier\n    }\n"));
+  expect_golden("misplaced_statement.barrier_in_loop",
+                threads_failure("    serial i in 0 .. w {\n      barrier\n    }\n"));
+  expect_golden("misplaced_statement.barrier_outside", parse_failure(kernel("  barrier\n")));
+  expect_golden("misplaced_statement.shuffle_outside",
+                parse_failure(kernel("  parallel i in 4 {\n    let x = shuffle(A[b, 0], 1)\n  }\n")));
+  expect_golden("misplaced_statement.threads_in_pipeline",
+                threads_failure("  }\n", "  pipelined i in 0 .. 4 {\n  threads t in 128 {\n"));
+  expect_golden("index_out_of_bounds.lane", threads_failure(x + "    Y[l] = shuffle(x, 32)\n"));
+  expect_golden("index_out_of_bounds.lane_mask", threads_failure(x + "    Y[l] = shuffle_xor(x, -1)\n"));
+  expect_golden("bad_shape.threads", threads_failure("", "  threads w, l in 3, 32 {\n"));
+  expect_golden("bad_shape.threads_unknown", parse_failure(kernel("  threads w, l in 4, 32 {\n  }\n")));
+  expect_golden("bad_shape.lanes",
+                threads_failure("    Y[t] = shuffle(X[t], 1)\n", "  threads t in 128 {\n"));
+  expect_golden("dtype_mismatch.shuffle", threads_failure(x + "    let y = shuffle(x > 0, 1)\n"));
+  expect_golden("dtype_mismatch.lane", threads_failure(x + "    let y = shuffle(x, x)\n"));
+  expect_golden("dtype_mismatch.vote", threads_failure(x + "    let y = any(x)\n"));
+  expect_golden(
+      "parallel_race.threads",
+      threads_failure("    s[w * 32 + l] = X[w * 32 + l]\n    Y[w * 32 + l] = s[127 - w * 32 - l]\n"));
+}
+
 TEST(ProgramErrors, Jumps) {
   expect_golden(
       "misplaced_statement.break_of_pipeline",

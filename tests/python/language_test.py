@@ -212,6 +212,43 @@ class Atomics(unittest.TestCase):
         self.assertEqual(list(s), [k % 4 for k in range(50)])  # the store of the old value comes last
 
 
+    def test_threads(self):
+        b = tg.Builder("threads")
+        n = b.dim("n")
+        x, y = b.tensor("X", i32, [n], read_only=True), b.tensor("Y", i32, [n])
+        with b.kernel("k", [(n + 63) // 64], threads=64) as block:
+            tile = b.shared("t", i32, [64])
+            with b.threads(4, 16) as (group, lane):
+                t = group * 16 + lane
+                own = b.let(x(block * 64 + t), "own")
+                total = b.var(own, "total", i32)
+                with b.unroll(0, 4) as step:
+                    b.assign(total, total + b.shuffle_xor(total, 8 >> step))
+                words = b.cast(b.ballot(own > 2), i32)
+                odd = b.select(b.vote_any(own == 4), b.expr(100000, i32), b.expr(0, i32))
+                b.store(tile, t, total + words + odd + b.shuffle(own, 3) - b.shuffle_up(own, 1) + b.shuffle_down(own, 2))
+                b.barrier()
+                b.store(y, block * 64 + t, b.select(b.vote_all(own < 4), tile(t), tile(63 - t)))
+        values = [(k * 7) % 5 if k < 90 else k % 3 for k in range(128)]
+
+        def stored(k):
+            first, lane = k // 16 * 16, k % 16
+            group = values[first:first + 16]
+            words = sum(1 << l for l in range(16) if group[l] > 2)
+            return (sum(group) + words + (100000 if 4 in group else 0) + group[3] - group[max(lane - 1, 0)]
+                    + group[lane + 2 if lane + 2 < 16 else lane])
+
+        def given(k):
+            alike = all(v < 4 for v in values[k // 16 * 16:k // 16 * 16 + 16])
+            return stored(k) if alike else stored(k // 64 * 64 + 63 - k % 64)
+
+        program = b.finish()
+        for target in ("host", "sim:sm_80", "sim:gfx942"):
+            out = array.array("i", [-1] * 128)
+            program.compile(target).load()(array.array("i", values), out)
+            self.assertEqual(list(out), [given(k) for k in range(128)], target)
+
+
 class Names(unittest.TestCase):
     def test_values_at_their_place(self):
         b = tg.Builder("names")

@@ -145,6 +145,15 @@ TL_ATOMIC_OR = 5
 TL_ATOMIC_XOR = 6
 TL_ATOMIC_EXCHANGE = 7
 
+TL_SHUFFLE_INDEX = 1
+TL_SHUFFLE_XOR = 2
+TL_SHUFFLE_UP = 3
+TL_SHUFFLE_DOWN = 4
+
+TL_VOTE_ANY = 1
+TL_VOTE_ALL = 2
+TL_VOTE_BALLOT = 3
+
 TL_REDUCE_SUM = 1
 TL_REDUCE_MAX = 2
 TL_REDUCE_MIN = 3
@@ -462,6 +471,10 @@ FUNCTIONS = {
     "tl_begin_loop": (tl_scope, (c_void_p, c_uint32, tl_expr, tl_expr, c_int64, c_char_p, POINTER(tl_expr),)),
     "tl_begin_counted_loop": (tl_scope, (c_void_p, c_uint32, tl_expr, tl_expr, tl_expr, c_int64, c_char_p, POINTER(tl_expr),)),
     "tl_begin_parallel": (tl_scope, (c_void_p, c_uint32, POINTER(c_int64), POINTER(c_char_p), POINTER(tl_expr),)),
+    "tl_begin_threads": (tl_scope, (c_void_p, c_uint32, POINTER(c_int64), POINTER(c_char_p), POINTER(tl_expr),)),
+    "tl_shuffle": (tl_expr, (c_void_p, c_uint32, tl_expr, tl_expr,)),
+    "tl_vote": (tl_expr, (c_void_p, c_uint32, tl_expr,)),
+    "tl_barrier": (None, (c_void_p,)),
     "tl_begin_if": (tl_scope, (c_void_p, tl_expr,)),
     "tl_begin_while": (tl_scope, (c_void_p, tl_expr,)),
     "tl_break": (None, (c_void_p,)),

@@ -426,6 +426,51 @@ class Builder:
         out = [Expr(self, h.tl_expr(v.bits)) for v in variables]
         return self._scope(raw, out[0] if n == 1 else out)
 
+    def threads(self, *extents, names=None):
+        """with b.threads(4, 32) as (warp, lane): what every thread of the block runs, each with numbers of its own; the
+        extents multiply to the kernel's threads, and the last one counts the lanes of shuffle, any, all and ballot."""
+        n = len(extents)
+        variables = (h.tl_expr * n)()
+        given = (ctypes.c_char_p * n)(*(s.encode() for s in names)) if names else None
+        raw = lib.tl_begin_threads(self.handle, n, (ctypes.c_int64 * n)(*extents), given, variables)
+        out = [Expr(self, h.tl_expr(v.bits)) for v in variables]
+        return self._scope(raw, out[0] if n == 1 else out)
+
+    def _shuffle(self, kind, value, lane):
+        return Expr(self, lib.tl_shuffle(self.handle, kind, value.raw, self.expr(lane, i64).raw))
+
+    def shuffle(self, value, lane):
+        """In threads: the value that the lane of this number has."""
+        return self._shuffle(h.TL_SHUFFLE_INDEX, value, lane)
+
+    def shuffle_xor(self, value, mask):
+        """The value of the lane whose number is the own one ^ mask."""
+        return self._shuffle(h.TL_SHUFFLE_XOR, value, mask)
+
+    def shuffle_up(self, value, by):
+        """The value of the lane so many before; the first ones keep their own."""
+        return self._shuffle(h.TL_SHUFFLE_UP, value, by)
+
+    def shuffle_down(self, value, by):
+        """The value of the lane so many behind; the last ones keep their own."""
+        return self._shuffle(h.TL_SHUFFLE_DOWN, value, by)
+
+    def vote_any(self, condition):
+        """In threads: the condition holds for one of the lanes."""
+        return Expr(self, lib.tl_vote(self.handle, h.TL_VOTE_ANY, condition.raw))
+
+    def vote_all(self, condition):
+        """The condition holds for all of the lanes."""
+        return Expr(self, lib.tl_vote(self.handle, h.TL_VOTE_ALL, condition.raw))
+
+    def ballot(self, condition):
+        """u32: the lanes for which the condition holds, as bits."""
+        return Expr(self, lib.tl_vote(self.handle, h.TL_VOTE_BALLOT, condition.raw))
+
+    def barrier(self):
+        """In threads: all meet, and see behind it what any has stored before it."""
+        lib.tl_barrier(self.handle)
+
     @marked
     def branch(self, condition):
         """with b.branch(c) as otherwise: ...; otherwise() begins the other branch."""

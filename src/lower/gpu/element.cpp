@@ -1,6 +1,7 @@
 // Element-wise ops of a block of many threads.
 #include <algorithm>
 
+#include "analysis/lane_reads.h"
 #include "analysis/projection.h"
 #include "arith/prove.h"
 #include "ir/store_parts.h"
@@ -16,6 +17,7 @@
 namespace tilegen::lower {
 
 void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit) {
+  k_.walk.of_lanes.clear();
   check_holders(iteration);
   if (k_.failed()) return;
   const bool registers =
@@ -27,7 +29,11 @@ void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vec
       [&](const Nest& nest, thread::Block& body) {
         written_.clear();
         k_.walk.inside = both(k_, ExprId(), nest.inside);
+        k_.walk.point = &nest.point;
+        k_.walk.body = &body;
         emit(nest, body);
+        k_.walk.point = nullptr;
+        k_.walk.body = nullptr;
         k_.walk.inside = ExprId();
       },
       out_);
@@ -195,6 +201,11 @@ void OpLowering::check_holders(const layout::Fragment& iteration) {
       some_hold_.insert(v);
     }
     if (a.write && !needed) held = held && iteration.replicas() == iteration.threads();
+    if (!held && !needed) {
+      const ir::DType type = k_.in.program.buffer(a.buffer).type;
+      held = analysis::held_by_lanes(*h.fragment, iteration, a, type, k_.in.target);
+      if (held) k_.walk.of_lanes.insert(v);
+    }
     if (held) continue;
     if (k_.forms.converted.count(v))
       return k_.fail(DiagCode::target_unsupported, op_.path,

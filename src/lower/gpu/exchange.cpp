@@ -218,6 +218,32 @@ void exchange(LoweringContext& k, layout::ConversionKind planned, const Fragment
       out);
 }
 
+ExprId load_from_lane(LoweringContext& k, const FragmentView& from, std::span<const ExprId> indices,
+                      thread::Block& out) {
+  using ir::DType;
+  using ir::ExprOp;
+  ir::ExprPool& e = k.out.exprs;
+  const DType type = k.out.memory(from.memory).type;
+  const ExprId zero = e.const_int(0);
+  const ExprId own = e.load(from.memory, type, std::vector<ExprId>{zero});
+  const ExprId lane = lane_of(k, thread_digits(k, *from.fragment), {indices.begin(), indices.end()});
+  const auto taken = [&](ExprId value) {
+    const DType word = e.type(value);
+    const MemoryId register_taken = add_registers(k, "taken", word, 1);
+    out.push_back(k.out.add(
+        thread::Shuffle{thread::Shuffle::Mode::indexed, register_taken, zero, value, lane}, k.at.origin));
+    return e.load(register_taken, word, std::vector<ExprId>{zero});
+  };
+  if (ir::dtype_bytes(type) <= kWordBytes) return taken(own);
+  // Two words, the lower one first.
+  const ExprId bits = type == DType::u64 ? own : e.bitcast(DType::u64, own);
+  const ExprId width = e.const_int(8 * kWordBytes, DType::u64);
+  const ExprId low = e.cast(DType::u64, taken(e.cast(DType::u32, bits)));
+  const ExprId high = e.cast(DType::u64, taken(e.cast(DType::u32, e.binary(ExprOp::shr, bits, width))));
+  const ExprId both_words = e.binary(ExprOp::bit_or, e.binary(ExprOp::shl, high, width), low);
+  return type == DType::u64 ? both_words : e.bitcast(type, both_words);
+}
+
 void put_in_memory(LoweringContext& k, const FragmentView& from, const layout::Layout& place, MemoryId memory,
                    const std::string& path, thread::Block& out) {
   const int64_t vector = k.in.target.vector_bytes / ir::dtype_bytes(k.out.memory(memory).type);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "analysis/loads.h"
+#include "ir/annotations.h"
 #include "ir/store_parts.h"
 #include "schedule/form/buffer_memory.h"
 
@@ -246,6 +247,7 @@ class Forwarder {
     const StmtId reader = *uses.readers.begin();
     const Place& to = places_.at(reader);
     if (!to.direct || !to.loop.valid() || to.block != from.block) return;
+    if (ir::fixes_threads(p_.stmt(from.loop)) || ir::fixes_threads(p_.stmt(to.loop))) return;
     const std::set<BufferId> read = reads(store(writer).value);
     if (!stays_the_same(writer, reader, read)) return;
     std::map<VarId, ExprId> vars;

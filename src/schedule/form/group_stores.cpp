@@ -6,6 +6,7 @@
 
 #include "analysis/loads.h"
 #include "arith/prove.h"
+#include "ir/annotations.h"
 #include "ir/store_parts.h"
 #include "schedule/form/buffer_memory.h"
 #include "schedule/form/inner_blocks.h"
@@ -57,7 +58,7 @@ class StoreGrouper {
  private:
   const ir::Loop* parallel(StmtId s) const {
     const auto* loop = p_.as<ir::Loop>(s);
-    return loop && loop->kind == ir::LoopKind::parallel ? loop : nullptr;
+    return loop && loop->kind == ir::LoopKind::parallel && !ir::fixes_threads(p_.stmt(s)) ? loop : nullptr;
   }
 
   void block(ir::Block& b) {

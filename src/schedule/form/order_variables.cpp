@@ -5,6 +5,7 @@
 
 #include "arith/prove.h"
 #include "check/index_form.h"
+#include "ir/annotations.h"
 
 namespace tilegen::schedule {
 
@@ -32,7 +33,8 @@ bool order_variables(ir::Program& p) {
   check::IndexForms forms(p);
   for (ir::Stmt& s : p.stmts) {
     auto* loop = std::get_if<ir::Loop>(&s.node);
-    if (!loop || loop->kind != ir::LoopKind::parallel || loop->vars.size() < 2) continue;
+    if (!loop || loop->kind != ir::LoopKind::parallel || loop->vars.size() < 2 || ir::fixes_threads(s))
+      continue;
     const ir::Store* store = first_store(p, loop->body);
     if (!store) continue;
     std::vector<Walked> walked(loop->vars.size());

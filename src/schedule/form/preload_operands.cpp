@@ -6,6 +6,7 @@
 
 #include "analysis/loads.h"
 #include "arith/prove.h"
+#include "ir/annotations.h"
 #include "ir/store_parts.h"
 #include "ops/op.h"
 #include "schedule/form/buffer_memory.h"
@@ -90,6 +91,7 @@ class Preloader {
   bool is_reader(StmtId s) const {
     const auto* loop = p_.as<ir::Loop>(s);
     return loop && loop->kind == ir::LoopKind::parallel && loop->vars.size() == 2 &&
+           !ir::fixes_threads(p_.stmt(s)) &&
            std::all_of(loop->body.begin(), loop->body.end(), [&](StmtId in) { return p_.as<ir::Store>(in); });
   }
   bool is_product(StmtId s) const {

@@ -54,6 +54,18 @@ std::string form_of(const std::string& body) {
   return text;
 }
 
+// What would be forwarded, joined and cut stays where the program says which thread runs which point.
+TEST(CanonicalForm, LoopsWithFixedThreadsStayAsWritten) {
+  const auto body = [](const std::string& with) {
+    return "  parallel i in 64" + with + "{\n    t[i] = y[i]\n    z[i] = 1.0f32\n  }\n  parallel i in 64" +
+           with + "{\n    x[i] = t[i]\n  }\n";
+  };
+  EXPECT_EQ(form_of(body(" ")), "k/i: z = 1.0f32;k/i#1: x = y[i];");
+  EXPECT_EQ(
+      form_of(body(" with {iteration = \"threads 128 : (64) -> [0: d0/1%64*1; 1: 0; r: o0/1%2*64]\"} ")),
+      "k/i: t = y[i]; z = 1.0f32;k/i#1: x = t[i];");
+}
+
 TEST(CanonicalForm, StoresToRegistersAreLoopsOfTheirOwn) {
   EXPECT_EQ(form_of("  parallel i in 64 {\n    x[i] = y[i]\n  }\n"), "k/i: x = y[i];");
   EXPECT_EQ(

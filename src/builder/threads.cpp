@@ -1,0 +1,67 @@
+// Blocks of threads, and what their lanes give each other.
+#include <string>
+
+#include "builder/builder.h"
+#include "ir/draft_threads.h"
+#include "support/diag_codes.h"
+
+namespace tilegen::builder {
+
+uint64_t Builder::begin_threads(std::span<const int64_t> extents, std::span<ir::VarId> out_vars,
+                                std::span<const std::string_view> names) {
+  constexpr std::string_view kCall = "tl_begin_threads";
+  if (!ready(kCall) || !inside_kernel(kCall) || !unmarked(kCall)) return 0;
+  const bool positive = std::all_of(extents.begin(), extents.end(), [](int64_t n) { return n > 0; });
+  if (positive)
+    if (const auto wrong = ir::threads_refusal(program_, extents, open_statements())) {
+      fail(wrong->code, kCall, wrong->message, wrong->hint);
+      return 0;
+    }
+  const uint64_t token = open_points(kCall, "block of threads '", extents, out_vars, names);
+  if (token == 0) return 0;
+  const ir::StmtId s = frames_.back().stmt;
+  program_.stmts[s.value].annotations = ir::in_thread_order(extents, location_);
+  draft_.threads.insert(s);
+  return token;
+}
+
+const ir::Loop* Builder::threads_around(std::string_view call) {
+  for (const Frame& f : frames_)
+    if (f.stmt && draft_.threads.contains(f.stmt)) return program_.as<ir::Loop>(f.stmt);
+  fail(DiagCode::misplaced_statement, call, "it stands outside of a block of threads",
+       "call it between tl_begin_threads and its tl_end");
+  return nullptr;
+}
+
+ir::ExprId Builder::lane_call(std::string_view call, const ir::LaneCall& what) {
+  const bool vote = ir::is_vote(what.op);
+  if (!ready(call) || !inside_kernel(call) || !unmarked(call) ||
+      !check_expr(call, vote ? "the condition" : "the value", what.value) ||
+      (!vote && !check_index(call, "the lane", what.number)) || !check_operands(call, {what.value}) ||
+      (!vote && !check_operands(call, {what.number})) || !reached(call))
+    return {};
+  const ir::Loop* around = threads_around(call);
+  if (!around) return {};
+  if (static_cast<int64_t>(program_.stmts.size()) + ir::kMostLaneStatements > limits_.statements) {
+    fail(DiagCode::limit_nodes, call,
+         "the program has more than " + std::to_string(limits_.statements) + " statements",
+         "use loops instead of repeating statements");
+    return {};
+  }
+  const ir::Loop threads = *around;
+  auto made = ir::add_lane_call(program_, draft_, threads, what, location_, frames_.back().body);
+  if (const auto* wrong = std::get_if<Diagnostic>(&made)) {
+    fail(wrong->code, call, wrong->message, wrong->hint);
+    return {};
+  }
+  return std::get<ir::ExprId>(made);
+}
+
+void Builder::barrier() {
+  constexpr std::string_view kCall = "tl_barrier";
+  if (!ready(kCall) || !inside_kernel(kCall) || !unmarked(kCall) || !threads_around(kCall)) return;
+  const ir::StmtId s = add_statement(kCall, ir::Branch{});
+  if (s) draft_.barriers.insert(s);
+}
+
+}  // namespace tilegen::builder

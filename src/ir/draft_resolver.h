@@ -1,0 +1,170 @@
+// Names of a draft get their values (ir/draft.h). Not used outside of that step.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/draft.h"
+#include "ir/draft_exprs.h"
+#include "ir/draft_uses.h"
+#include "support/checked.h"
+#include "support/diag_codes.h"
+
+namespace tilegen::ir {
+
+class DraftSubstitution : public ExprRewriter {
+ public:
+  DraftSubstitution(ExprPool& pool, const Draft& draft, const std::map<VarId, ExprId>& values)
+      : ExprRewriter(pool, pool), draft_(draft), values_(values) {}
+
+  VarId unknown;  // a name that has no value here
+
+ protected:
+  ExprId rewrite_var(const ExprNode& n) override {
+    const auto it = values_.find(n.var());
+    if (it != values_.end()) return it->second;
+    if (draft_.temporaries.contains(n.var())) unknown = n.var();
+    return to_->var(n.var(), n.type);
+  }
+
+ private:
+  const Draft& draft_;
+  const std::map<VarId, ExprId>& values_;
+};
+
+class DraftResolver {
+ public:
+  DraftResolver(Program& p, const Draft& draft, const Limits& limits)
+      : p_(p), draft_(draft), limits_(limits), uses_(p, draft), exprs_(p) {}
+
+  std::vector<Diagnostic> run() {
+    written_ = std::move(p_.stmts);
+    p_.stmts.clear();
+    for (kernel_ = 0; kernel_ < p_.kernels.size() && errors_.empty(); ++kernel_) {
+      values_.clear();
+      Block body;
+      run_block(p_.kernels[kernel_].body, body);
+      p_.kernels[kernel_].body = std::move(body);
+    }
+    return std::move(errors_);
+  }
+
+ private:
+  using Values = std::map<VarId, ExprId>;
+  using Buffers = DraftExprs::Buffers;
+
+  struct Memory {
+    BufferId buffer;
+    ExprId element;      // a load of it
+    bool fixed = false;  // every assignment stores
+  };
+
+  void run_block(const Block& block, Block& out) {
+    for (StmtId s : block) {
+      if (!errors_.empty()) return;
+      location_ = written_[s.value].location;
+      run_statement(s, out);
+    }
+  }
+  void run_statement(StmtId s, Block& out);
+  void run_store(StmtId s, Store store, Block& out);
+  void run_tile_op(StmtId s, TileOp op, Block& out);
+  void run_branch(StmtId s, Block& out);
+  void run_pure_branch(StmtId s, ExprId condition, Block& out);
+  void run_loop(StmtId s, Loop loop, Block& out);
+  // `run` is given the body of every trip.
+  template <class Run>
+  void write_out(const Loop& loop, Run&& run);
+
+  // draft_threads.cpp: blocks of threads
+  void run_threads(StmtId s, Loop loop, Block& out);
+  void run_threads_block(const Block& block, Block& out);
+  void run_exchange(StmtId s, Block& out);
+  void hoist_branch(StmtId s, Block& out);
+  void hoist_loop(StmtId s, Block& out);
+  std::map<VarId, bool> fix_assigned(StmtId s, Block& out);
+  void end_part(Block& out, int64_t at);
+  std::string_view meeting(StmtId s) const;
+  void guard_branch(StmtId s, Block& out);
+  Memory define(VarId var, ExprId value);
+  void flush_guarded();
+  bool is_alike(ExprId e, size_t variables) const;
+  void refuse_divergent(std::string_view word);
+
+  void assign(VarId var, ExprId value, int64_t at, Block& out);
+  void keep(VarId var, int64_t at, Block& out);
+  void keep_large(VarId var, int64_t at, Block& out);
+  bool assigns_memory(StmtId s) const;
+  void keep_before_writes(const Buffers& buffers, int64_t at, Block& out);
+  Memory make_memory(VarId var, MemScope in_parallel = MemScope::fragment);
+  bool read_by_others(BufferId buffer, VarId but, int64_t at);
+
+  ExprId resolved(ExprId e);
+  // What becomes of `written` has its label and annotations.
+  StmtId emit(std::variant<Loop, Branch, Store, TileOp> node, Block& out, StmtId written = {});
+  Buffers writes_of(StmtId s) const;
+  void add_writes(StmtId s, Buffers& buffers) const;
+  bool live(VarId var, int64_t at) const { return uses_.last(var) > at; }
+  void error(DiagCode code, std::string message, std::string hint);
+  void too_many(int64_t limit, const char* what);
+
+  Program& p_;
+  const Draft& draft_;
+  const Limits& limits_;
+  DraftUses uses_;
+  DraftExprs exprs_;
+  std::vector<Stmt> written_;  // the statements as they were
+  size_t kernel_ = 0;
+  SourceLocation location_;
+  Values values_;
+  std::map<VarId, Memory> memory_;
+  const Loop* parallel_ = nullptr;
+  // The block of threads being resolved, whose statements are in parts: parallel loops behind each other.
+  struct Threads {
+    Loop head;  // without its body
+    Annotations annotations;
+    Block whole;        // of the part that is open
+    Block body;         // what comes behind it there, under the guard
+    ExprId guard = {};  // bool: the group of lanes runs what is being resolved; none: all do
+    size_t first = 0;   // statement that may be of that part
+  };
+  Threads* threads_ = nullptr;
+  std::set<BufferId> kept_;  // that names are kept in
+  int pure_ = 0;             // ifs without statements around
+  int64_t copies_ = 1;       // of what is written out
+  std::vector<Diagnostic> errors_;
+};
+
+// A copy of the body for every trip.
+template <class Run>
+void DraftResolver::write_out(const Loop& loop, Run&& run) {
+  int64_t begin = 0, trips = 0;
+  if (!errors_.empty()) return;
+  if (loop.vars.size() != 1 || loop.extents.size() != 1 || !p_.exprs.is_const_int(loop.begin, &begin) ||
+      !p_.exprs.is_const_int(loop.extents[0], &trips) || !checked_add(begin, trips))
+    return error(
+        DiagCode::bad_shape,
+        std::string("a ") + loop_kind_name(loop.kind) +
+            " loop inside a parallel loop has bounds that are not constant",
+        "give it constant bounds and guard its body with an if, or put the loop around the parallel one");
+  const int64_t outer = copies_;
+  copies_ = checked_mul(copies_, std::max<int64_t>(trips, 1)).value_or(INT64_MAX);
+  if (copies_ > limits_.unroll)
+    return error(DiagCode::limit_unroll,
+                 "loops inside a parallel loop are written out and make " + std::to_string(copies_) +
+                     " copies, the limit is " + std::to_string(limits_.unroll),
+                 "let them run less often, or put a serial loop around the parallel one");
+  const Values before = values_;
+  for (int64_t k = 0; k < trips && errors_.empty(); ++k) {
+    values_[loop.vars[0]] = p_.exprs.const_int(begin + k);
+    run();
+  }
+  std::erase_if(values_, [&](const auto& v) { return !before.contains(v.first); });
+  copies_ = outer;
+}
+
+}  // namespace tilegen::ir

@@ -1,0 +1,39 @@
+// Blocks of threads: statements that every thread of the block runs, one behind the other for all of them.
+//
+//   threads w, lane in 4, 32 {                  parallel w, lane in 4, 32 { given[w, lane] = a[w, lane] }
+//     let x = a[w, lane]                 ->     ... { taken[w, lane] = given[w, lane ^ 1] }
+//     b[w, lane] = shuffle_xor(x, 1)            ... { b[w, lane] = taken[w, lane] }
+//   }
+//
+// The block is cut into parts where threads meet: at exchanges between lanes, at barriers, and around the ifs
+// and serial loops that hold such, which are the same for all threads. A part is a parallel loop of which
+// thread t runs point t, by its annotation. Names that a later part uses are kept in fragments, of which each
+// thread has its own element, so an exchange is a load of another point's.
+//
+// requires: a block that stands outside of parallel and pipelined loops, whose extents multiply to the
+// kernel's threads. ensures: parallel loops; what the one stores the next one sees.
+// why here: parallel loops have one meaning on all executors, and race checks that refuse what threads do to
+// each other between two meetings.
+// refuses: barriers under conditions that threads may see differently, exchanges under those that lanes of a
+//   group may. What groups see differently is kept, and guards what stands in the if.
+#pragma once
+
+#include <span>
+
+#include "ir/program.h"
+
+namespace tilegen::ir {
+
+// Lanes that exchange values are a power of two, as many as every GPU has in a warp.
+constexpr int64_t kMostLanes = 32;
+bool has_lanes(int64_t last_extent);
+
+// Point number t is run by thread t, in one form of the code.
+Annotations in_thread_order(std::span<const int64_t> extents, const SourceLocation& location);
+
+// Why a block of threads of these extents cannot stand in a kernel of so many threads, inside these loops and
+// ifs; nothing where it can.
+std::optional<Diagnostic> threads_refusal(const Program& p, std::span<const int64_t> extents,
+                                          std::span<const StmtId> around);
+
+}  // namespace tilegen::ir

@@ -1,0 +1,96 @@
+// Blocks of threads of the text form: threads, barrier, and what lanes give each other.
+#include "ir/draft_threads.h"
+#include "ir/lane_exchange.h"
+#include "ir/text_parser.h"
+#include "support/diag_codes.h"
+
+namespace tilegen::ir::text {
+
+// The head of a parallel loop: names, "in", and as many constant extents.
+bool Parser::parse_points(const Token& at, std::string_view what, Loop& loop, std::vector<int64_t>& extents) {
+  std::vector<Token> names;
+  loop.kind = LoopKind::parallel;
+  do {
+    if (!room_for_rank(names.size(), token_)) return false;
+    if (!parse_name(names.emplace_back(), "the loop variable")) return false;
+  } while (accept(","));
+  for (const Token& name : names) loop.vars.push_back(add_loop_var(name, VarKind::loop));
+  if (!expect("in", "or ',' and a further loop variable")) return false;
+  loop.begin = constant(0, at);
+  do {
+    Token extent_at = token_;
+    if (!room_for_rank(loop.extents.size(), token_) ||
+        !parse_extent(extents.emplace_back(1), "a constant extent"))
+      return false;
+    loop.extents.push_back(constant(extents.back(), extent_at));
+  } while (accept(","));
+  if (loop.extents.size() != loop.vars.size())
+    error(DiagCode::rank_mismatch, at,
+          std::string(what) + " with " + std::to_string(loop.vars.size()) + " variables has " +
+              std::to_string(loop.extents.size()) + " extents",
+          "give one extent per variable");
+  return true;
+}
+
+// threads warp, lane in 4, 32 { ... }
+bool Parser::parse_threads(const Token& at) {
+  const size_t mark = declared_.size();
+  Loop loop;
+  std::vector<int64_t> extents;
+  if (!parse_points(at, "a block of threads", loop, extents)) return false;
+  if (const auto wrong = threads_refusal(program_, extents, open_statements()))
+    error(wrong->code, at, wrong->message, wrong->hint);
+  const StmtId id = add_statement(at, std::move(loop));
+  if (!id.valid()) return false;
+  program_.stmts[id.value].annotations = in_thread_order(extents, location(at));
+  draft_.threads.insert(id);
+  return open_block(BlockKind::loop, id, mark);
+}
+
+// The block of threads around, or nothing.
+const Loop* Parser::threads_around() const {
+  for (const OpenBlock& b : open_)
+    if (b.kind == BlockKind::loop && draft_.threads.contains(b.stmt)) return program_.as<Loop>(b.stmt);
+  return nullptr;
+}
+
+bool Parser::parse_barrier(const Token& word) {
+  if (threads_around() == nullptr) {
+    error(
+        DiagCode::misplaced_statement, word, "barrier stands outside of a block of threads",
+        "elsewhere operations await each other by themselves; what threads do is written in threads ... { }");
+    return true;
+  }
+  const StmtId id = add_statement(word, Branch{});
+  if (id.valid()) draft_.barriers.insert(id);
+  return id.valid();
+}
+
+// A value of another lane: statements in front of the one that is being read.
+ExprId Parser::make_lane_call(std::string_view name, std::span<const ExprId> args, const Token& at) {
+  const LaneOp op = *lane_op_from_text(name);
+  const Loop* threads = threads_around();
+  if (threads == nullptr) {
+    error(DiagCode::misplaced_statement, at, describe(at) + " stands outside of a block of threads",
+          "write what the lanes do in threads warp, lane in 4, 32 { }");
+    return {};
+  }
+  for (ExprId e : args)
+    if (!e.valid() || !room_for_node(program_.exprs[e].depth + 4, at)) return {};
+  if (static_cast<int64_t>(program_.stmts.size()) + kMostLaneStatements > limits_.statements) {
+    limit(DiagCode::limit_nodes, at,
+          "a program has at most " + std::to_string(limits_.statements) + " statements", "split the program");
+    return {};
+  }
+  check_reached(at);
+  const LaneCall call{op, args[0], is_vote(op) ? ExprId() : args[1]};
+  const Loop of = *threads;
+  auto made = add_lane_call(program_, draft_, of, call, location(at), open_.back().body);
+  if (const auto* wrong = std::get_if<Diagnostic>(&made)) {
+    error(wrong->code, at, wrong->message, wrong->hint);
+    return {};
+  }
+  return std::get<ExprId>(made);
+}
+
+}  // namespace tilegen::ir::text

@@ -1,0 +1,253 @@
+// Blocks of threads: what lanes give each other, against the same in C++, on every executor.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "run_everywhere.h"
+
+namespace tilegen::test {
+namespace {
+
+constexpr int64_t kThreads = 128;
+constexpr const char* kMore[] = {"", "host", "sim:sm_80", "sim:sm_90a", "sim:gfx942"};
+
+// What thread t of block b gives, of all inputs (0 beyond their end).
+using Meaning = int64_t (*)(const std::vector<int64_t>& in, int64_t first, int64_t t);
+
+std::vector<int64_t> padded(std::vector<int64_t> in) {
+  in.resize((in.size() + kThreads - 1) / kThreads * kThreads, 0);
+  return in;
+}
+
+void expect_threads(const Program& program, Meaning meaning) {
+  for (const int64_t count : {kThreads, int64_t{300}}) {
+    const std::vector<int64_t> in = numbers(count), all = padded(in);
+    std::vector<int64_t> expected;
+    for (int64_t i = 0; i < count; ++i)
+      expected.push_back(meaning(all, i / kThreads * kThreads, i % kThreads));
+    for (const char* executor : kMore) EXPECT_EQ(run(program, executor, in), expected) << executor;
+  }
+}
+
+// Y[b * 128 + t] = what `make` gives of X's element there.
+template <class Make>
+Program of_threads(int64_t lanes, const Make& make, std::string* mistake = nullptr,
+                   int64_t threads = kThreads) {
+  const Context context = make_context();
+  const Builder owner = make_builder(context);
+  tl_builder* b = owner.get();
+  const tl_expr n = tl_dim(b, "n"), size = tl_index(b, kThreads);
+  const tl_buffer x = tl_tensor(b, "X", TL_I64, 1, &n, nullptr, TL_TENSOR_READ_ONLY);
+  const tl_buffer y = tl_tensor(b, "Y", TL_I64, 1, &n, nullptr, 0);
+  const tl_expr grid = tl_binary(b, TL_FLOORDIV, tl_binary(b, TL_ADD, n, tl_index(b, kThreads - 1)), size);
+  tl_expr block, ids[2];
+  const tl_scope kernel = tl_begin_kernel(b, "k", 1, &grid, threads, nullptr, &block);
+  const int64_t extents[] = {kThreads / lanes, lanes};
+  const tl_scope scope = tl_begin_threads(b, 2, extents, nullptr, ids);
+  const tl_expr t = tl_binary(b, TL_ADD, tl_binary(b, TL_MUL, ids[0], tl_index(b, lanes)), ids[1]);
+  const tl_expr at = tl_binary(b, TL_ADD, tl_binary(b, TL_MUL, block, size), t);
+  tl_store(b, y, 1, &at, make(b, tl_load(b, x, 1, &at), ids));
+  tl_end(b, scope);
+  tl_end(b, kernel);
+  return made_by(owner, mistake);
+}
+
+constexpr int64_t kGroup = 16;
+
+TEST(Threads, Shuffles) {
+  const auto shuffle = [](tl_shuffle_kind kind, int64_t number) {
+    return of_threads(kGroup, [=](tl_builder* b, tl_expr x, const tl_expr*) {
+      return tl_shuffle(b, kind, x, tl_index(b, number));
+    });
+  };
+  expect_threads(shuffle(TL_SHUFFLE_INDEX, 3), [](const std::vector<int64_t>& in, int64_t first, int64_t t) {
+    return in[first + t / kGroup * kGroup + 3];
+  });
+  expect_threads(shuffle(TL_SHUFFLE_XOR, 5), [](const std::vector<int64_t>& in, int64_t first, int64_t t) {
+    return in[first + (t ^ 5)];
+  });
+  expect_threads(shuffle(TL_SHUFFLE_UP, 3), [](const std::vector<int64_t>& in, int64_t first, int64_t t) {
+    return in[first + (t % kGroup >= 3 ? t - 3 : t)];
+  });
+  expect_threads(shuffle(TL_SHUFFLE_DOWN, 6), [](const std::vector<int64_t>& in, int64_t first, int64_t t) {
+    return in[first + (t % kGroup + 6 < kGroup ? t + 6 : t)];
+  });
+  expect_threads(shuffle(TL_SHUFFLE_UP, kGroup),
+                 [](const std::vector<int64_t>& in, int64_t first, int64_t t) { return in[first + t]; });
+}
+
+// The lane is a value of each thread, taken modulo the group.
+TEST(Threads, ShufflesFromComputedLanes) {
+  const Program program = of_threads(
+      32, [](tl_builder* b, tl_expr x, const tl_expr*) { return tl_shuffle(b, TL_SHUFFLE_INDEX, x, x); });
+  expect_threads(program, [](const std::vector<int64_t>& in, int64_t first, int64_t t) {
+    return in[first + t / 32 * 32 + in[first + t] % 32];
+  });
+}
+
+TEST(Threads, Votes) {
+  const Program program = of_threads(8, [](tl_builder* b, tl_expr x, const tl_expr*) {
+    const tl_expr large = tl_binary(b, TL_GT, x, tl_index(b, 20));
+    const tl_expr word = tl_cast(b, TL_I64, tl_vote(b, TL_VOTE_BALLOT, large));
+    const tl_expr any = tl_vote(b, TL_VOTE_ANY, tl_binary(b, TL_GT, x, tl_index(b, 57)));
+    const tl_expr all = tl_vote(b, TL_VOTE_ALL, tl_binary(b, TL_GT, x, tl_index(b, 2)));
+    const auto bit = [&](tl_expr c, int64_t v) { return tl_select(b, c, tl_index(b, v), tl_index(b, 0)); };
+    return tl_binary(b, TL_ADD, word, tl_binary(b, TL_ADD, bit(any, 1000), bit(all, 2000)));
+  });
+  expect_threads(program, [](const std::vector<int64_t>& in, int64_t first, int64_t t) {
+    int64_t word = 0, any = 0, all = 2000;
+    for (int64_t lane = 0; lane < 8; ++lane) {
+      const int64_t v = in[first + t / 8 * 8 + lane];
+      if (v > 20) word |= int64_t{1} << lane;
+      if (v > 57) any = 1000;
+      if (v <= 2) all = 0;
+    }
+    return word + any + all;
+  });
+}
+
+// Sums of warps go through shared memory; a serial loop of run-time bounds has exchanges, as has an if of the
+// block; what the loop carries is a value of each thread.
+TEST(Threads, MeetInLoopsAndIfs) {
+  const Program program = parse(
+      "kernel k grid(b: ceildiv(n, 128)) threads 128 {\n  alloc part: shared i64[4]\n"
+      "  threads w, l in 4, 32 {\n    let x = X[b * 128 + w * 32 + l]\n    var s = x\n"
+      "    unroll d in 0 .. 5 { s += shuffle_xor(s, 16 >> d) }\n    if l == 0 { part[w] = s }\n    barrier\n"
+      "    var all = part[0] + part[1] + part[2] + part[3]\n"
+      "    serial r in 0 .. b + 2 {\n      all += shuffle(x, r)\n      if r % 2 == 0 { all += l }\n    }\n"
+      "    if b == 1 { all = all * 2 + shuffle_down(x, 1) } else { all -= 1 }\n"
+      "    Y[b * 128 + w * 32 + l] = all\n  }\n}\n");
+  expect_threads(program, [](const std::vector<int64_t>& in, int64_t first, int64_t t) {
+    const int64_t b = first / kThreads, lane = t % 32, warp = first + t - lane;
+    int64_t all = 0;
+    for (int64_t i = 0; i < kThreads; ++i) all += in[first + i];
+    for (int64_t r = 0; r < b + 2; ++r) all += in[warp + r] + (r % 2 == 0 ? lane : 0);
+    return b == 1 ? 2 * all + in[warp + (lane < 31 ? lane + 1 : lane)] : all - 1;
+  });
+}
+
+// Warps with tasks of their own, which nest, hold loops and votes, and change what the block has named.
+TEST(Threads, GroupsGoTheirOwnWays) {
+  const Program program = parse(
+      "kernel k grid(b: ceildiv(n, 128)) threads 128 {\n  alloc part: shared i64[4]\n"
+      "  threads w, l in 4, 32 {\n    let x = X[b * 128 + w * 32 + l]\n    var s = x\n"
+      "    unroll d in 0 .. 5 { s += shuffle_xor(s, 16 >> d) }\n    if l == 0 { part[w] = s }\n    barrier\n"
+      "    var r = 5\n"
+      "    if w == 1 {\n      var t = select(l < 4, part[l % 4], 0)\n"
+      "      serial d in 0 .. 2 { t += shuffle_xor(t, 2 >> d) }\n      r = t + x\n"
+      "    } else {\n      r += shuffle(x, 3)\n"
+      "      if part[w] % 2 == 0 { r = select(any(x == 60), r * 2 + shuffle(r, 1), r) }\n"
+      "      if l > 7 { r -= 1 }\n    }\n"
+      "    Y[b * 128 + w * 32 + l] = r + shuffle_down(r, 1)\n  }\n}\n");
+  expect_threads(program, [](const std::vector<int64_t>& in, int64_t first, int64_t t) {
+    const auto sum = [&](int64_t from, int64_t count) {
+      int64_t all = 0;
+      for (int64_t i = from; i < from + count; ++i) all += in[i];
+      return all;
+    };
+    const int64_t warp = first + t / 32 * 32;
+    const auto r_of = [&](int64_t lane) {
+      if (warp == first + 32) return (lane < 4 ? sum(first, kThreads) : 0) + in[warp + lane];
+      bool any = false;
+      for (int64_t i = 0; i < 32; ++i) any = any || in[warp + i] == 60;
+      int64_t r = 5 + in[warp + 3];
+      if (sum(warp, 32) % 2 == 0 && any) r = r * 2 + r;
+      return lane > 7 ? r - 1 : r;
+    };
+    const int64_t lane = t % 32;
+    return r_of(lane) + r_of(lane < 31 ? lane + 1 : lane);
+  });
+}
+
+// One variable; values of others go through shared memory, and a barrier is what makes them visible.
+TEST(Threads, BarriersOrderStores) {
+  const auto program = [](const std::string& barrier) {
+    return "tl 1 program p\ndim n\ntensor X: i64[n] readonly\ntensor Y: i64[n]\n"
+           "kernel k grid(b: ceildiv(n, 128)) threads 128 {\n  alloc s: shared i64[128]\n"
+           "  threads t in 128 {\n    s[t] = X[b * 128 + t]\n" +
+           barrier + "    Y[b * 128 + t] = s[127 - t]\n  }\n}\n";
+  };
+  const Context context = make_context();
+  expect_threads(parsed(context, program("barrier\n")), [](const std::vector<int64_t>& in, int64_t first,
+                                                           int64_t t) { return in[first + 127 - t]; });
+  tl_program* refused = nullptr;
+  tl_error* error = nullptr;
+  const std::string text = program("");
+  EXPECT_NE(tl_program_parse(context.get(), text.data(), text.size(), "p.tl", &refused, &error), TL_OK);
+  EXPECT_NE(std::string(tl_error_message(error)).find("race"), std::string::npos) << tl_error_message(error);
+  tl_error_release(error), tl_program_release(refused);
+}
+
+// Lanes hand values over in registers: no shared memory, no barrier, one instruction a word.
+TEST(Threads, ShufflesAreInstructions) {
+  const Context context = make_context();
+  for (const auto& [type, words] : {std::pair("f32", 1), {"f64", 2}, {"f16", 1}, {"u64", 2}}) {
+    const Program program = parsed(
+        context,
+        std::string("tl 1 program p\ntensor X: ") + type + "[128] readonly\ntensor Y: " + type +
+            "[128]\nkernel k grid(b: 1) threads 128 {\n  threads w, l in 4, 32 {\n"
+            "    let x = X[w * 32 + l]\n    Y[w * 32 + l] = shuffle_xor(x, 3) + shuffle_up(x, 1)\n  }\n}\n");
+    tl_target* target = nullptr;
+    tl_artifact* artifact = nullptr;
+    tl_error* error = nullptr;
+    ASSERT_EQ(tl_target_parse("sm_80", &target, nullptr), TL_OK);
+    ASSERT_EQ(tl_compile(context.get(), program.get(), target, nullptr, &artifact, &error), TL_OK)
+        << tl_error_message(error);
+    const char* data = nullptr;
+    size_t size = 0;
+    ASSERT_EQ(tl_artifact_section(artifact, TL_SECTION_PTX, &data, &size, nullptr), TL_OK);
+    const std::string ptx(data, size);
+    int shuffles = 0;
+    for (size_t at = ptx.find("shfl.sync"); at != std::string::npos; at = ptx.find("shfl.sync", at + 1))
+      ++shuffles;
+    EXPECT_EQ(shuffles, 2 * words) << type << "\n" << ptx;
+    EXPECT_EQ(ptx.find("bar.sync"), std::string::npos) << type;
+    EXPECT_EQ(ptx.find("st.shared"), std::string::npos) << type;
+    tl_artifact_release(artifact), tl_target_release(target);
+  }
+}
+
+TEST(Threads, Mistakes) {
+  const auto mistake = [](int64_t lanes, int64_t threads, auto make) {
+    std::string text;
+    of_threads(lanes, make, &text, threads);
+    return text;
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  const auto own = [](tl_builder*, tl_expr x, const tl_expr*) { return x; };
+  has(mistake(32, 64, own), "the kernel has 64");
+  has(mistake(32, 0, own), "does not say how many");
+  has(mistake(64, kThreads,
+              [](tl_builder* b, tl_expr x, const tl_expr*) {
+                return tl_shuffle(b, TL_SHUFFLE_XOR, x, tl_index(b, 1));
+              }),
+      "groups of 64 lanes");
+  has(mistake(32, kThreads,
+              [](tl_builder* b, tl_expr x, const tl_expr*) {
+                return tl_shuffle(b, TL_SHUFFLE_INDEX, x, tl_index(b, 32));
+              }),
+      "given the number 32, expected 0 to 31");
+  has(mistake(32, kThreads,
+              [](tl_builder* b, tl_expr x, const tl_expr*) { return tl_shuffle(b, 9, x, tl_index(b, 1)); }),
+      "no shuffle 9");
+  has(mistake(32, kThreads,
+              [](tl_builder* b, tl_expr x, const tl_expr*) {
+                tl_vote(b, TL_VOTE_ANY, x);
+                return x;
+              }),
+      "takes a condition, found i64");
+  has(mistake(32, kThreads,
+              [](tl_builder* b, tl_expr x, const tl_expr* ids) {
+                const tl_scope s = tl_begin_if(b, tl_binary(b, TL_LT, ids[1], tl_index(b, 3)));
+                tl_barrier(b);
+                tl_end(b, s);
+                return x;
+              }),
+      "barrier stands where threads of the block may go different ways");
+}
+
+}  // namespace
+}  // namespace tilegen::test

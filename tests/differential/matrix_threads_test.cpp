@@ -1,0 +1,163 @@
+// Blocks of threads: exchanges between lanes over types, sizes of groups and targets, and what meets around.
+#include "matrix.h"
+
+namespace tilegen::differential {
+namespace {
+
+constexpr DType kNumbers[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,  DType::u8,
+                              DType::i16, DType::u16,  DType::i32, DType::u32, DType::i64, DType::u64};
+
+std::vector<Launch> launches() {
+  std::vector<Launch> all = seeds({1, 2});
+  all[0].dims = {{"m", 128}};
+  all[1].dims = {{"m", 300}};
+  for (Launch& l : all) l.magnitude = 30;
+  return all;
+}
+
+// With the instructions of AMD targets on their interpreter.
+void expect_agree_everywhere(const std::string& text) {
+  expect_agree(text, launches());
+  if (take_case) return;
+  Subject subject(text, {"gfx942", "gfx90a", "sim:gfx942"});
+  ASSERT_EQ(subject.invalid(), "") << text;
+  for (const Launch& l : launches()) expect_agree(subject, text, l);
+}
+
+TEST(Threads, Exchanges) {
+  const std::pair<int, int> shapes[] = {{4, 32}, {8, 16}, {64, 2}};
+  size_t next = 0;
+  for (DType t : kNumbers)
+    for (const std::string exchange : {"shuffle(x, 1)", "shuffle(x, at)", "shuffle_xor(x, 1)",
+                                       "shuffle_up(x, 1)", "shuffle_down(x, at)"}) {
+      const auto& [groups, lanes] = shapes[next++ % 3];
+      expect_agree_everywhere(replaced(R"(tl 1 program p
+dim m
+tensor X: $t[m] readonly
+tensor I: i32[m] readonly
+tensor Y: $t[m]
+kernel k grid (g: ceildiv(m, 128)) threads 128 {
+  threads w, l in $groups, $lanes {
+    let i = g * 128 + w * $lanes + l
+    let x = X[i]
+    let at = cast(i64, I[i]) % $lanes
+    Y[i] = x - $exchange
+  }
+}
+)",
+                                       {{"t", ir::dtype_name(t)},
+                                        {"groups", std::to_string(groups)},
+                                        {"lanes", std::to_string(lanes)},
+                                        {"exchange", exchange}}));
+    }
+}
+
+TEST(Threads, Votes) {
+  for (const int lanes : {2, 8, 32})
+    expect_agree_everywhere(
+        replaced(R"(tl 1 program p
+dim m
+tensor X: i32[m] readonly
+tensor Y: u32[m]
+kernel k grid (g: ceildiv(m, 128)) threads 128 {
+  threads w, l in $groups, $lanes {
+    let i = g * 128 + w * $lanes + l
+    let low = X[i] < 3
+    var word = ballot(low)
+    if any(X[i] > 20) and not(all(low)) { word = word ^ 65536u32 }
+    Y[i] = word
+  }
+}
+)",
+                 {{"groups", std::to_string(128 / lanes)}, {"lanes", std::to_string(lanes)}}));
+}
+
+// Tile operations before and behind the block, shared tiles and fragments of the program in it, loops and ifs
+// that all threads take alike.
+TEST(Threads, BesideTileOperations) {
+  for (const std::string type : {"f32", "i64"})
+    expect_agree_everywhere(replaced(R"(tl 1 program p
+dim m
+tensor X: $t[m, 32] readonly
+tensor Y: $t[m, 32]
+kernel k grid (g: ceildiv(m, 8)) threads 128 {
+  alloc x: shared $t[8, 32]
+  alloc row: fragment $t[8]
+  alloc most: shared $t[8]
+  copy X[g * 8 :+ 8, 0 :+ 32] -> x
+  serial r in 0 .. 2 {
+    threads w, l in 4, 32 {
+      serial h in 0 .. g % 2 + 1 {
+        let at = (h + r) % 2 * 4 + w
+        var best = x[at, l]
+        unroll d in 0 .. 5 {
+          let other = shuffle_xor(best, 16 >> d)
+          best = max(best, other)
+        }
+        barrier
+        if l == 0 { most[at] = best }
+        x[at, l] = select(l % 2 == 0, x[at, l], shuffle(best, l // 2))
+      }
+      if w == 2 or w == g % 4 {
+        let own = x[w, l]
+        var high = own
+        serial d in 0 .. 5 { high = max(high, shuffle_xor(high, 16 >> d)) }
+        if w == 2 { x[w, l] = own - shuffle_up(high, 3) } else { x[w, l] = high }
+      }
+      if g % 3 == 0 {
+        barrier
+        if l > 5 { x[w, l] = x[w, l] + cast($t, r) }
+      }
+    }
+  }
+  reduce x -> row {kind = sum, axis = 1}
+  parallel i, j in 8, 32 { x[i, j] = x[i, j] - row[i] }
+  copy x -> Y[g * 8 :+ 8, 0 :+ 32]
+}
+)",
+                                     {{"t", type}}));
+}
+
+// Behind a product that a producer feeds where there is one: the row maxima of what it gives.
+TEST(Threads, BesideProducts) {
+  const std::string text = R"(tl 1 program p
+dim k <= 4096 divisible 32
+tensor A: f16[128, k] readonly
+tensor B: f16[k, 64] readonly
+tensor C: f32[128, 64]
+tensor M: f32[128]
+kernel gemm grid(by: 2) threads 128 {
+  alloc As: shared f16[64, 32]
+  alloc Bs: shared f16[32, 64]
+  alloc Cs: shared f32[64, 64]
+  alloc acc: fragment f32[64, 64]
+  fill acc, 0
+  pipelined ko in 0 .. k // 32 stages 3 {
+    copy A[by * 64 :+ 64, ko * 32 :+ 32] -> As
+    copy B[ko * 32 :+ 32, 0 :+ 64] -> Bs
+    gemm As, Bs -> acc
+  }
+  copy acc -> Cs
+  threads w, l in 4, 32 {
+    serial r in 0 .. 16 {
+      var m = max(Cs[w * 16 + r, l], Cs[w * 16 + r, l + 32])
+      unroll d in 0 .. 5 { m = max(m, shuffle_xor(m, 16 >> d)) }
+      if l == r { M[by * 64 + w * 16 + r] = m }
+    }
+  }
+  copy Cs -> C[by * 64 :+ 64, 0 :+ 64]
+}
+)";
+  std::vector<Launch> all = seeds({1, 2});
+  all[0].dims = {{"k", 32}};
+  all[1].dims = {{"k", 160}};
+  for (Launch& l : all) l.magnitude = 4;
+  expect_agree(text, all);
+  if (take_case) return;
+  Subject subject(text, {"sim:sm_80", "sim:sm_90a", "gfx942"});
+  ASSERT_EQ(subject.invalid(), "");
+  for (const Launch& l : all) expect_agree(subject, text, l);
+}
+
+}  // namespace
+}  // namespace tilegen::differential
