@@ -55,7 +55,7 @@ std::string last_block(const std::string& order, const std::string& scope = "sha
 TEST(Orders, TheLastBlockAddsUp) {
   for (const std::string scope : {"shared", "fragment"})
     for (const std::string counter : {"i32", "u64"})
-      for (const std::string threads : {"32", "128"}) {
+      for (const std::string threads : {"64", "128"}) {
         expect_agree(last_block(" {order = acq_rel}", scope, counter, threads), rows({1, 16, 70, 160}));
         if (HasFailure()) return;
       }
