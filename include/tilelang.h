@@ -269,6 +269,16 @@ enum {
   TL_VOTE_BALLOT = 3 /* u32: the lanes that it holds for, as bits */
 };
 
+/* What an atomic operation on one element of a tensor orders among the blocks of a device; see
+   tl_atomic_order. */
+typedef uint32_t tl_memory_order;
+enum {
+  TL_ORDER_RELAXED = 1, /* nothing */
+  TL_ORDER_ACQUIRE = 2, /* what the block does behind it comes after what others released there */
+  TL_ORDER_RELEASE = 3, /* what the block did before is done for blocks that acquire the element later */
+  TL_ORDER_ACQ_REL = 4
+};
+
 typedef uint32_t tl_reduce_kind;
 enum {
   TL_REDUCE_SUM = 1,
@@ -411,7 +421,7 @@ typedef struct tl_param_info {
   tl_dtype dtype;
   uint32_t rank;     /* tensors */
   int32_t read_only; /* tensors */
-  int32_t reserved;
+  tl_dtype codes;    /* tensors of TL_U8 that hold a packed type's: that type; else 0 */
   const char* name;
 } tl_param_info;
 
@@ -879,20 +889,31 @@ TL_API tl_region tl_region_of(tl_builder* builder, tl_buffer buffer, uint32_t ra
 /** The whole of an on-chip tile, or of a tensor of constant shape. */
 TL_API tl_region tl_whole(tl_builder* builder, tl_buffer buffer);
 
-/** The elements of a tile, or of another view, in another shape, without a copy: in row-major order, as many
- *  as the tile has. The view is used as a buffer is: elements and regions of it are those of the tile. It
- *  stands outside of parallel loops. */
+/** The elements of a tile, a tensor or another view in another shape, without a copy: in row-major order, as
+ *  many as it has. The view is used as a buffer is: elements and regions of it are those of the tile or the
+ *  tensor; beyond a view of a tensor reads give 0 and writes are dropped. It stands outside of parallel
+ *  loops. */
 TL_API tl_buffer tl_view_reshape(tl_builder* builder, tl_buffer tile, uint32_t rank, const int64_t* shape);
+
+/** The same of a tensor, with extents (i64) that are products and quotients of its dims; the facts of dims
+ *  show that there are as many elements. */
+TL_API tl_buffer tl_view_reshape_to(tl_builder* builder, tl_buffer tensor, uint32_t rank,
+                                    const tl_expr* extents);
 
 /** The same of a tile whose dimensions change places: dimension d of the view is dimension order[d]. */
 TL_API tl_buffer tl_view_transpose(tl_builder* builder, tl_buffer tile, uint32_t rank, const int64_t* order);
 
-/** The box of a tile, or of another view, as a buffer of its own, whose indices begin at 0. Its offsets read
- *  no memory. */
+/** The box of a tile, a tensor or another view, as a buffer of its own, whose indices begin at 0. Its offsets
+ *  read no memory. */
 TL_API tl_buffer tl_view_slice(tl_builder* builder, tl_region box);
 
-/** The elements of a tile, or of another view, read and written as values of another type of as many bits, as
- *  tl_bitcast has it. It stands in elements, copies and fills. */
+/** The same of a tensor, or of a view of one, with extents (i64) that the launch or the block tells. They
+ *  read no memory either. */
+TL_API tl_buffer tl_view_box(tl_builder* builder, tl_buffer tensor, uint32_t rank, const tl_expr* offsets,
+                             const tl_expr* extents);
+
+/** The elements of a tile, a tensor or another view, read and written as values of another type of as many
+ *  bits, as tl_bitcast has it. It stands in elements, copies and fills. */
 TL_API tl_buffer tl_view_reinterpret(tl_builder* builder, tl_buffer tile, tl_dtype dtype);
 
 /** dst = src, converted where types differ. Of shapes of different rank, dimensions of extent 1 may be left
@@ -1011,6 +1032,12 @@ TL_API void tl_fetch_atomic_to(tl_builder* builder, tl_buffer buffer, uint32_t r
 TL_API void tl_compare_exchange_to(tl_builder* builder, tl_buffer buffer, uint32_t rank,
                                    const tl_expr* indices, tl_expr expected, tl_expr desired, tl_buffer old,
                                    uint32_t old_rank, const tl_expr* old_indices);
+
+/** The memory order of the atomic operation on an element of a tensor that is the next statement; without it
+ *  operations are relaxed. A block is one party: what all of its threads wrote to tensors before a releasing
+ *  operation, all threads of a block that acquires the element afterwards find. Not in pipelined loops.
+ *  (CUDA: cuda::atomic_ref of thread_scope_device between barriers) */
+TL_API void tl_atomic_order(tl_builder* builder, tl_memory_order order);
 
 /** buffer[indices] = value, of the buffer's type. Inside parallel loops, or elsewhere to local tiles. A
  *  write outside a tensor is dropped. */

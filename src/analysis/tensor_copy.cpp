@@ -20,6 +20,13 @@ namespace {
 
 constexpr size_t kMaxDims = 5;
 
+bool has_ordered_operations(const ir::Program& p) {
+  return std::any_of(p.stmts.begin(), p.stmts.end(), [](const ir::Stmt& s) {
+    const auto* store = std::get_if<ir::Store>(&s.node);
+    return store && store->order != ir::AtomicOrder::relaxed;
+  });
+}
+
 // x of (x + r) // c with 0 <= r < c: that is x // c where c divides x.
 ExprId dividend(const ir::Program& p, ExprId e, int64_t c) {
   const ExprNode& n = p.exprs[e];
@@ -290,6 +297,11 @@ std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::T
   if (tensor.shape.empty() || tensor.shape.size() > kMaxDims)
     return refuse("tensor '" + tensor.name + "' has " + std::to_string(tensor.shape.size()) +
                   " dimensions, tensor copies take 1 to 5");
+  if (!tensor.read_only && has_ordered_operations(p))
+    return refuse(
+        "tensor '" + tensor.name +
+        "' may be written between blocks that atomic operations order, and none orders what the copy "
+        "engine does");
   for (ExprId extent : tensor.shape)
     if (int64_t fixed = 1; p.exprs.is_const_int(extent, &fixed) && fixed < 1)
       return refuse("tensor '" + tensor.name + "' has no elements");

@@ -75,8 +75,16 @@ void Builder::add_annotations(std::string_view call, ir::Annotations& to, ir::An
   }
 }
 
+// An order was given to an atomic operation, which has taken it.
+bool Builder::check_no_order(std::string_view call) {
+  if (order_ == ir::AtomicOrder::relaxed) return true;
+  fail(DiagCode::misplaced_statement, call, "a memory order stands in front of what is no atomic operation",
+       "say it in front of tl_store_atomic, tl_fetch_atomic or tl_compare_exchange");
+  return false;
+}
+
 ir::StmtId Builder::marked(std::string_view call, ir::StmtId s) {
-  if (!s) return s;
+  if (!s || !check_no_order(call)) return {};
   program_.stmts[s.value].label = std::exchange(label_, {});
   if (!std::exchange(annotated_, false)) return s;
   const auto place = ir::annotation_place(program_, s);
@@ -92,6 +100,7 @@ ir::StmtId Builder::marked(std::string_view call, ir::StmtId s) {
 }
 
 bool Builder::unmarked(std::string_view call) {
+  if (!check_no_order(call)) return false;
   if (label_.empty() && !annotated_) return true;
   fail(DiagCode::misplaced_statement, call,
        label_.empty() ? "annotations stand in front of what has none"

@@ -104,6 +104,10 @@ class Builder {
   ir::BufferId view(ir::BufferId of, ir::TileView::Form form, std::span<const int64_t> numbers);
   ir::BufferId view(ir::BufferId of, ir::DType type);  // reinterpreted
   ir::BufferId view(const ir::Region& box);
+  // The same of extents that the launch tells, of tensors.
+  ir::BufferId view_reshaped(ir::BufferId of, std::span<const ir::ExprId> extents);
+  ir::BufferId view_box(ir::BufferId of, std::span<const ir::ExprId> offsets,
+                        std::span<const ir::ExprId> extents);
   void tile_op(ir::OpKind kind, std::span<const ir::Region> operands, std::span<const int64_t> attrs,
                ir::ExprId value);
   void arg_reduce(const ir::Region& src, const ir::Region& value, const ir::Region& index, bool largest,
@@ -120,6 +124,7 @@ class Builder {
   void store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value);
   void atomic_store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value,
                     ir::AtomicKind kind);
+  void atomic_order(ir::AtomicOrder order);  // of the atomic operation ahead
   // The same, also compare_exchange with what it expects: gives a name for the old value.
   ir::VarId fetch_atomic(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value,
                          ir::AtomicKind kind, ir::ExprId expected, std::string_view name);
@@ -212,6 +217,7 @@ class Builder {
   ir::StmtId marked(std::string_view call, ir::StmtId s);
   // Nothing was said of the statement ahead, which has no path.
   bool unmarked(std::string_view call);
+  bool check_no_order(std::string_view call);
   void add_annotations(std::string_view call, ir::Annotations& to, ir::AnnotationPlace place,
                        std::string_view what, std::string_view text);
   bool begins_made(std::string_view call, int64_t statements);
@@ -224,13 +230,15 @@ class Builder {
   void close_frame();
   int current_kernel() const { return static_cast<int>(program_.kernels.size()) - 1; }
   bool in_parallel() const;
-  ir::BufferId add_view(std::string_view call, ir::TileView view, std::span<const int64_t> shape);
+  ir::BufferId add_view(std::string_view call, ir::TileView view, std::span<const ir::ExprId> shape);
+  std::vector<ir::ExprId> constants(std::span<const int64_t> numbers);
   void resolve_names(std::string_view call);
   std::string buffer_text(ir::BufferId id) const;
 
   Limits limits_;
   ir::Program program_;
   ir::Draft draft_;
+  ir::AtomicOrder order_ = ir::AtomicOrder::relaxed;  // of the statement ahead
   std::vector<Diagnostic> diagnostics_;
   SourceLocation location_;
   std::vector<Frame> frames_;

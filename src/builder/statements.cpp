@@ -234,7 +234,13 @@ void Builder::fetch_atomic_to(ir::Store what, ir::BufferId old, std::span<const 
   add_store(call, std::move(what));
 }
 
+void Builder::atomic_order(ir::AtomicOrder order) {
+  constexpr std::string_view kCall = "tl_atomic_order";
+  if (ready(kCall) && inside_kernel(kCall)) order_ = order;
+}
+
 ir::StmtId Builder::add_store(std::string_view call, ir::Store s) {
+  if (s.atomic) s.order = std::exchange(order_, ir::AtomicOrder::relaxed);
   if (!ready(call) || !inside_kernel(call) || !check_buffer(call, "the buffer", s.buffer) ||
       !check_indices(call, s.buffer, s.indices) || !check_expr(call, "the value", s.value))
     return {};

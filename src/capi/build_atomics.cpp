@@ -8,6 +8,7 @@ using namespace tilegen::capi;
 
 namespace {
 
+static_assert(TL_ORDER_ACQ_REL - TL_ORDER_RELAXED == static_cast<int>(ir::AtomicOrder::acq_rel));
 static_assert(TL_ATOMIC_EXCHANGE - TL_ATOMIC_ADD == static_cast<int>(ir::AtomicKind::exchange));
 
 bool known_atomic(const BuilderCall& c, tl_atomic_kind kind, tl_atomic_kind last) {
@@ -38,6 +39,15 @@ void tl_store_atomic(tl_builder* builder, tl_buffer buffer, uint32_t rank, const
     const auto what = c.expr("value", value);
     if (!known_atomic(c, kind, TL_ATOMIC_EXCHANGE) || c.failed()) return;
     c->atomic_store(to, at, what, static_cast<ir::AtomicKind>(kind - TL_ATOMIC_ADD));
+  });
+}
+
+void tl_atomic_order(tl_builder* builder, tl_memory_order order) {
+  on_builder(builder, "tl_atomic_order", [&](const BuilderCall& c) {
+    if (order < TL_ORDER_RELAXED || order > TL_ORDER_ACQ_REL)
+      return c.fail(DiagCode::bad_enum, "there is no memory order " + std::to_string(order),
+                    "use a tl_memory_order");
+    c->atomic_order(static_cast<ir::AtomicOrder>(order - TL_ORDER_RELAXED));
   });
 }
 

@@ -109,6 +109,23 @@ tl_buffer tl_view_slice(tl_builder* builder, tl_region box) {
   });
 }
 
+tl_buffer tl_view_reshape_to(tl_builder* builder, tl_buffer tensor, uint32_t rank, const tl_expr* extents) {
+  return on_builder(builder, "tl_view_reshape_to", tl_buffer{0}, [&](const BuilderCall& c) -> tl_buffer {
+    const auto of = c.buffer("tensor", tensor);
+    const auto shape = c.exprs("extents", rank, extents);
+    return c.failed() ? tl_buffer{0} : c.give(c->view_reshaped(of, shape));
+  });
+}
+
+tl_buffer tl_view_box(tl_builder* builder, tl_buffer tensor, uint32_t rank, const tl_expr* offsets,
+                      const tl_expr* extents) {
+  return on_builder(builder, "tl_view_box", tl_buffer{0}, [&](const BuilderCall& c) -> tl_buffer {
+    const auto of = c.buffer("tensor", tensor);
+    const auto at = c.exprs("offsets", rank, offsets), shape = c.exprs("extents", rank, extents);
+    return c.failed() ? tl_buffer{0} : c.give(c->view_box(of, at, shape));
+  });
+}
+
 tl_region tl_whole(tl_builder* builder, tl_buffer buffer) {
   return on_builder(builder, "tl_whole", tl_region{0}, [&](const BuilderCall& c) -> tl_region {
     const auto of = c.buffer("buffer", buffer);

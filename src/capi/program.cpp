@@ -213,6 +213,7 @@ tl_status tl_program_param(const tl_program* program, size_t index, tl_param_inf
       const ir::Buffer& b = p.buffer(param.buffer);
       info.kind = TL_PARAM_TENSOR;
       info.dtype = static_cast<tl_dtype>(b.type);
+      info.codes = static_cast<tl_dtype>(b.packed);  // none is 0
       info.rank = static_cast<uint32_t>(b.shape.size());
       info.read_only = b.read_only ? 1 : 0;
       info.name = b.name.c_str();

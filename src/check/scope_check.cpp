@@ -54,6 +54,7 @@ class ScopeCheck {
   std::vector<bool> live_;  // by VarId
   int kernel_ = 0;
   int parallel_depth_ = 0;
+  int pipelined_depth_ = 0;
   int64_t unrolled_ = 1;
 };
 
@@ -99,7 +100,9 @@ void ScopeCheck::check_loop(StmtId id, const ir::Loop& loop) {
   const bool parallel = loop.kind == LoopKind::parallel;
   for (ir::VarId v : loop.vars) live_[v.value] = true;
   parallel_depth_ += parallel;
+  pipelined_depth_ += loop.kind == LoopKind::pipelined;
   check_block(loop.body);
+  pipelined_depth_ -= loop.kind == LoopKind::pipelined;
   parallel_depth_ -= parallel;
   for (ir::VarId v : loop.vars) live_[v.value] = false;
   unrolled_ = unrolled_outside;
@@ -177,6 +180,16 @@ void ScopeCheck::check_store(StmtId id, const ir::Store& store) {
                    "): expected an element of a tensor or of a shared tile, inside a parallel loop",
                shared ? "put it into a parallel loop, if only of one point"
                       : "combine in a shared tile or a tensor, or with reduce");
+  if (store.order != ir::AtomicOrder::relaxed && (b.scope != MemScope::global || pipelined_depth_ > 0))
+    ctx_.error(b.scope == MemScope::global ? DiagCode::misplaced_statement : DiagCode::scope_not_allowed, id,
+               std::string(ir::atomic_text(*store.atomic)) + " of " + b.name + " with order " +
+                   std::string(ir::order_text(store.order)) +
+                   (b.scope == MemScope::global
+                        ? " stands in a pipelined loop, whose iterations overlap"
+                        : ": " + std::string(ir::scope_name(b.scope)) + " memory is of one block"),
+               b.scope == MemScope::global ? "make the loop serial, or put it behind the loop"
+                                           : "order operations on elements of tensors; a block's own threads "
+                                             "need no order");
   if (store.old && check_owner(id, store.old->buffer) &&
       p_.buffer(store.old->buffer).scope != MemScope::shared)
     ctx_.error(DiagCode::scope_not_allowed, id,

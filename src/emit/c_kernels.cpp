@@ -233,6 +233,8 @@ std::string CKernels::element(BufferId buffer, const std::vector<ExprId>& indice
 void CKernels::store(const ir::Store& of) {
   const std::string to = element(of.buffer, of.indices), value = exprs_.value(of.value);
   if (!of.atomic) return call("tl_store", {to, value});
+  if (of.order != ir::AtomicOrder::relaxed)
+    call("tl_atomic_order", {"TL_ORDER_" + upper(ir::order_text(of.order))});
   const bool compares = *of.atomic == ir::AtomicKind::compare_exchange;
   const std::string kind = compares ? "" : "TL_" + upper(atomic_text(*of.atomic));
   const std::string expected = compares ? exprs_.value(of.expected) : "";

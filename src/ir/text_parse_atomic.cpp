@@ -1,6 +1,7 @@
 // Atomic operations on one element, and the old values that they give.
 #include "ir/text_parser.h"
 #include "support/diag_codes.h"
+#include "support/spelling.h"
 
 namespace tilegen::ir::text {
 
@@ -26,9 +27,27 @@ bool Parser::parse_atomic(Store& store) {
   if (!expect(",", compares ? "and the value to store" : "and the value to combine with") ||
       !parse_expr(store.value, kAny, type))
     return false;
-  if (!expect(")", "to close the operation")) return false;
+  if (!expect(")", "to close the operation") || !parse_atomic_order(store.order)) return false;
   if (store.buffer.valid()) check_rank(store.buffer, store.indices.size(), name);
   return true;
+}
+
+// {order = release}
+bool Parser::parse_atomic_order(AtomicOrder& order) {
+  if (!accept("{")) return true;
+  if (!expect("order", "the one attribute of an operation on an element") ||
+      !expect("=", "and relaxed, acquire, release or acq_rel"))
+    return false;
+  const auto known = order_from_text(token_.text);
+  if (!known) {
+    NearestName nearest(token_.text);
+    for (int i = 0; i < kAtomicOrders; ++i) nearest.offer(order_text(static_cast<AtomicOrder>(i)));
+    error(DiagCode::bad_attribute, token_, "there is no memory order " + describe(token_),
+          nearest.hint("the orders are relaxed, acquire, release and acq_rel"));
+  }
+  order = known.value_or(AtomicOrder::relaxed);
+  advance();
+  return expect("}", "to close the order");
 }
 
 bool Parser::parse_atomic_store() {

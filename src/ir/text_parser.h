@@ -155,14 +155,17 @@ class Parser {
   bool parse_assigned(ExprId& value, ExprId old, DType type, std::string_view what);
   bool add_assignment(const Token& at, VarId var, ExprId value);
 
-  // text_parse_view.cpp: views of tiles
+  // text_parse_view.cpp: views of tiles and tensors
   bool begins_view() const;
   bool parse_view();
-  bool parse_view_of(const Token& name, BufferId of, TileView view, std::span<const int64_t> shape);
+  bool parse_view_of(const Token& name, BufferId of, TileView view, std::span<const ExprId> shape);
+  bool parse_view_box(BufferId& of, TileView& view, std::vector<ExprId>& shape);
+  bool parse_view_extent(BufferId of, std::vector<ExprId>& out);
   bool parse_integers(std::vector<int64_t>& out, std::string_view what);
 
   // text_parse_atomic.cpp: atomic operations on one element
   bool parse_atomic(Store& store);
+  bool parse_atomic_order(AtomicOrder& order);
   bool parse_atomic_store();
   bool parse_named_old(const Token& at, VarId& named);
   bool parse_let_of_old(const Token& name, DType type, bool assignable);

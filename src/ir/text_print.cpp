@@ -208,6 +208,7 @@ class ProgramPrinter {
     if (store.expected.valid()) exprs_.print(out_, store.expected), out_ += ", ";
     exprs_.print(out_, store.value);
     if (store.atomic) out_ += ")";
+    if (store.order != AtomicOrder::relaxed) out_ += " {order=" + std::string(order_text(store.order)) + "}";
   }
 
   void print_assertion(const AssertionText& assertion) {

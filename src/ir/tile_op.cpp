@@ -62,6 +62,16 @@ std::optional<OpKind> op_from_text(std::string_view text) {
   return std::nullopt;
 }
 
+static constexpr std::string_view kOrderTexts[kAtomicOrders] = {"relaxed", "acquire", "release", "acq_rel"};
+
+std::string_view order_text(AtomicOrder order) { return kOrderTexts[static_cast<size_t>(order)]; }
+
+std::optional<AtomicOrder> order_from_text(std::string_view text) {
+  for (size_t i = 0; i < kAtomicOrders; ++i)
+    if (kOrderTexts[i] == text) return static_cast<AtomicOrder>(i);
+  return std::nullopt;
+}
+
 std::string_view atomic_text(AtomicKind kind) { return kAtomicTexts[static_cast<size_t>(kind)]; }
 
 std::optional<AtomicKind> atomic_from_text(std::string_view text) {

@@ -62,6 +62,16 @@ enum class AtomicKind : int64_t {
   append
 };
 constexpr int kAtomicKinds = 8;  // that programs name
+// What an atomic operation on an element of a tensor orders among the blocks of a device. release: what the
+// block did to tensors before, a block that acquires the element afterwards finds done. acquire: what the
+// block does behind it comes after what was released there before. A block is one party: its threads wait
+// for each other where that needs it.
+enum class AtomicOrder : uint8_t { relaxed, acquire, release, acq_rel };
+constexpr bool acquires(AtomicOrder o) { return o == AtomicOrder::acquire || o == AtomicOrder::acq_rel; }
+constexpr bool releases(AtomicOrder o) { return o == AtomicOrder::release || o == AtomicOrder::acq_rel; }
+constexpr int kAtomicOrders = 4;
+std::string_view order_text(AtomicOrder order);
+std::optional<AtomicOrder> order_from_text(std::string_view text);
 // Names of statements on one element: "atomic_add" ...
 std::string_view atomic_text(AtomicKind kind);
 std::optional<AtomicKind> atomic_from_text(std::string_view text);

@@ -5,8 +5,8 @@
 
 #include "ir/draft_exprs.h"
 #include "ir/op_kinds.h"
-#include "ir/reinterpret.h"
 #include "ir/store_parts.h"
+#include "ir/text.h"
 #include "ir/view_shape.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
@@ -14,6 +14,11 @@
 namespace tilegen::ir {
 namespace {
 
+std::string shape_text(const Program& p, std::span<const ExprId> shape) {
+  std::string text = "[";
+  for (size_t d = 0; d < shape.size(); ++d) text += (d ? ", " : "") + print_expr(p, shape[d]);
+  return text + "]";
+}
 std::string shape_text(std::span<const int64_t> shape) {
   std::string text = "[";
   for (size_t d = 0; d < shape.size(); ++d) text += (d ? ", " : "") + std::to_string(shape[d]);
@@ -22,7 +27,8 @@ std::string shape_text(std::span<const int64_t> shape) {
 
 class ViewResolver : public ExprRewriter {
  public:
-  ViewResolver(Program& p, Draft& draft) : ExprRewriter(p.exprs, p.exprs), p_(p), draft_(draft) {}
+  ViewResolver(Program& p, Draft& draft)
+      : ExprRewriter(p.exprs, p.exprs), p_(p), draft_(draft), bounds_(p, draft), facts_(p) {}
 
   std::vector<Diagnostic> run() {
     for (const Kernel& k : p_.kernels) {
@@ -72,26 +78,56 @@ class ViewResolver : public ExprRewriter {
   void outside(BufferId view, int64_t index, size_t d) {
     error(DiagCode::index_out_of_bounds,
           "index " + std::to_string(index) + " in dimension " + std::to_string(d) + " of the view '" +
-              p_.buffer(view).name + "' " + shape_text(p_.tile_shape(view)) + " is outside",
+              p_.buffer(view).name + "' " + shape_text(p_, p_.buffer(view).shape) + " is outside",
           "an element of a view has indices from 0 to below its extents");
+  }
+
+  using Extents = std::vector<ExprId>;
+  bool is_tensor(BufferId b) const { return p_.buffer(b).scope == MemScope::global; }
+  std::optional<int64_t> constant(ExprId e) const {
+    int64_t value = 0;
+    return p_.exprs.is_const_int(e, &value) ? std::optional(value) : std::nullopt;
+  }
+  // Beyond a view of a tensor there is nothing: reads give 0, writes are dropped. Beyond one of a tile none
+  // may be.
+  void check_constant(BufferId view, ExprId offset, int64_t extent, size_t d) {
+    const auto o = constant(offset), end = constant(p_.buffer(view).shape[d]);
+    if (is_tensor(view) || !o || !end) return;
+    if (*o < 0 || *o + extent > *end) outside(view, *o < 0 ? *o : *o + extent - 1, d);
+  }
+  Reshape reshape(BufferId view, BufferId of) {
+    return {p_, p_.buffer(view).shape, p_.buffer(of).shape, is_tensor(of) ? &bounds_ : nullptr};
+  }
+  // What leaves the slice of a tensor there leaves the tensor, too.
+  bool begins_with(const TileView& view, size_t d) const { return constant(view.offsets[d]) == 0; }
+  bool ends_with(const TileView& view, ExprId extent, size_t d) {
+    const ExprId end = IndexMaker(p_.exprs).add(view.offsets[d], extent);
+    return facts_.same(end, p_.buffer(view.of).shape[d]);
+  }
+  ExprId sliced(const TileView& view, ExprId seen, ExprId extent, size_t d) {
+    ExprPool& e = p_.exprs;
+    ExprId index = IndexMaker(e).add(seen, view.offsets[d]);
+    if (!is_tensor(view.of)) return index;
+    if (!ends_with(view, extent, d) && !bounds_.ends_within(seen, 1, extent))
+      index = e.select(e.lt(seen, extent), index, e.const_int(-1));
+    if (!begins_with(view, d) && !bounds_.not_negative(seen))
+      index = e.select(e.le(e.const_int(0), seen), index, e.const_int(-1));
+    return index;
   }
 
   // Of the tile in the place of the view.
   void element(BufferId& buffer, std::vector<ExprId>& indices) {
     for (auto it = draft_.views.find(buffer); it != draft_.views.end(); it = draft_.views.find(buffer)) {
       const TileView& view = it->second;
-      const Shape shape = p_.tile_shape(buffer);
-      for (size_t d = 0; d < indices.size(); ++d)
-        if (int64_t index = 0; p_.exprs.is_const_int(indices[d], &index) && (index < 0 || index >= shape[d]))
-          outside(buffer, index, d);
+      const Extents shape = p_.buffer(buffer).shape;
+      for (size_t d = 0; d < indices.size(); ++d) check_constant(buffer, indices[d], 1, d);
       if (view.form == TileView::Form::reshape) {
-        indices = Reshape(p_.exprs, shape, p_.tile_shape(view.of)).element(indices);
+        indices = reshape(buffer, view.of).element(indices);
       } else if (view.form == TileView::Form::transpose) {
         const std::vector<ExprId> seen = indices;
         for (size_t d = 0; d < seen.size(); ++d) indices[static_cast<size_t>(view.order[d])] = seen[d];
       } else if (view.form == TileView::Form::slice) {
-        for (size_t d = 0; d < indices.size(); ++d)
-          indices[d] = IndexMaker(p_.exprs).add(indices[d], view.offsets[d]);
+        for (size_t d = 0; d < indices.size(); ++d) indices[d] = sliced(view, indices[d], shape[d], d);
       }
       buffer = view.of;
     }
@@ -108,13 +144,10 @@ class ViewResolver : public ExprRewriter {
          it = draft_.views.find(b.region.buffer)) {
       const TileView& view = it->second;
       Region& at = b.region;
-      const Shape shape = p_.tile_shape(at.buffer);
-      for (size_t d = 0; d < shape.size(); ++d)
-        if (int64_t o = 0;
-            p_.exprs.is_const_int(at.offsets[d], &o) && (o < 0 || o + at.extents[d] > shape[d]))
-          outside(at.buffer, o < 0 ? o : o + at.extents[d] - 1, d);
+      const Extents shape = p_.buffer(at.buffer).shape;
+      for (size_t d = 0; d < shape.size(); ++d) check_constant(at.buffer, at.offsets[d], at.extents[d], d);
       if (view.form == TileView::Form::reshape) {
-        b.is_box = Reshape(p_.exprs, shape, p_.tile_shape(view.of)).box(at);
+        b.is_box = reshape(at.buffer, view.of).box(at);
       } else if (view.form == TileView::Form::transpose) {
         const Region seen = at;
         int64_t before = -1;
@@ -129,12 +162,20 @@ class ViewResolver : public ExprRewriter {
         }
         b.transposed += changes;
       } else if (view.form == TileView::Form::slice) {
-        for (size_t d = 0; d < shape.size(); ++d)
+        for (size_t d = 0; d < shape.size(); ++d) {
+          b.is_box = b.is_box && (!is_tensor(view.of) || stays(view, at, shape[d], d));
           at.offsets[d] = IndexMaker(p_.exprs).add(at.offsets[d], view.offsets[d]);
+        }
       }
       at.buffer = view.of;
     }
     return b;
+  }
+
+  // Where the box leaves the slice it leaves the tensor.
+  bool stays(const TileView& view, const Region& box, ExprId extent, size_t d) {
+    return (begins_with(view, d) || bounds_.not_negative(box.offsets[d])) &&
+           (ends_with(view, extent, d) || bounds_.ends_within(box.offsets[d], box.extents[d], extent));
   }
 
   void statement(StmtId s) {
@@ -226,7 +267,7 @@ class ViewResolver : public ExprRewriter {
           std::string(row.text) + "'s operand '" + std::string(row.operands[operand].name) + "', " +
               shape_text(op.operands[operand].extents) + " of the view '" +
               p_.buffer(op.operands[operand].buffer).name + "', is no box of these dimensions of the tile '" +
-              p_.buffer(tile).name + "' " + shape_text(p_.tile_shape(tile)),
+              p_.buffer(tile).name + "' " + shape_text(p_, p_.buffer(tile).shape),
           "allocate the tile as " + std::string(row.text) +
               " needs it and name views of it where it is copied and in parallel loops");
   }
@@ -262,6 +303,7 @@ class ViewResolver : public ExprRewriter {
       v.location = location_;
       loop.vars.push_back(VarId(p_.vars.size()));
       p_.vars.push_back(std::move(v));
+      bounds_.add(loop.vars.back(), loop.extents[i]);
     }
     const auto place = [&](const Region& r, BufferId& buffer) {
       std::vector<ExprId> at = r.offsets;
@@ -290,6 +332,8 @@ class ViewResolver : public ExprRewriter {
 
   Program& p_;
   Draft& draft_;
+  IndexBounds bounds_;
+  ExtentFacts facts_;
   std::string kernel_;
   SourceLocation location_;
   std::vector<Diagnostic> errors_;
@@ -312,78 +356,6 @@ bool correspond(const Region& a, const Region& b) {
   const std::vector<DimRange> groups = common_ranges(of_a, of_b);
   return std::all_of(groups.begin(), groups.end(),
                      [](const DimRange& g) { return g.v_end - g.v == 1 || g.b_end - g.b == 1; });
-}
-
-std::vector<int64_t> transposed_shape(std::span<const int64_t> shape, std::span<const int64_t> order) {
-  std::vector<int64_t> out;
-  for (int64_t d : order) out.push_back(shape[static_cast<size_t>(d)]);
-  return out;
-}
-
-std::optional<ViewRefusal> view_refusal(const Program& p, const TileView& view,
-                                        std::span<const int64_t> shape) {
-  const Buffer& of = p.buffer(view.of);
-  if (of.scope == MemScope::global)
-    return ViewRefusal{DiagCode::scope_not_allowed, "'" + of.name + "' is a tensor, and views are of tiles",
-                       "a tensor's strides say how its elements are seen; copy a box of it into a tile"};
-  const Shape tile = p.tile_shape(view.of);
-  const std::string what = "'" + of.name + "' " + shape_text(tile);
-  if (view.form == TileView::Form::reinterpret) {
-    if (const auto wrong = bits_refusal("a view of '" + of.name + "'", of.type, view.type))
-      return ViewRefusal{DiagCode::dtype_mismatch, wrong->message, wrong->hint};
-  } else if (view.form == TileView::Form::reshape) {
-    for (size_t d = 0; d < shape.size(); ++d)
-      if (shape[d] < 1)
-        return ViewRefusal{
-            DiagCode::bad_shape,
-            "extent " + std::to_string(d) + " of a view of " + what + " is " + std::to_string(shape[d]),
-            "give extents of at least 1"};
-    const auto has = checked_product(tile), wanted = checked_product(shape);
-    if (has != wanted)
-      return ViewRefusal{DiagCode::shape_mismatch,
-                         what + " has " + std::to_string(*has) + " elements, its view " + shape_text(shape) +
-                             (wanted ? " " + std::to_string(*wanted) : std::string(" more")),
-                         "the extents of a view multiply to the elements of the tile"};
-  } else if (view.form == TileView::Form::transpose) {
-    std::vector<int64_t> sorted = view.order;
-    std::sort(sorted.begin(), sorted.end());
-    bool each = sorted.size() == tile.size();
-    for (size_t d = 0; each && d < sorted.size(); ++d) each = sorted[d] == static_cast<int64_t>(d);
-    if (!each)
-      return ViewRefusal{
-          DiagCode::bad_attribute,
-          "the order " + shape_text(view.order) + " does not name each dimension of " + what + " once",
-          "write the dimensions of the tile in the order of the view's, from 0"};
-  } else {
-    for (ExprId e : view.offsets)
-      if (!DraftExprs(p).reads(e).empty())
-        return ViewRefusal{DiagCode::scope_not_allowed, "an offset of a view of " + what + " reads memory",
-                           "name its value first: let o = ..., and the box at o"};
-    for (size_t d = 0; d < tile.size(); ++d) {
-      int64_t offset = 0;
-      const bool constant = p.exprs.is_const_int(view.offsets[d], &offset);
-      if (shape[d] > tile[d] || (constant && (offset < 0 || offset > tile[d] - shape[d])))
-        return ViewRefusal{
-            DiagCode::index_out_of_bounds,
-            "the box " + shape_text(shape) + " leaves " + what + " in dimension " + std::to_string(d),
-            "a view is a part of its tile"};
-    }
-  }
-  return std::nullopt;
-}
-
-BufferId add_view(Program& p, Draft& draft, TileView view, std::span<const int64_t> shape, std::string name,
-                  SourceLocation location) {
-  Buffer b = p.buffer(view.of);
-  b.name = std::move(name);
-  b.location = std::move(location);
-  b.shape.clear();
-  if (view.type != DType::none) b.type = view.type;
-  for (int64_t extent : shape) b.shape.push_back(p.exprs.const_int(extent));
-  const BufferId id(p.buffers.size());
-  p.buffers.push_back(std::move(b));
-  draft.views.emplace(id, std::move(view));
-  return id;
 }
 
 std::vector<Diagnostic> resolve_views(Program& p, Draft& draft) {

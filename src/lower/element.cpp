@@ -149,7 +149,7 @@ void OpLowering::store_element(const Nest& nest, ir::BufferId buffer, std::span<
   body.push_back(
       k_.out.add(thread::Store{memory_of(k_, buffer), memory_index(k_, buffer, indices), value, predicate,
                                !atomic_ && streaming.valid(), atomic_ ? ExprId() : streaming, atomic_,
-                               fetch_.expected, fetch_.old, fetch_.index},
+                               fetch_.expected, fetch_.old, fetch_.index, order_},
                  op_.path));
 }
 
@@ -237,8 +237,10 @@ void OpLowering::parallel_loop() {
       for (ExprId index : s.indices) indices.push_back(k_.simplified(lower_expr(k_, index)));
       if (s.atomic) condition = begin_fetch(s, indices, nest, condition, body);
       atomic_ = s.atomic;
+      order_ = s.order;
       store_element(nest, s.buffer, indices, lower_expr(k_, s.value), condition, body);
       atomic_.reset();
+      order_ = {};
       fetch_ = {};
     };
     std::function<void(const ir::Block&, ExprId)> statements = [&](const ir::Block& b, ExprId condition) {

@@ -88,6 +88,7 @@ class OpLowering final : public ops::LowerSink {
   thread::Block& out_;
   const ir::TileOp* tile_op_;
   std::optional<ir::AtomicKind> atomic_;  // of the stores being emitted
+  ir::AtomicOrder order_ = ir::AtomicOrder::relaxed;
   // Of an atomic one: what it expects, and where its old value goes.
   struct Fetch {
     ExprId expected;

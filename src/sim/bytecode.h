@@ -95,6 +95,7 @@ struct Access {
   bool write = false;
   int64_t width = 1;                                    // elements of one lane
   std::optional<ir::AtomicKind> atomic = std::nullopt;  // of a write
+  ir::AtomicOrder order = ir::AtomicOrder::relaxed;
 };
 
 enum class StepKind : uint8_t {

@@ -165,6 +165,7 @@ class ProgramCompiler {
     step.access =
         exprs_.add_access(store.memory, store.atomic ? "atomic operation" : "store", true, step.width);
     out_.accesses[step.access].atomic = store.atomic;
+    out_.accesses[step.access].order = store.order;
     close(step);
   }
   void compile(const Store& store) { operands(open(StepKind::store), store, 1); }

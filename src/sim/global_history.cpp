@@ -78,18 +78,26 @@ bool GlobalHistory::find_conflict(const Cell& c, const Actor& by, bool write, bo
     found = {{Conflict::race, access, thread}, other_block, 0};
     return true;
   };
+  const auto ordered = [&](int64_t other, int thread, uint32_t epoch) {
+    return order_.ordered(other, thread, epoch, by, by.block);
+  };
   if (c.writer_block >= 0 && !(atomic && c.atomic)) {
-    if (c.writer_block != block) return race(c.access, c.thread, c.writer_block);
-    if ((c.thread != by.thread || by.is_async()) && c.epoch > by.seen[by.party_of(c.thread)])
+    if (c.writer_block != block) {
+      if (!ordered(c.writer_block, c.thread, c.epoch)) return race(c.access, c.thread, c.writer_block);
+    } else if ((c.thread != by.thread || by.is_async()) && c.epoch > by.seen[by.party_of(c.thread)]) {
       return race(c.access, c.thread, block);
+    }
   }
   if (!write) return false;
-  if (c.early_block >= 0 && c.early_block != block)
+  if (c.early_block >= 0 && c.early_block != block && !ordered(c.early_block, c.early_thread, c.early_epoch))
     return race(c.early_access, c.early_thread, c.early_block);
   if (c.reader_block < 0) return false;
   for (const Reader& r : c.readers) {
     if (r.epoch == 0) continue;
-    if (c.reader_block != block) return race(r.access, r.thread, c.reader_block);
+    if (c.reader_block != block) {
+      if (ordered(c.reader_block, r.thread, r.epoch)) continue;
+      return race(r.access, r.thread, c.reader_block);
+    }
     const bool other_lane = r.several != 0 || r.thread != by.thread;
     if (other_lane && r.epoch > by.seen[by.party_of(r.thread)])
       return race(r.access, r.thread != by.thread ? r.thread : r.thread ^ 1, block);
@@ -103,6 +111,7 @@ void GlobalHistory::note_reader(Cell& c, const Actor& by) const {
     if (c.reader_block >= 0) {
       c.early_block = c.reader_block;
       c.early_access = c.readers[0].access;
+      c.early_epoch = c.readers[0].epoch;
       c.early_thread = c.readers[0].thread;
     }
     c.reader_block = block;

@@ -1,14 +1,15 @@
 // Who wrote and read each element of the tensors that a kernel writes. Shared by the threads that run blocks.
 //
-// Nothing orders two blocks of one launch: an element written by one and touched by another is a race. Within
-// a block barriers order as for shared memory. Tensors that overlap in memory share one history; bytes that
-// no parameter may write have none.
+// Nothing but ordered atomic operations orders two blocks of one launch (sim/block_order.h): else an element
+// written by one and touched by another is a race. Within a block barriers order as for shared memory.
+// Tensors that overlap in memory share one history; bytes that no parameter may write have none.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <vector>
 
+#include "sim/block_order.h"
 #include "sim/shared_history.h"
 
 namespace tilegen::sim {
@@ -40,6 +41,9 @@ class GlobalHistory {
     return touch(by, address, bytes, true, true);
   }
 
+  // Of ordered atomic operations.
+  BlockOrder& order() { return order_; }
+
  private:
   static constexpr int64_t kPageCells = 1024;
   struct Reader {
@@ -55,7 +59,7 @@ class GlobalHistory {
     // that a write racing with a third only may be missed.
     uint16_t early_thread = 0;
     int32_t early_block = -1;
-    uint32_t early_access = 0;
+    uint32_t early_access = 0, early_epoch = 0;
     Reader readers[2];
   };
   struct Region {
@@ -71,6 +75,7 @@ class GlobalHistory {
   bool find_conflict(const Cell& c, const Actor& by, bool write, bool atomic, Found& found) const;
 
   std::vector<Region> regions_;
+  BlockOrder order_;
   static constexpr size_t kLocks = 256;
   std::unique_ptr<std::atomic_flag[]> locks_;
 };

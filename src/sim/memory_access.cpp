@@ -218,6 +218,31 @@ Cell combine_one(ir::DType type, ir::AtomicKind kind, Cell value, std::byte* at,
   return old;
 }
 
+namespace {
+
+// With what its order puts before and behind it.
+Cell combine_ordered(ClusterRun& run, const Warp& w, uint32_t access, int lane, const MemoryView& m,
+                     int64_t address, Cell value, Cell expected = {}) {
+  const Access& a = run.code.accesses[access];
+  const bool judged = a.order != ir::AtomicOrder::relaxed && m.watched && run.options.check_races &&
+                      run.launch.global != nullptr;
+  const auto at = static_cast<uint64_t>(address);
+  SharedHistory::Actor by;
+  if (judged) by = actor(run, w, lane, access);
+  const int64_t block = judged ? run.block + by.thread / run.block_threads() : 0;
+  if (judged && ir::releases(a.order)) run.launch.global->order().release(by, block, run.order.parties(), at);
+  const Cell old = combine_one(m.type, *a.atomic, value, run.pointer(m, address), expected);
+  if (judged && ir::acquires(a.order)) run.launch.global->order().acquire(by, block, at);
+  return old;
+}
+
+// What the warp does from now on was not released.
+void end_order(ClusterRun& run, const Warp& w, uint32_t access) {
+  if (ir::releases(run.code.accesses[access].order)) run.order.advance(w.index);
+}
+
+}  // namespace
+
 void write_lanes(ClusterRun& run, Warp& w, uint32_t access, LaneMask lanes, Operand index, Operand value,
                  bool check) {
   const MemoryView& m = run.memory(run.code.accesses[access].memory);
@@ -243,10 +268,11 @@ void write_lanes(ClusterRun& run, Warp& w, uint32_t access, LaneMask lanes, Oper
     count_access(run, access, m, a, bytes);
     check_history(run, w, access, m, a, bytes, false);
   }
-  if (kind)
-    return each_lane(a.lanes, [&](int l) {
-      combine_one(m.type, *kind, value[l], run.pointer(m, a.at[static_cast<size_t>(l)]));
-    });
+  if (kind) {
+    each_lane(a.lanes,
+              [&](int l) { combine_ordered(run, w, access, l, m, a.at[static_cast<size_t>(l)], value[l]); });
+    return end_order(run, w, access);
+  }
   each_lane(a.lanes,
             [&](int l) { encode_one(m.type, value[l], run.pointer(m, a.at[static_cast<size_t>(l)])); });
 }
@@ -267,8 +293,9 @@ void fetch(ClusterRun& run, Warp& w, const Step& s, LaneMask lanes) {
   each_lane(a.lanes, [&](int l) {
     const Cell expected = s.coordinates[0] ? w.values.operand(s.coordinates[0])[l] : Cell();
     old[static_cast<size_t>(l)] =
-        combine_one(m.type, *access.atomic, value[l], run.pointer(m, a.at[static_cast<size_t>(l)]), expected);
+        combine_ordered(run, w, s.access, l, m, a.at[static_cast<size_t>(l)], value[l], expected);
   });
+  end_order(run, w, s.access);
   if (s.access2 == kNothing) return;
   const MemoryView& to = run.memory(run.code.accesses[s.access2].memory);
   const Addresses b = locate(run, w, s.access2, a.lanes, w.values.operand(s.coordinates[1]), true);

@@ -69,6 +69,7 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
   if (access.collective && !access.write) c.access.index = c.within = c.access.predicate = ExprId();
   const bool tensor = access.write && p_.memory(access.memory).space == thread::Space::global;
   if (tensor) c.op = origin;
+  if (p_.memory(access.memory).space == thread::Space::global) c.origin = origin;
   auto reads = [&](ExprId x) { return x.valid() && IndexProgram(p_.exprs, x).reads_memory(); };
   const bool loaded = tensor && (reads(c.within) || reads(c.access.predicate));
   for (const OpenLoop& l : around) {
@@ -83,8 +84,8 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
     const SyncAccess &x = o.access, &y = c.access;
     return x.memory == y.memory && o.within == c.within && x.predicate == y.predicate && x.count == y.count &&
            x.lane == y.lane && x.row_lanes == y.row_lanes && x.write == y.write && x.atomic == y.atomic &&
-           x.async == y.async && x.collective == y.collective && o.slot == c.slot && o.loops == c.loops &&
-           o.op == c.op;
+           x.order == y.order && o.origin == c.origin && x.async == y.async && x.collective == y.collective &&
+           o.slot == c.slot && o.loops == c.loops && o.op == c.op;
   };
   std::vector<int>& of_memory = by_memory_[access.memory];
   for (int i : of_memory)

@@ -43,6 +43,7 @@ struct AccessClass {
   std::vector<OpenLoop> loops;  // those around that the access depends on, outermost first
   // Writes to tensors: the user's operation; its loops around count as well, as far as they are the user's.
   std::string op;
+  std::string origin;         // of accesses to tensors: the operation
   std::vector<bool> follows;  // parallel to loops: the access depends on it
 
   // The iteration of a loop that `at`, parallel to loops, means; nothing where the loop is not among them.

@@ -238,7 +238,20 @@ Need HazardWalk::between(uint32_t earlier, uint32_t later) {
   return at->second;
 }
 
+// What other threads of the block did to tensors comes before an operation that releases it, and what they do
+// behind one that acquires, after it. Of one parallel loop no iteration comes before another.
+bool HazardWalk::orders_block(int earlier, int later) {
+  const auto& first = oracle_[earlier].access;
+  const auto& second = oracle_[later].access;
+  if (!ir::releases(second.order) && !ir::acquires(first.order)) return false;
+  const auto of_tensor = [&](const thread::SyncAccess& a) {
+    return p_.memory(a.memory).space == thread::Space::global;
+  };
+  return of_tensor(first) && of_tensor(second) && oracle_[earlier].origin != oracle_[later].origin;
+}
+
 Need HazardWalk::find_between(const Outstanding& earlier, const Outstanding& later) {
+  if (orders_block(earlier.access, later.access)) return earlier.in_flight ? Need::wait : Need::barrier;
   if (!oracle_[earlier.access].access.write && !oracle_[later.access].access.write) return Need::nothing;
   if (oracle_[earlier.access].access.atomic && oracle_[later.access].access.atomic) return Need::nothing;
   if (oracle_.same_points(earlier.access, earlier.at, later.access, later.at)) return Need::nothing;

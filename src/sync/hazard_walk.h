@@ -86,6 +86,7 @@ class HazardWalk {
   Need walk_leaf(thread::StmtId id, State& state);
   Need meet(thread::StmtId id, const State& state, std::vector<uint32_t>& fresh);
   Need between(uint32_t earlier, uint32_t later);
+  bool orders_block(int earlier, int later);
   Need find_between(const Outstanding& earlier, const Outstanding& later);
   const std::vector<int>& classes_of(thread::StmtId id);
   bool shared_by_accesses(const thread::SyncAccess& a);

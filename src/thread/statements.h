@@ -104,6 +104,9 @@ struct Store {
   // holds.
   MemoryId old = {};
   ir::ExprId old_index = {};
+  // Of atomic ones, to global memory: of the block. Barriers stand between it and what it orders of other
+  // threads.
+  ir::AtomicOrder order = ir::AtomicOrder::relaxed;
 };
 
 // dst[dst_index] = combine over `width` lanes of src[src_index .. +width) ; with `accumulate` the old dst

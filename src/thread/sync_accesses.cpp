@@ -73,6 +73,7 @@ class Collector {
     a.predicate = s.predicate;
     a.write = true;
     a.atomic = s.atomic.has_value();
+    a.order = s.order;
     add(a);
   }
   void operator()(const Loop& l) {  // vectorized

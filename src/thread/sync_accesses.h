@@ -17,11 +17,12 @@ struct SyncAccess {
   ir::VarId lane;        // of a wide store, with its extent: index and predicate depend on it
   int64_t lanes = 1;
   bool write = false;
-  bool atomic = false;      // a write: of two such ones either may come first
-  bool async = false;       // happens some time before the AsyncWait that covers it
-  bool collective = false;  // of the warp: what a lane addresses reaches other lanes
-  int64_t row_lanes = 0;    // collective: lanes from 0 on that address something; 0 = all
-  bool engine = false;      // of the asynchronous proxy: by the copy engine, or by a product of the warpgroup
+  bool atomic = false;                               // a write: of two such ones either may come first
+  ir::AtomicOrder order = ir::AtomicOrder::relaxed;  // of an atomic one, to a tensor
+  bool async = false;                                // happens some time before the AsyncWait that covers it
+  bool collective = false;                           // of the warp: what a lane addresses reaches other lanes
+  int64_t row_lanes = 0;  // collective: lanes from 0 on that address something; 0 = all
+  bool engine = false;    // of the asynchronous proxy: by the copy engine, or by a product of the warpgroup
 };
 
 // Accesses to shared memory and to tensors that the program may write. `id` is no serial or unrolled loop; of

@@ -179,6 +179,7 @@ class Printer {
     std::string text = store.atomic ? std::string(ir::atomic_text(*store.atomic)) + " " +
                                           at(store.memory, store.index) + ", " + expr_text(p_, store.value)
                                     : at(store.memory, store.index) + " = " + expr_text(p_, store.value);
+    if (store.order != ir::AtomicOrder::relaxed) text += " " + std::string(ir::order_text(store.order));
     if (store.expected.valid()) text += " expected " + expr_text(p_, store.expected);
     if (store.old.valid()) text = at(store.old, store.old_index) + " = old of " + text;
     if (store.predicate.valid()) text += " if " + expr_text(p_, store.predicate);

@@ -210,8 +210,10 @@ class Verifier {
     if (!check_target(store.memory, store.index, 1, "store")) return;
     exprs_.check(store.value, p_.memory(store.memory).type,
                  "value stored to " + p_.memory(store.memory).name);
-    if (!store.atomic) return;
     const Memory& m = p_.memory(store.memory);
+    if (store.order != ir::AtomicOrder::relaxed && (!store.atomic || m.space != Space::global))
+      report("a store to " + m.name + ", " + space_name(m.space) + " memory, has a memory order");
+    if (!store.atomic) return;
     if (m.in_registers || !ir::takes_atomic(*store.atomic, m.type) || store.streaming)
       report("an " + std::string(ir::atomic_text(*store.atomic)) + " of " + m.name + ", " +
              space_name(m.space) + " memory of " + ir::dtype_name(m.type));

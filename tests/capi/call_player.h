@@ -194,8 +194,11 @@ class Player {
   }
   void view(const int64_t* extents) {
     const int64_t order[] = {pick(2), rarely() ? small() : 1 - pick(2)};
-    const int kind = pick(4);
-    const tl_buffer v = kind == 0   ? tl_view_reshape(b_, buffer(), rarely() ? small() : 1 + pick(2), extents)
+    const int kind = pick(6);
+    const tl_expr sizes[] = {expr_of(TL_I64), expr_of(TL_I64)};
+    const tl_buffer v = kind == 4   ? tl_view_reshape_to(b_, buffer(), 1 + pick(2), sizes)
+                        : kind == 5 ? tl_view_box(b_, buffer(), 2, sizes, sizes)
+                        : kind == 0 ? tl_view_reshape(b_, buffer(), rarely() ? small() : 1 + pick(2), extents)
                         : kind == 1 ? tl_view_transpose(b_, buffer(), 2, order)
                         : kind == 2 ? tl_view_reinterpret(b_, buffer(), rarely() ? small() : TL_I32)
                                     : tl_view_slice(b_, regions_.back());
@@ -205,6 +208,7 @@ class Player {
     const uint32_t rank = rarely() ? small() : 2;
     const uint32_t kind =
         rarely() ? small() : static_cast<uint32_t>(TL_ATOMIC_ADD) + static_cast<uint32_t>(pick(3) * pick(4));
+    if (rarely()) tl_atomic_order(b_, rarely() ? small() : 1 + pick(4));
     if (pick(3) != 0) return tl_store_atomic(b_, buffer(), rank, at, expr_of(TL_F32), kind);
     if (rarely())
       return tl_fetch_atomic_to(b_, buffer(), rank, at, expr_of(TL_F32), kind, buffer(), rank, at);

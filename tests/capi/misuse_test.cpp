@@ -214,6 +214,9 @@ TEST(Misuse, CallsAfterAnErrorDoNothing) {
   EXPECT_EQ(tl_view_transpose(b.get(), tl_buffer{0}, 9, nullptr).bits, 0u);
   EXPECT_EQ(tl_view_slice(b.get(), tl_region{0}).bits, 0u);
   EXPECT_EQ(tl_view_reinterpret(b.get(), tl_buffer{0}, 99).bits, 0u);
+  EXPECT_EQ(tl_view_reshape_to(b.get(), tl_buffer{0}, 9, nullptr).bits, 0u);
+  EXPECT_EQ(tl_view_box(b.get(), tl_buffer{0}, 1, nullptr, nullptr).bits, 0u);
+  tl_atomic_order(b.get(), 9);
   EXPECT_EQ(tl_bitcast(b.get(), 99, e).bits, 0u);
   EXPECT_EQ(tl_fetch_atomic(b.get(), tl_buffer{0}, 1, nullptr, e, 9, "no name").bits, 0u);
   EXPECT_EQ(tl_compare_exchange(b.get(), tl_buffer{0}, 1, nullptr, e, e, nullptr).bits, 0u);
@@ -255,7 +258,28 @@ TEST(Misuse, ViewsOfWhatHasNoneAreReported) {
   const int64_t twice[] = {0, 0}, less[] = {8, 3}, none[] = {0, 4}, negative[] = {-8, -4}, fits[] = {4, 8};
   using B = tl_builder*;
   using T = tl_buffer;
-  expect_code("scope_not_allowed", [&](B b, T x, T) { tl_view_reshape(b, x, 2, fits); });
+  expect_code("shape_mismatch", [&](B b, T x, T) { tl_view_reshape(b, x, 2, fits); });
+  expect_code("shape_mismatch", [&](B b, T x, T) {
+    const tl_expr extents[] = {tl_index(b, 2), tl_index(b, 4)};
+    tl_view_reshape_to(b, x, 2, extents);
+  });
+  expect_code("scope_not_allowed", [&](B b, T x, T t) {
+    const tl_expr at[] = {tl_index(b, 0), tl_index(b, 0)};
+    const tl_expr read = tl_cast(b, TL_I64, tl_load(b, t, 2, at));
+    tl_view_box(b, x, 1, at, &read);
+  });
+  expect_code("dtype_mismatch", [&](B b, T x, T) {
+    const tl_expr at = tl_index(b, 0), half = tl_const_f64(b, TL_F32, 0.5);
+    tl_view_box(b, x, 1, &at, &half);
+  });
+  expect_code("rank_mismatch", [&](B b, T x, T) {
+    const tl_expr at[] = {tl_index(b, 0), tl_index(b, 0)};
+    tl_view_box(b, x, 2, at, at);
+  });
+  expect_code("misplaced_statement", [&](B b, T, T t) {
+    tl_atomic_order(b, TL_ORDER_RELEASE);
+    tl_fill(b, tl_whole(b, t), tl_const_f64(b, TL_F32, 0));
+  });
   expect_code("shape_mismatch", [&](B b, T, T t) { tl_view_reshape(b, t, 2, less); });
   expect_code("bad_shape", [&](B b, T, T t) { tl_view_reshape(b, t, 2, none); });
   expect_code("bad_shape", [&](B b, T, T t) { tl_view_reshape(b, t, 2, negative); });
@@ -266,7 +290,7 @@ TEST(Misuse, ViewsOfWhatHasNoneAreReported) {
   expect_code("dtype_mismatch", [&](B b, T, T t) { tl_view_reinterpret(b, t, TL_F16); });
   expect_code("dtype_mismatch", [&](B b, T, T t) { tl_view_reinterpret(b, t, TL_BOOL); });
   expect_code("bad_enum", [&](B b, T, T t) { tl_view_reinterpret(b, t, 99); });
-  expect_code("scope_not_allowed", [&](B b, T x, T) { tl_view_reinterpret(b, x, TL_I32); });
+  expect_code("dtype_mismatch", [&](B b, T x, T) { tl_view_reinterpret(b, x, TL_I16); });
   expect_code("dtype_mismatch", [&](B b, T, T) { tl_bitcast(b, TL_F32, tl_index(b, 1)); });
   expect_code("dtype_mismatch", [&](B b, T, T) { tl_bitcast(b, TL_U8, tl_const_i64(b, TL_BOOL, 1)); });
   expect_code("bad_enum", [&](B b, T, T) { tl_bitcast(b, 0, tl_index(b, 1)); });
@@ -344,6 +368,8 @@ TEST(Misuse, UnknownEnumsAreReported) {
     });
   for (uint32_t bad : {0u, 7u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_atomic(b, r, r, bad); });
+  for (uint32_t bad : {0u, 5u, 0xffffffffu})
+    expect_bad_enum([&](tl_builder* b, tl_expr, tl_region) { tl_atomic_order(b, bad); });
   EXPECT_EQ(tl_context_set_log(context.get(), 6, nullptr, nullptr, nullptr, nullptr), TL_INVALID_ARGUMENT);
   EXPECT_STREQ(tl_dtype_name(0), "");
   EXPECT_EQ(tl_dtype_bits(256 + TL_F32), 0u);

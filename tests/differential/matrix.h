@@ -35,6 +35,27 @@ inline void expect_agree(const std::string& text, const std::vector<Launch>& lau
   }
 }
 
+inline std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text;
+  for (int64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  return text;
+}
+// The parts of a program of one tile that tables have in common: its type, extents of it and of its result,
+// the axis, and by the number of the case their memories and the threads.
+using Parts = std::vector<std::pair<std::string, std::string>>;
+inline Parts tile_parts(DType type, const std::vector<int64_t>& shape, const std::vector<int64_t>& kept,
+                        size_t axis, int at, const Parts& more) {
+  Parts parts{{"type", ir::dtype_name(type)},
+              {"shape", shape_text(shape)},
+              {"kept", shape_text(kept)},
+              {"scope", at % 3 ? "fragment" : "shared"},
+              {"to", at % 5 ? "fragment" : "shared"},
+              {"axis", std::to_string(axis)},
+              {"threads", std::to_string(32 << at % 4)}};
+  parts.insert(parts.end(), more.begin(), more.end());
+  return parts;
+}
+
 inline std::vector<Launch> seeds(std::initializer_list<uint64_t> list, Data data = Data::integers) {
   std::vector<Launch> launches;
   for (uint64_t seed : list) {

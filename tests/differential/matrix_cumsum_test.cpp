@@ -9,12 +9,6 @@ struct SumTypes {
   DType from, to;
 };
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text;
-  for (int64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
-  return text;
-}
-
 // Whole numbers whose sums are exact, and reals within the bound of a sum of `length` elements.
 std::vector<Launch> sum_launches(DType to, int64_t length, uint64_t seed) {
   Launch whole;

@@ -4,12 +4,6 @@
 namespace tilegen::differential {
 namespace {
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text;
-  for (int64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
-  return text;
-}
-
 TEST(Sort, TypesAxesShapesScopesThreads) {
   const std::vector<std::vector<int64_t>> shapes = {{1},     {7},      {32},      {300},
                                                     {5, 37}, {64, 16}, {3, 7, 9}, {16, 100}};
@@ -42,18 +36,12 @@ kernel k grid (g: 1) threads $threads {
   copy i -> I
 }
 )",
-                                  {{"type", ir::dtype_name(t)},
-                                   {"shape", shape_text(shape)},
-                                   {"kept", shape_text(kept)},
-                                   {"index", at % 2 ? "i32" : "i64"},
-                                   {"scope", at % 3 ? "fragment" : "shared"},
-                                   {"to", at % 5 ? "fragment" : "shared"},
-                                   {"word", word},
-                                   {"axis", std::to_string(axis)},
-                                   {"flag", !turned          ? ""
-                                            : word == "sort" ? ", descending"
-                                                             : ", smallest"},
-                                   {"threads", std::to_string(32 << at % 4)}}),
+                                  tile_parts(t, shape, kept, axis, at,
+                                             {{"index", at % 2 ? "i32" : "i64"},
+                                              {"word", word},
+                                              {"flag", !turned          ? ""
+                                                       : word == "sort" ? ", descending"
+                                                                        : ", smallest"}})),
                          {equal, any});
             if (HasFailure()) return;
           }
@@ -99,17 +87,11 @@ kernel k grid (g: 1) threads $threads {
   copy q -> Q
 }
 )",
-                                  {{"type", ir::dtype_name(t)},
-                                   {"shape", shape_text(shape)},
-                                   {"kept", shape_text(kept)},
-                                   {"scope", at % 3 ? "fragment" : "shared"},
-                                   {"to", at % 5 ? "fragment" : "shared"},
-                                   {"word", word},
-                                   {"axis", std::to_string(axis)},
-                                   {"flag", !flag              ? ""
-                                            : word == "reduce" ? ", accumulate"
-                                                               : ", reverse"},
-                                   {"threads", std::to_string(32 << at % 4)}}),
+                                  tile_parts(t, shape, kept, axis, at,
+                                             {{"word", word},
+                                              {"flag", !flag              ? ""
+                                                       : word == "reduce" ? ", accumulate"
+                                                                          : ", reverse"}})),
                          {launch});
             if (HasFailure()) return;
           }
@@ -146,13 +128,7 @@ kernel k grid (g: 1) threads $threads {
   copy b -> Q
 }
 )",
-                                {{"type", ir::dtype_name(t)},
-                                 {"shape", shape_text(shape)},
-                                 {"scope", at % 3 ? "fragment" : "shared"},
-                                 {"to", at % 5 ? "fragment" : "shared"},
-                                 {"axis", std::to_string(axis)},
-                                 {"flags", flags},
-                                 {"threads", std::to_string(32 << at % 4)}}),
+                                tile_parts(t, shape, shape, axis, at, {{"flags", flags}})),
                        {launch});
           if (HasFailure()) return;
         }

@@ -4,12 +4,6 @@
 namespace tilegen::differential {
 namespace {
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text;
-  for (int64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
-  return text;
-}
-
 TEST(Scan, KindsTypesAxesShapesScopesThreads) {
   const std::vector<std::vector<int64_t>> shapes = {{1},        {3},       {32},       {100},   {1024},
                                                     {5, 37},    {64, 128}, {3, 7, 33}, {16, 1}, {1, 1024},
@@ -46,15 +40,12 @@ kernel k grid (g: 1) threads $threads {
   copy $dst -> Y
 }
 )",
-                                  {{"type", ir::dtype_name(t)},
-                                   {"shape", shape_text(shape)},
-                                   {"fs", scope[0]},
-                                   {"ts", scope[1]},
-                                   {"dst", at % 3 == 0 ? "x" : "y"},
-                                   {"kind", kind},
-                                   {"axis", std::to_string(axis)},
-                                   {"flags", flags},
-                                   {"threads", std::to_string(32 << at % 4)}}),
+                                  tile_parts(t, shape, shape, axis, at,
+                                             {{"fs", scope[0]},
+                                              {"ts", scope[1]},
+                                              {"dst", at % 3 == 0 ? "x" : "y"},
+                                              {"kind", kind},
+                                              {"flags", flags}})),
                          {launch});
             if (HasFailure()) return;
           }
@@ -126,13 +117,7 @@ kernel k grid (g: 1) {
   copy i -> I
 }
 )",
-                                  {{"type", ir::dtype_name(t)},
-                                   {"shape", shape_text(shape)},
-                                   {"kept", shape_text(kept)},
-                                   {"scope", at % 4 < 2 ? "fragment" : "shared"},
-                                   {"index", index},
-                                   {"word", word},
-                                   {"axis", std::to_string(axis)}}),
+                                  tile_parts(t, shape, kept, axis, at, {{"index", index}, {"word", word}})),
                          {whole, any, distinct});
             if (HasFailure()) return;
           }

@@ -225,6 +225,22 @@ TEST(ProgramErrors, Meaning) {
                 parse_failure(second_workspace(" strides [64, 1] workspace")));
 }
 
+TEST(ProgramErrors, ViewsOfTensorsAndOrders) {
+  expect_golden("shape_mismatch.tensor_view",
+                parse_failure(kernel("  view v = reshape(A, [n // 2, 2, 32])\n")));
+  expect_golden("scope_not_allowed.tensor_view",
+                parse_failure(kernel("  view v = A[cast(i64, B[0, 0]) :+ 4, 0 :+ 32]\n")));
+  expect_golden("index_out_of_bounds.tensor_view", parse_failure(kernel("  view v = A[0 :+ n, 8 :+ 32]\n")));
+  const auto ordered = [](const std::string& element, const std::string& order) {
+    return "parallel i in 1 { atomic_add(" + element + ", 1) {order = " + order + "} }\n";
+  };
+  expect_golden("bad_attribute.order", parse_failure(kernel(ordered("A[b, i]", "releases"))));
+  expect_golden("scope_not_allowed.order", parse_failure(kernel("  alloc t: shared f32[1]\n  fill t, 0\n" +
+                                                                ordered("t[i]", "release"))));
+  expect_golden("misplaced_statement.order", parse_failure(kernel("  pipelined k in 0 .. 4 {\n" +
+                                                                  ordered("A[b, i]", "acquire") + "  }\n")));
+}
+
 TEST(ProgramErrors, LoopsThatAskForTooMuch) {
   const auto pipelined = [](const std::string& stages) {
     return parse_failure(

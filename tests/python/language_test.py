@@ -2,10 +2,13 @@
 import array
 import math
 import os
+import sys
 import unittest
 
-import tilegen as tg
-from tilegen import f32, f64, i32, i64, u32
+sys.path.insert(0, __file__.rpartition("/")[0])
+import tilegen as tg  # noqa: E402
+from numbers_in_memory import Numbers  # noqa: E402
+from tilegen import f32, f64, i32, i64, u32  # noqa: E402
 
 X = [0.1, -0.7, 0.5, 0.9, -0.3, 0.25, 1.0, 0.0]
 UNARY = {"sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos, "atan": math.atan,
@@ -50,6 +53,82 @@ class Annotations(unittest.TestCase):
             self.build(layout=lambda i: i * 0.5)
         with self.assertRaisesRegex(tg.Error, "a tile has no annotation 'swizle'"):
             self.build(swizle=64)
+
+
+class ViewsOfTensors(unittest.TestCase):
+    def test_shapes(self):
+        """Heads of rows, a batch as one matrix, its columns, and rows from an offset on."""
+        b = tg.Builder("views")
+        m, h, s, first = b.dim("m"), b.dim("h"), b.dim("s"), b.dim("first")
+        x = b.tensor("X", f32, [m, h * 4], read_only=True)
+        z = b.tensor("Z", f32, [2, s, 4], read_only=True)
+        heads, rows, part = b.tensor("Heads", f32, [h, m, 4]), b.tensor("Rows", f32, [4, s * 2]), b.tensor("Part", f32, [8, 4])
+        with b.kernel("k", [1]):
+            by_head, out = x.reshape(m, h, 4), heads.transpose(1, 0, 2)
+            flat, back = z.reshape(-1, 4), rows.T
+            self.assertEqual(len(flat.shape), 2)
+            rest = x.view(slice(first, m - first), slice(0, 4))
+            with b.parallel(8, 4, 4) as (i, j, k):
+                b.store(out, i, j, k, by_head(i, j, k))
+            with b.parallel(16, 4) as (i, j):
+                b.store(back, i, j, flat(i, j))
+            with b.parallel(8, 4) as (i, j):
+                b.store(part, i, j, rest(i, j))
+        kernel = b.finish().compile("host").load()
+        made = lambda values, *shape: Numbers("float32", *shape).set(values)
+        xs, zs = list(range(40)), list(range(100, 148))
+        out, back, part = (made([-1.0] * math.prod(shape), *shape) for shape in ((2, 5, 4), (4, 12), (8, 4)))
+        kernel(5, 2, 6, 3, made(xs, 5, 8), made(zs, 2, 6, 4), out, back, part)
+        self.assertEqual(list(out.numbers()), [xs[i * 8 + j * 4 + k] for j in range(2) for i in range(5) for k in range(4)])
+        self.assertEqual(list(back.numbers()), [zs[i * 4 + j] for j in range(4) for i in range(12)])
+        self.assertEqual(list(part.numbers()), [xs[(i + 3) * 8 + j] if i < 2 else 0 for i in range(8) for j in range(4)])
+
+    def test_mistakes(self):
+        b = tg.Builder("mistakes")
+        m = b.dim("m")
+        x = b.tensor("X", f32, [m, 4])
+        with self.assertRaisesRegex(tg.Error, r"the view \[m, 3\] of 'X' \[m, 4\] is not known to have as many elements"):
+            with b.kernel("k", [1]):
+                x.reshape(m, 3)
+            b.finish()
+
+
+class Orders(unittest.TestCase):
+    def test_last_block(self):
+        """The block that comes last adds up what all have left."""
+        b = tg.Builder("last")
+        n = b.dim("n")
+        x, y = b.tensor("X", i32, [n], read_only=True), b.tensor("Y", i32, [1])
+        part, count = b.workspace("Part", i32, [n]), b.workspace("Count", i32, [1])
+        with b.kernel("begin", [1]):
+            with b.parallel(1) as i:
+                b.store(count, i, 0)
+        with b.kernel("k", [n]) as block:
+            before, total = b.shared("before", i32, [1]), b.local("total", i32, [1])
+            with b.parallel(1) as i:
+                b.store(part, block, x(block) * 2)
+            with b.parallel(1) as i:
+                b.fetch_atomic("add", count, i, 1, to=(before, i), order="acq_rel")
+            with b.branch(before(0) == b.cast(n, i32) - 1):
+                b.store(total, 0, 0)
+                with b.serial(0, n) as r:
+                    b.store(total, 0, total(0) + part(r))
+                with b.parallel(1) as i:
+                    b.store(y, i, total(0))
+        program = b.finish()
+        self.assertIn(", 1i32) {order=acq_rel}", str(program))
+        for target in ("host", "sim:sm_80"):
+            y_ = array.array("i", [0])
+            program.compile(target).load()(20, array.array("i", range(20)), y_)
+            self.assertEqual(y_[0], 380)
+
+    def test_mistakes(self):
+        b = tg.Builder("mistakes")
+        y = b.tensor("Y", i32, [1])
+        with b.kernel("k", [1]):
+            with b.parallel(1) as i:
+                with self.assertRaisesRegex(ValueError, "there is no memory order 'seq'; it is one of relaxed, acquire"):
+                    b.store_atomic("add", y, i, 1, order="seq")
 
 
 class Functions(unittest.TestCase):

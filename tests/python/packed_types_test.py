@@ -117,6 +117,7 @@ class PackedTypes(unittest.TestCase):
         for name, numbers in values.items():
             bits = tg.dtype_of(name).bits
             program = tg.Program.parse(text.format(name))
+            self.assertEqual([p.codes for p in program.parameters()], [0, 0, tg.dtype_of(name).value, 0])
             for target in TARGETS:
                 x, (in_bytes, q), y = Numbers("float32", 132), packed(name, 132), Numbers("float32", 132)
                 x.set(random.choices(numbers, k=132))

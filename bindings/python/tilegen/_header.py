@@ -154,6 +154,11 @@ TL_VOTE_ANY = 1
 TL_VOTE_ALL = 2
 TL_VOTE_BALLOT = 3
 
+TL_ORDER_RELAXED = 1
+TL_ORDER_ACQUIRE = 2
+TL_ORDER_RELEASE = 3
+TL_ORDER_ACQ_REL = 4
+
 TL_REDUCE_SUM = 1
 TL_REDUCE_MAX = 2
 TL_REDUCE_MIN = 3
@@ -297,7 +302,7 @@ class tl_param_info(Structure):
         ("dtype", c_uint32),
         ("rank", c_uint32),
         ("read_only", c_int32),
-        ("reserved", c_int32),
+        ("codes", c_uint32),
         ("name", c_char_p),
     ]
 
@@ -488,8 +493,10 @@ FUNCTIONS = {
     "tl_region_of": (tl_region, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), POINTER(c_int64),)),
     "tl_whole": (tl_region, (c_void_p, tl_buffer,)),
     "tl_view_reshape": (tl_buffer, (c_void_p, tl_buffer, c_uint32, POINTER(c_int64),)),
+    "tl_view_reshape_to": (tl_buffer, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr),)),
     "tl_view_transpose": (tl_buffer, (c_void_p, tl_buffer, c_uint32, POINTER(c_int64),)),
     "tl_view_slice": (tl_buffer, (c_void_p, tl_region,)),
+    "tl_view_box": (tl_buffer, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), POINTER(tl_expr),)),
     "tl_view_reinterpret": (tl_buffer, (c_void_p, tl_buffer, c_uint32,)),
     "tl_copy": (None, (c_void_p, tl_region, tl_region,)),
     "tl_fill": (None, (c_void_p, tl_region, tl_expr,)),
@@ -512,6 +519,7 @@ FUNCTIONS = {
     "tl_compare_exchange": (tl_expr, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, tl_expr, c_char_p,)),
     "tl_fetch_atomic_to": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, c_uint32, tl_buffer, c_uint32, POINTER(tl_expr),)),
     "tl_compare_exchange_to": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, tl_expr, tl_buffer, c_uint32, POINTER(tl_expr),)),
+    "tl_atomic_order": (None, (c_void_p, c_uint32,)),
     "tl_store": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr,)),
     "tl_assert": (None, (c_void_p, tl_expr, c_char_p,)),
     "tl_print": (None, (c_void_p, c_char_p, c_uint32, POINTER(tl_expr),)),

@@ -1,5 +1,7 @@
 #include "codegen/llvm/atomics.h"
 
+#include <llvm/IR/InlineAsm.h>
+
 #include <functional>
 #include <optional>
 
@@ -61,6 +63,13 @@ void where(llvm::IRBuilder<>& b, Value* condition, const std::function<void()>& 
 llvm::SyncScope::ID scope_of(llvm::IRBuilder<>& b, const MachineFeatures& f) {
   return f.amdgpu ? b.getContext().getOrInsertSyncScopeID("agent")
                   : llvm::SyncScope::ID(llvm::SyncScope::System);
+}
+
+// LLVM 19 makes a fence of the whole system of every one for NVPTX.
+void fence(llvm::IRBuilder<>& b, const MachineFeatures& f, llvm::AtomicOrdering ordering) {
+  if (!f.nvptx) return void(b.CreateFence(ordering, scope_of(b, f)));
+  auto* type = llvm::FunctionType::get(b.getVoidTy(), false);
+  b.CreateCall(type, llvm::InlineAsm::get(type, "fence.acq_rel.gpu;", "~{memory}", true));
 }
 
 // The word that is swapped, and how the element lies in it.
@@ -137,6 +146,7 @@ void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f,
   const llvm::Align align(static_cast<uint64_t>(ir::dtype_bytes(type)));
   where(b, parts.condition, [&] {
     Value* old = nullptr;
+    if (ir::releases(parts.order)) fence(b, f, llvm::AtomicOrdering::Release);
     if (const auto op = instruction(kind, type))
       old = b.CreateAtomicRMW(*op, pointer, to_storage(b, type, held), align, llvm::AtomicOrdering::Monotonic,
                               scope_of(b, f));
@@ -144,6 +154,7 @@ void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f,
       old = compare_exchange(b, f, type, pointer, parts.expected, held);
     else
       old = swap_loop(b, ops, f, kind, type, pointer, held, parts.expected);
+    if (ir::acquires(parts.order)) fence(b, f, llvm::AtomicOrdering::Acquire);
     if (parts.old_to) b.CreateAlignedStore(old, parts.old_to, align);
   });
 }

@@ -14,9 +14,11 @@ struct AtomicParts {
   llvm::Value* condition = nullptr;  // if given, it is done where this holds
   llvm::Value* expected = nullptr;   // held, of compare_exchange
   llvm::Value* old_to = nullptr;     // if given, memory for the old value
+  ir::AtomicOrder order = ir::AtomicOrder::relaxed;
 };
 
-// memory at `pointer`, of the type as it is stored, = kind(memory, held), in relaxed order.
+// memory at `pointer`, of the type as it is stored, = kind(memory, held). An order is fences around a relaxed
+// operation, which orders as much on every target.
 void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f, ir::AtomicKind kind,
                  ir::DType type, llvm::Value* pointer, llvm::Value* held, const AtomicParts& parts);
 

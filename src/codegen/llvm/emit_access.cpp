@@ -207,7 +207,7 @@ void HostEmitter::emit_atomic_store(const thread::Store& s) {
     if (*s.atomic == ir::AtomicKind::append)
       return emit_append(b_, features_, bases_[s.memory.value], value(s.index), value(s.value), condition);
     const AtomicParts parts{condition, s.expected.valid() ? value(s.expected) : nullptr,
-                            s.old.valid() ? place(s.old, s.old_index).pointer : nullptr};
+                            s.old.valid() ? place(s.old, s.old_index).pointer : nullptr, s.order};
     return emit_atomic(b_, ops_, features_, *s.atomic, type, place(s.memory, s.index).pointer, value(s.value),
                        parts);
   }
@@ -227,7 +227,8 @@ void HostEmitter::emit_atomic_store(const thread::Store& s) {
   Value* pointers = b_.CreateGEP(storage_type(context_, type), bases_[s.memory.value], at);
   for (int64_t i = 0; i < width_; ++i) {
     auto lane = [&](Value* v) { return v ? b_.CreateExtractElement(v, static_cast<uint64_t>(i)) : nullptr; };
-    emit_atomic(b_, ops_, features_, *s.atomic, type, lane(pointers), lane(held), {lane(mask)});
+    emit_atomic(b_, ops_, features_, *s.atomic, type, lane(pointers), lane(held),
+                {lane(mask), nullptr, nullptr, s.order});
   }
 }
 

@@ -124,9 +124,10 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
     body.push_back(k_.out.add(thread::Store{staged, zero, value, condition, false, ExprId()}, op_.path));
     value = k_.out.exprs.load(staged, type, std::vector<ExprId>{zero});
   }
-  body.push_back(k_.out.add(thread::Store{memory, memory_index(k_, buffer, indices), value, predicate, false,
-                                          ExprId(), atomic_, fetch_.expected, fetch_.old, fetch_.index},
-                            op_.path));
+  body.push_back(
+      k_.out.add(thread::Store{memory, memory_index(k_, buffer, indices), value, predicate, false, ExprId(),
+                               atomic_, fetch_.expected, fetch_.old, fetch_.index, order_},
+                 op_.path));
 }
 
 int OpLowering::part_of_fragment() const {

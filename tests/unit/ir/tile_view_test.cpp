@@ -70,7 +70,6 @@ TEST(TileView, BitsOfTiles) {
   expect_same("view u = reinterpret(a, f16) fill u, 0", "fill a, 0");  // its own type
   expect_error("view u = reinterpret(a, f32)", "of 16 bits, as f32, of 32");
   expect_error("view u = reinterpret(a, bool)", "a bool has no bits of its own");
-  expect_error("view u = reinterpret(X, u16)", "[scope_not_allowed]");
   expect_error("view u = reinterpret(a, f17)", "[unknown_name]");
   expect_error(u + "fill a, 0 fill w, 0 fill c, 0 gemm u, w -> c", "gemm takes");
   expect_error(u + "fill a, 0 parallel i, j in 32, 16 { atomic_add(u[i, j], 1) }",
@@ -127,8 +126,6 @@ TEST(TileView, Refused) {
   expect_error("view v = reshape(a, [4, 8, 15])",
                "[shape_mismatch] main: 'a' [32, 16] has 512 elements, its view [4, 8, 15] 480");
   expect_error("view v = reshape(a, [0, 8])", "[bad_shape]");
-  expect_error("view v = reshape(X, [8])",
-               "[scope_not_allowed] main: 'X' is a tensor, and views are of tiles");
   expect_error("view v = transpose(a, [0, 0])",
                "[bad_attribute] main: the order [0, 0] does not name each dimension");
   expect_error("view v = transpose(a, [1])", "[bad_attribute]");

@@ -52,7 +52,7 @@ void GpuEmitter::store_wide(const thread::Store& s, const Place& at, const Value
     for (size_t i = 0; i < held.size(); ++i)
       emit_atomic(b_, ops_, features_, *s.atomic, m.type,
                   pointer(b_, {at.pointer, at.offset + static_cast<int64_t>(i) * ir::dtype_bytes(m.type)}),
-                  held[i], {condition.value});
+                  held[i], {condition.value, nullptr, nullptr, s.order});
     return;
   }
   const int64_t size = ir::dtype_bytes(m.type), bytes = static_cast<int64_t>(held.size()) * size;
@@ -187,7 +187,7 @@ void GpuEmitter::emit_plain_store(const thread::Store& s) {
   Value* held = held_value(s.value);
   if (!s.old.valid() && !s.expected.valid()) return store_element(s, s.index, held, c);
   const AtomicParts parts{c.value, s.expected.valid() ? held_value(s.expected) : nullptr,
-                          s.old.valid() ? pointer(b_, place(s.old, s.old_index)) : nullptr};
+                          s.old.valid() ? pointer(b_, place(s.old, s.old_index)) : nullptr, s.order};
   emit_atomic(b_, ops_, features_, *s.atomic, program_.memory(s.memory).type,
               pointer(b_, place(s.memory, s.index)), held, parts);
 }

@@ -1,0 +1,220 @@
+"""Scalars of a program, its tensors and tiles, boxes and views of these."""
+import contextlib
+import ctypes
+import functools
+import math
+import os
+import sys
+
+from . import _header as h
+from ._library import lib as _lib
+from .types import boolean, dtype_of, i64, ALL
+
+_OWN_FILES = (os.path.dirname(os.path.abspath(__file__)), os.path.abspath(contextlib.__file__))
+
+
+def _user_line():
+    """File and line of the code that builds the program: the innermost frame that is none of this package's."""
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_code.co_filename.startswith(_OWN_FILES):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+class _Located:
+    """The library's functions of a builder; each tells it first where in the user's code it is called."""
+
+    def __init__(self):
+        self._told = {}  # per builder, what it was told last
+
+    def __getattr__(self, name):
+        function = getattr(_lib, name)
+
+        def located(handle, *arguments):
+            here = _user_line()
+            if self._told.get(handle.value) != here:
+                self._told[handle.value] = here
+                _lib.tl_builder_set_location(handle, here[0].encode("utf-8", "replace"), here[1], 0)
+            return function(handle, *arguments)
+
+        setattr(self, name, located)
+        return located
+
+    def forget(self, handle):
+        self._told.pop(handle.value, None)
+
+
+lib = _Located()
+
+
+class Expr:
+    """A scalar of the program: a constant, a dimension, a loop variable, or what is computed from them. Every operator,
+    == and != too, gives an Expr; as keys of a dict, or in a set, expressions are told apart by identity."""
+    __array_ufunc__ = None  # a number of NumPy on the left leaves the operator to this class
+
+    def __init__(self, builder, raw):
+        self.builder, self.raw = builder, raw
+
+    @property
+    def dtype(self):
+        value = _lib.tl_expr_dtype(self.builder.handle, self.raw)
+        return next((t for t in ALL if t.value == value), None)
+
+    def _binary(self, op, other, swapped=False):
+        other = self.builder.expr(other, self.dtype)
+        a, b = (other, self) if swapped else (self, other)
+        return Expr(self.builder, lib.tl_binary(self.builder.handle, op, a.raw, b.raw))
+
+    def _unary(self, op):
+        return Expr(self.builder, lib.tl_unary(self.builder.handle, op, self.raw))
+
+    def __add__(self, o): return self._binary(h.TL_ADD, o)
+    def __radd__(self, o): return self._binary(h.TL_ADD, o, True)
+    def __sub__(self, o): return self._binary(h.TL_SUB, o)
+    def __rsub__(self, o): return self._binary(h.TL_SUB, o, True)
+    def __mul__(self, o): return self._binary(h.TL_MUL, o)
+    def __rmul__(self, o): return self._binary(h.TL_MUL, o, True)
+    def __truediv__(self, o): return self._binary(h.TL_DIV, o)
+    def __rtruediv__(self, o): return self._binary(h.TL_DIV, o, True)
+    def __floordiv__(self, o): return self._binary(h.TL_FLOORDIV, o)
+    def __rfloordiv__(self, o): return self._binary(h.TL_FLOORDIV, o, True)
+    def __mod__(self, o): return self._binary(h.TL_FLOORMOD, o)
+    def __rmod__(self, o): return self._binary(h.TL_FLOORMOD, o, True)
+    def __rand__(self, o): return self & o
+    def __ror__(self, o): return self | o
+    def __rxor__(self, o): return self ^ o
+    def __rlshift__(self, o): return self._binary(h.TL_SHL, o, True)
+    def __rrshift__(self, o): return self._binary(h.TL_SHR, o, True)
+    def __pow__(self, o): return self._binary(h.TL_POW, o)
+    def __rpow__(self, o): return self._binary(h.TL_POW, o, True)
+    def __lt__(self, o): return self._binary(h.TL_LT, o)
+    def __le__(self, o): return self._binary(h.TL_LE, o)
+    def __gt__(self, o): return self._binary(h.TL_GT, o)
+    def __ge__(self, o): return self._binary(h.TL_GE, o)
+    def __eq__(self, o): return self._binary(h.TL_EQ, o)
+    def __ne__(self, o): return self._binary(h.TL_NE, o)
+    __hash__ = object.__hash__
+    def __and__(self, o): return self._binary(h.TL_AND if self.dtype is boolean else h.TL_BIT_AND, o)
+    def __or__(self, o): return self._binary(h.TL_OR if self.dtype is boolean else h.TL_BIT_OR, o)
+    def __xor__(self, o): return self._binary(h.TL_BIT_XOR, o)
+    def __lshift__(self, o): return self._binary(h.TL_SHL, o)
+    def __rshift__(self, o): return self._binary(h.TL_SHR, o)
+    def __neg__(self): return self._unary(h.TL_NEG)
+    def __abs__(self): return self._unary(h.TL_ABS)
+    def __invert__(self): return self._unary(h.TL_NOT if self.dtype is boolean else h.TL_BIT_NOT)
+    def equals(self, o): return self == o
+    def differs(self, o): return self != o
+
+    def __bool__(self):
+        raise TypeError("an expression of a tile program has no truth value while the program is built; choose with "
+                        "Builder.select or Builder.branch, join conditions with & | ~ instead of and, or, not, and ask "
+                        "whether two names mean the same expression with `is`")
+
+
+class _Memory:
+    """What is no scalar: a comparison meant for elements must not give Python's answer about identity."""
+    __array_ufunc__ = None
+
+    def _comparison(self, other):
+        raise TypeError(f"a {type(self).__name__.lower()} of a tile program cannot be compared; buffer(i, j) is one element, "
+                        "and `is` asks whether two names mean the same object")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _comparison
+    __hash__ = object.__hash__
+
+
+class Region(_Memory):
+    """A box of a buffer."""
+
+    def __init__(self, raw, shape):
+        self.raw, self.shape = raw, shape
+
+
+class Buffer(_Memory):
+    """A tensor parameter or an on-chip tile."""
+
+    def __init__(self, builder, raw, shape, dtype):
+        self.builder, self.raw, self.shape, self.dtype = builder, raw, list(shape), dtype
+
+    def __getitem__(self, box):
+        b, box = self.builder, box if isinstance(box, tuple) else (box,)
+        offsets, extents = [], []
+        for part in box:
+            if isinstance(part, slice):
+                offsets.append(b.expr(0 if part.start is None else part.start, i64))
+                extents.append(part.stop)
+            else:
+                offsets.append(b.expr(part, i64))
+                extents.append(1)
+        if not all(isinstance(e, int) for e in extents):
+            raise TypeError("a box is written [offset : extent] with constant extents")
+        n = len(offsets)
+        raw = lib.tl_region_of(b.handle, self.raw, n, (h.tl_expr * n)(*(o.raw for o in offsets)),
+                               (ctypes.c_int64 * n)(*extents))
+        return Region(raw, extents)
+
+    def __call__(self, *indices):
+        return self.builder.load(self, *indices)
+
+    def reshape(self, *shape):
+        """The elements of a tile or a tensor in another shape, in row-major order and without a copy; one extent may be -1.
+        Extents of a tensor's view may be expressions of its dims."""
+        shape = list(shape[0]) if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else list(shape)
+        if any(isinstance(e, Expr) for e in [*shape, *self.shape]):
+            return self._reshape_tensor(shape)
+        if shape.count(-1) == 1:
+            known, count = -math.prod(shape), math.prod(self.shape)
+            shape[shape.index(-1)] = count // known if known > 0 and count % known == 0 else 1
+        raw = lib.tl_view_reshape(self.builder.handle, self.raw, len(shape), (ctypes.c_int64 * len(shape))(*shape))
+        return Buffer(self.builder, raw, shape, self.dtype)
+
+    def _reshape_tensor(self, shape):
+        unknown = [d for d, e in enumerate(shape) if isinstance(e, int) and e == -1]
+        if len(unknown) == 1:
+            known = [e for e in shape if not (isinstance(e, int) and e == -1)]
+            shape[unknown[0]] = self._quotient(list(self.shape), known)
+        return Buffer(self.builder, lib.tl_view_reshape_to(self.builder.handle, self.raw, *self._exprs(shape)), shape, self.dtype)
+
+    def _quotient(self, extents, known):
+        """The product of the extents over that of the known ones, without those that both have."""
+        same = lambda a, b: a is b or (isinstance(a, int) and isinstance(b, int) and a == b)
+        product = lambda list_: functools.reduce(lambda a, b: a * b, list_, 1)
+        below = []
+        for e in known:
+            at = next((i for i, x in enumerate(extents) if same(x, e)), None)
+            below.append(e) if at is None else extents.pop(at)
+        whole = product(extents)
+        return self.builder.expr(whole, i64) // product(below) if below else whole
+
+    def _exprs(self, values):
+        return len(values), (h.tl_expr * len(values))(*(self.builder.expr(v, i64).raw for v in values))
+
+    def transpose(self, *order):
+        """The elements of a tile or a tensor with its dimensions in another order, reversed unless one is given; no copy."""
+        order = [d % len(self.shape) if -len(self.shape) <= d < 0 else d for d in order] or list(range(len(self.shape)))[::-1]
+        raw = lib.tl_view_transpose(self.builder.handle, self.raw, len(order), (ctypes.c_int64 * len(order))(*order))
+        return Buffer(self.builder, raw, [self.shape[d] if 0 <= d < len(self.shape) else 1 for d in order], self.dtype)
+
+    T = property(transpose)
+
+    def view(self, *box):
+        """tile.view(slice(offset, extent), ...), or tile.view(region): a box of a tile or a tensor as a buffer whose indices
+        begin at 0. Extents of a tensor's view may be expressions."""
+        if len(box) == 1 and isinstance(box[0], Region):
+            region = box[0]
+        elif any(isinstance(part, slice) and isinstance(part.stop, Expr) for part in box):
+            offsets = [(part.start or 0) if isinstance(part, slice) and not isinstance(part.start, Expr)
+                       else part.start if isinstance(part, slice) else part for part in box]
+            extents = [part.stop if isinstance(part, slice) else 1 for part in box]
+            n, at = self._exprs(offsets)
+            raw = lib.tl_view_box(self.builder.handle, self.raw, n, at, self._exprs(extents)[1])
+            return Buffer(self.builder, raw, extents, self.dtype)
+        else:
+            region = self[tuple(box)]
+        return Buffer(self.builder, lib.tl_view_slice(self.builder.handle, region.raw), region.shape, self.dtype)
+
+    def reinterpret(self, dtype):
+        """The elements of a tile or a tensor as values of another type of as many bits, without a copy."""
+        dtype = dtype_of(dtype)
+        raw = lib.tl_view_reinterpret(self.builder.handle, self.raw, dtype.value)
+        return Buffer(self.builder, raw, self.shape, dtype)
