@@ -123,8 +123,8 @@ class Formatter {
     if ((t.is(")") || t.is("]")) && brackets_ > 0) --brackets_;
     if (t.kind == TokenKind::name) {
       const bool is_name = last_.is("kernel") || last_.is("program");
-      if (!is_name &&
-          (op_from_text(t.text) || is_one_of(t.text, {"argmax", "argmin", "sort", "topk", "param", "alloc"})))
+      if (!is_name && (op_from_text(t.text) ||
+                       is_one_of(t.text, {"argmax", "argmin", "sort", "topk", "compress", "param", "alloc"})))
         list_next_ = true;
       if (is_one_of(t.text, {"kernel", "fn", "if", "else", "while", "switch", "case", "serial", "unroll",
                              "vectorized", "pipelined", "parallel"}))

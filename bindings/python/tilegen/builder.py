@@ -491,6 +491,13 @@ class Builder:
         lib.tl_gemm(self.handle, self._region(a), self._region(b), self._region(c), flags, policy)
 
     @marked
+    def gemm_sparse(self, values, meta, b, c, transpose_a=False, transpose_b=False, clear=False, policy=h.TL_POLICY_DEFAULT):
+        """c += a * b of an a that compress made: values are m x k / 2, meta m x k / w words of w bits; the others as of gemm."""
+        policy = _POLICY[policy] if isinstance(policy, str) else policy
+        flags = h.TL_GEMM_TRANSPOSE_A * transpose_a | h.TL_GEMM_TRANSPOSE_B * transpose_b | h.TL_GEMM_CLEAR * clear
+        lib.tl_gemm_sparse(self.handle, self._region(values), self._region(meta), self._region(b), self._region(c), flags, policy)
+
+    @marked
     def reduce(self, kind, src, dst, axis, accumulate=False):
         """kind: "sum", "max", "min", "absmax", "product", "and", "or", "xor" or "abssum"."""
         lib.tl_reduce(self.handle, self._region(src), self._region(dst), _REDUCE[kind], self._axis(axis, src),
@@ -582,6 +589,10 @@ class Builder:
         exprs = [(h.tl_expr * len(src))(*(e.raw for e in g)) for g in lists]
         regions = [(h.tl_region * len(src))(*(self._region(r) for r in g)) for g in (src, dst)]
         call(self.handle, len(src), *regions, *exprs, self._axis(axis, src[0]), flags)
+
+    def compress(self, src, values, meta):
+        """values, meta = the two of each four neighbours along the last axis that have the greatest magnitude, and their places."""
+        lib.tl_compress(self.handle, self._region(src), self._region(values), self._region(meta))
 
     def sort(self, src, dst, axis, index=None, descending=False):
         """dst = the elements along axis in order, equal ones by their places; index (i32 or i64) = where they stood."""
