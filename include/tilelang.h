@@ -929,6 +929,18 @@ TL_API void tl_fill(tl_builder* builder, tl_region dst, tl_expr value);
 TL_API void tl_gemm(tl_builder* builder, tl_region a, tl_region b, tl_region c, uint32_t flags,
                     tl_warp_policy policy);
 
+/** C += A * B of an A, m x k, of which two of each four neighbours along k are kept: `values`, m x k / 2,
+ *  holds these, and `meta`, m x k / w of TL_U8, TL_U16 or TL_U32, words of w bits, their places. Of each
+ *  four the place of the first value, 0 to 3, takes two bits, the greater one of the second the next two;
+ *  groups of four follow each other from the lowest bits of a word on. `flags`: TL_GEMM_TRANSPOSE_A
+ *  (values are k / 2 x m), TL_GEMM_TRANSPOSE_B, TL_GEMM_CLEAR. (tilelang: T.gemm_sp.) */
+TL_API void tl_gemm_sparse(tl_builder* builder, tl_region values, tl_region meta, tl_region b, tl_region c,
+                           uint32_t flags, tl_warp_policy policy);
+
+/** values, meta = src, m x k, as tl_gemm_sparse takes it: of each four neighbours along k the two of greatest
+ *  magnitude, of equal ones the earlier, NaN as the greatest. All three are on chip. */
+TL_API void tl_compress(tl_builder* builder, tl_region src, tl_region values, tl_region meta);
+
 /** dst = kind over dimension `axis` of src; dst has src's shape without that dimension, or with extent 1
  *  there. `flags`: TL_REDUCE_ACCUMULATE or 0. (Paper: T.reduce_*.) */
 TL_API void tl_reduce(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind kind, uint32_t axis,

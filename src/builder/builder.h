@@ -16,6 +16,7 @@
 
 #include "ir/annotations.h"
 #include "ir/combination.h"
+#include "ir/compress.h"
 #include "ir/draft.h"
 #include "ir/lane_exchange.h"
 #include "ir/native.h"
@@ -113,6 +114,7 @@ class Builder {
   void arg_reduce(const ir::Region& src, const ir::Region& value, const ir::Region& index, bool largest,
                   int64_t axis);
   void sort(const ir::Sort& what);
+  void compress(const ir::Compression& what);
   // A value that stands for one of a group's in the results of a combination.
   ir::VarId operand(std::string_view name, ir::DType type);
   // A function of these operands, with native text or without, before what calls it.

@@ -1,5 +1,5 @@
-// Operations that are made of other statements: places of largest elements, sorts, reductions and scans by a
-// combination of the program's own.
+// Operations that are made of other statements: places of largest elements, sorts, compressions,
+// reductions and scans by a combination of the program's own.
 #include <string>
 
 #include "builder/builder.h"
@@ -41,6 +41,14 @@ void Builder::sort(const ir::Sort& what) {
       (what.index && !check_region(call, "the places", *what.index)))
     return;
   made(call, ir::add_sort(program_, what, location_, frames_.back().body, limits_));
+}
+
+void Builder::compress(const ir::Compression& what) {
+  constexpr std::string_view kCall = "tl_compress";
+  if (!begins_made(kCall, 1) || !check_region(kCall, "the source", what.src) ||
+      !check_region(kCall, "the values", what.values) || !check_region(kCall, "the places", what.meta))
+    return;
+  made(kCall, ir::add_compression(program_, what, location_, frames_.back().body, limits_));
 }
 
 ir::VarId Builder::operand(std::string_view name, ir::DType type) {

@@ -124,6 +124,13 @@ void tl_scan_by_from(tl_builder* builder, uint32_t count, const tl_region* src, 
   });
 }
 
+void tl_compress(tl_builder* builder, tl_region src, tl_region values, tl_region meta) {
+  on_builder(builder, "tl_compress", [&](const BuilderCall& c) {
+    const ir::Compression what = {c.region("src", src), c.region("values", values), c.region("meta", meta)};
+    if (!c.failed()) c->compress(what);
+  });
+}
+
 void tl_sort(tl_builder* builder, tl_region src, tl_region dst, tl_region index, uint32_t axis,
              uint32_t flags) {
   on_builder(builder, "tl_sort", [&](const BuilderCall& c) {

@@ -169,6 +169,24 @@ void tl_gemm(tl_builder* builder, tl_region a, tl_region b, tl_region c_region, 
   });
 }
 
+void tl_gemm_sparse(tl_builder* builder, tl_region values, tl_region meta, tl_region b, tl_region c_region,
+                    uint32_t flags, tl_warp_policy policy) {
+  on_builder(builder, "tl_gemm_sparse", [&](const BuilderCall& c) {
+    const ir::Region operands[] = {c.region("values", values), c.region("b", b), c.region("c", c_region),
+                                   c.region("meta", meta)};
+    if (!c.known_flags(flags, TL_GEMM_TRANSPOSE_A | TL_GEMM_TRANSPOSE_B | TL_GEMM_CLEAR)) return;
+    if (policy > TL_POLICY_FULL_COL)
+      return c.fail(DiagCode::bad_enum, "there is no warp policy " + std::to_string(policy),
+                    "use a tl_warp_policy");
+    int64_t attrs[ir::gemm_sparse_attr::count] = {};
+    attrs[ir::gemm_sparse_attr::transpose_a] = (flags & TL_GEMM_TRANSPOSE_A) != 0;
+    attrs[ir::gemm_sparse_attr::transpose_b] = (flags & TL_GEMM_TRANSPOSE_B) != 0;
+    attrs[ir::gemm_sparse_attr::policy] = policy == TL_POLICY_DEFAULT ? 0 : policy - TL_POLICY_SQUARE;
+    attrs[ir::gemm_sparse_attr::clear] = (flags & TL_GEMM_CLEAR) != 0;
+    c->tile_op(ir::OpKind::gemm_sparse, operands, attrs, {});
+  });
+}
+
 void tl_reduce(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind kind, uint32_t axis,
                uint32_t flags) {
   on_builder(builder, "tl_reduce", [&](const BuilderCall& c) {

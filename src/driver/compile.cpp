@@ -14,6 +14,7 @@
 #include "ops/op.h"
 #include "schedule/annotations.h"
 #include "schedule/form/canonical_form.h"
+#include "schedule/form/decode_sparse.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::driver {
@@ -163,6 +164,7 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   if (!versions) return annotated->with_place(versions.error());
   artifact->schedule = std::move(versions->schedule);
   add_notes(annotated->notes, artifact->schedule);
+  add_notes(schedule::decoding_notes(*program, target), artifact->schedule);
   artifact->sizes = options.sizes;
   if (options.log && options.log->wants(LogLevel::warning) && !options.fallback)
     for (const cost::Cliff& c : cliffs(*artifact))

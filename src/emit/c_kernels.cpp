@@ -2,6 +2,8 @@
 // beside each other may have one name.
 #include "emit/c_kernels.h"
 
+#include <algorithm>
+
 #include "ir/annotations.h"
 #include "ir/op_kinds.h"
 #include "ir/print.h"
@@ -273,6 +275,15 @@ void CKernels::tile_op(const ir::TileOp& op) {
                                  {op.flag(clear), "TL_GEMM_CLEAR"},
                                  {op.flag(tf32), "TL_GEMM_TF32"},
                                  {op.flag(promote), "TL_GEMM_PROMOTE"}}));
+      arguments.push_back(op.attrs[policy] == 0 ? "TL_POLICY_DEFAULT" : word("TL_POLICY_", policy));
+      break;
+    }
+    case ir::OpKind::gemm_sparse: {
+      using namespace ir::gemm_sparse_attr;
+      std::rotate(arguments.begin() + 1, arguments.begin() + 3, arguments.end());  // a, meta, b, c
+      arguments.push_back(flags({{op.flag(transpose_a), "TL_GEMM_TRANSPOSE_A"},
+                                 {op.flag(transpose_b), "TL_GEMM_TRANSPOSE_B"},
+                                 {op.flag(clear), "TL_GEMM_CLEAR"}}));
       arguments.push_back(op.attrs[policy] == 0 ? "TL_POLICY_DEFAULT" : word("TL_POLICY_", policy));
       break;
     }

@@ -9,7 +9,7 @@ BufferId PointLoops::tile(std::string_view name, MemScope scope, DType type, con
   tile.name = free_name(name);
   tile.scope = scope;
   tile.type = type;
-  tile.kernel = static_cast<int>(p_.kernels.size()) - 1;
+  tile.kernel = kernel_ < 0 ? static_cast<int>(p_.kernels.size()) - 1 : kernel_;
   tile.location = location_;
   for (int64_t extent : shape) tile.shape.push_back(p_.exprs.const_int(extent));
   p_.buffers.push_back(std::move(tile));

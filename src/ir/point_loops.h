@@ -1,5 +1,5 @@
 // Parallel loops, tiles and stores for statements that are made of others (ir/arg_reduction.h,
-// ir/combination.h, ir/sort.h).
+// ir/combination.h, ir/compress.h, ir/sort.h, schedule/form/decode_sparse.h).
 //
 // requires: a program being made, with a kernel; a block outside of parallel loops. ensures: statements and
 //   names are in the order in which the text has them, so that a printed program is read as the same; names
@@ -20,10 +20,11 @@ using Tiles = std::vector<BufferId>;  // one for each value of a group
 
 class PointLoops {
  public:
-  PointLoops(Program& p, const SourceLocation& location, Block& block)
-      : p_(p), location_(location), block_(block) {}
+  // Tiles are of kernel number `kernel`; -1: of the current one.
+  PointLoops(Program& p, const SourceLocation& location, Block& block, int kernel = -1)
+      : p_(p), location_(location), block_(block), kernel_(kernel) {}
 
-  // Of the current kernel, called `name` or like it.
+  // Called `name` or like it.
   BufferId tile(std::string_view name, MemScope scope, DType type, const Extents& shape);
   // A parallel loop, to which store() adds until the next one begins; its variables. All loops of one object
   // name theirs alike.
@@ -41,6 +42,7 @@ class PointLoops {
   Program& p_;
   const SourceLocation& location_;
   Block& block_;
+  const int kernel_;
   StmtId loop_;
   std::vector<std::string> names_;  // of loop variables
 };

@@ -26,7 +26,8 @@
 //              | "switch" expr "{" ("case" consts body)+ ["else" body] "}"
 //              | NAME "[" exprs "]" ASSIGN expr         ASSIGN := = += -= *= /=
 //              | "let" NAME ("," NAME)+ "=" NAME "(" exprs ")"       of a function of several results
-//              | ("let" | "var") NAME [":" DTYPE] "=" expr | NAME ASSIGN expr | argmax, sort, topk, as an OP
+//              | ("let" | "var") NAME [":" DTYPE] "=" expr | NAME ASSIGN expr
+//              | argmax, sort, topk, compress, as an OP
 //              | OP regions "->" regions "by" NAME ["from" exprs] ["{" attr ("," attr)* "}"]   reduce, scan
 //              | "assert" expr "," STRING                STRING: "printable ASCII", at most 200 characters
 //              | "print" STRING (("," expr)* | "of" region)

@@ -125,7 +125,7 @@ class Formatter {
     if (t.kind == TokenKind::name) {
       const bool is_name = last_.is("kernel") || last_.is("program");
       if (!is_name && (op_from_text(t.text) || atomic_from_text(t.text) ||
-                       is_one_of(t.text, {"argmax", "argmin", "sort", "topk", "param", "alloc"})))
+                       is_one_of(t.text, {"argmax", "argmin", "sort", "topk", "compress", "param", "alloc"})))
         list_next_ = true;
       if (is_one_of(t.text, {"kernel", "fn", "if", "else", "while", "switch", "case", "serial", "unroll",
                              "vectorized", "pipelined", "parallel", "threads"}))

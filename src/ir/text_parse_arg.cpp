@@ -1,9 +1,10 @@
-// Operations that are made of other statements: argmax and argmin, sort and topk, and reductions and scans by
-// a function of the program.
+// Operations that are made of other statements: argmax and argmin, sort and topk, compress, and reductions
+// and scans by a function of the program.
 #include <algorithm>
 
 #include "ir/arg_reduction.h"
 #include "ir/combination.h"
+#include "ir/compress.h"
 #include "ir/op_kinds.h"
 #include "ir/sort.h"
 #include "ir/text_parser.h"
@@ -72,6 +73,21 @@ bool Parser::parse_sort(const Token& word) {
     return false;
   if (!usable) return true;
   if (auto wrong = add_sort(program_, what, location(word), open_.back().body, limits_))
+    error(wrong->code, word, wrong->message, wrong->hint);
+  return true;
+}
+
+// compress src -> values, meta
+bool Parser::parse_compression(const Token& word) {
+  Compression what;
+  if (!parse_region(what.src, "the source of compress") || !expect("->", "and what compress writes") ||
+      !parse_region(what.values, "the values of compress") || !expect(",", "and their places") ||
+      !parse_region(what.meta, "the places of compress"))
+    return false;
+  bool usable = false;
+  if (!begins_made(word, {&what.src, &what.values, &what.meta}, 1, usable)) return false;
+  if (!usable) return true;
+  if (auto wrong = add_compression(program_, what, location(word), open_.back().body, limits_))
     error(wrong->code, word, wrong->message, wrong->hint);
   return true;
 }

@@ -224,6 +224,7 @@ bool Parser::parse_statement() {
   if ((name.is("argmax") || name.is("argmin")) && token_.kind == TokenKind::name)
     return parse_arg_reduction(name);
   if ((name.is("sort") || name.is("topk")) && token_.kind == TokenKind::name) return parse_sort(name);
+  if (name.is("compress") && token_.kind == TokenKind::name) return parse_compression(name);
   if ((name.is("let") || name.is("var")) && token_.kind == TokenKind::name) return parse_let(name.is("var"));
   if (name.is("label") && token_.kind == TokenKind::name) return parse_label();
   if (name.is("threads") && token_.kind == TokenKind::name) return parse_threads(name);
@@ -235,9 +236,9 @@ bool Parser::parse_statement() {
   NearestName nearest(name.text);
   for (const OpRow& row : op_rows()) nearest.offer(row.text);
   for (LoopKind kind : kSingleVarLoops) nearest.offer(loop_kind_name(kind));
-  for (std::string_view word :
-       {"parallel", "if", "alloc", "let", "var", "view", "argmax", "argmin", "sort", "topk", "assert",
-        "print", "while", "break", "continue", "return", "label", "threads", "barrier"})
+  for (std::string_view word : {"parallel", "if",       "alloc",  "let",      "var",     "view",   "argmax",
+                                "argmin",   "sort",     "topk",   "compress", "assert",  "print",  "while",
+                                "break",    "continue", "return", "label",    "threads", "barrier"})
     nearest.offer(word);
   for (int kind = 0; kind < kAtomicKinds; ++kind) nearest.offer(atomic_text(static_cast<AtomicKind>(kind)));
   error(DiagCode::unknown_name, name, "expected a statement, found the unknown operation " + describe(name),

@@ -228,6 +228,7 @@ class Parser {
   // text_parse_arg.cpp: operations that are made of other statements
   bool parse_arg_reduction(const Token& word);
   bool parse_sort(const Token& word);
+  bool parse_compression(const Token& word);
   bool parse_region_list(std::vector<Region>& out, std::string_view what);
   bool begins_combination();
   bool parse_combination(const Token& word, const OpRow& row, std::vector<Region> src,

@@ -249,7 +249,8 @@ class ViewResolver : public ExprRewriter {
 
   // The operation, of rows and columns, may have the tile's box in the place of the view's.
   static bool fits(TileOp& op, size_t operand, const Region& seen, const Box& b) {
-    if (op.kind != OpKind::gemm) return b.transposed == 0 && b.region.extents == seen.extents;
+    const bool product = op.kind == OpKind::gemm || (op.kind == OpKind::gemm_sparse && operand < 3);
+    if (!product) return b.transposed == 0 && b.region.extents == seen.extents;
     Shape rows = several(seen.extents);
     if (b.transposed == 0) return rows == several(b.region.extents);
     std::reverse(rows.begin(), rows.end());

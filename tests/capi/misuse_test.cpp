@@ -199,6 +199,8 @@ TEST(Misuse, CallsAfterAnErrorDoNothing) {
   tl_arg_reduce(b.get(), tl_region{0}, tl_region{0}, tl_region{0}, 77, 9);
   tl_sort(b.get(), tl_region{0}, tl_region{0}, tl_region{0}, 9, 0xff);
   tl_top_k(b.get(), tl_region{0}, tl_region{0}, tl_region{0}, 9, 0xff);
+  tl_gemm_sparse(b.get(), tl_region{0}, tl_region{0}, tl_region{0}, tl_region{0}, 0xff, 9);
+  tl_compress(b.get(), tl_region{0}, tl_region{0}, tl_region{0});
   EXPECT_EQ(tl_operand(b.get(), 77, "no name").bits, 0u);
   tl_function(b.get(), nullptr, 9, nullptr, 9, nullptr, 9, nullptr, nullptr);
   EXPECT_EQ(tl_call(b.get(), nullptr, 9, nullptr, 9).bits, 0u);
@@ -335,8 +337,11 @@ TEST(Misuse, UnknownEnumsAreReported) {
       const int64_t shape[] = {8};
       tl_alloc(b, "u", bad, TL_F32, 1, shape);
     });
-  for (uint32_t bad : {4u, 0xffffffffu})
+  for (uint32_t bad : {4u, 0xffffffffu}) {
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_gemm(b, r, r, r, 0, bad); });
+    expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_gemm_sparse(b, r, r, r, r, 0, bad); });
+  }
+  expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_gemm_sparse(b, r, r, r, r, 8, 0); });
   expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_gemm(b, r, r, r, 32, 0); });
   for (uint32_t bad : {0u, 5u, 77u})
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_shuffle(b, bad, e, e); });

@@ -430,6 +430,31 @@ class Rows(unittest.TestCase):
             self.assertAlmostEqual(mean_of, sum(row) / 5, places=5)
             self.assertAlmostEqual(square_of, sum((v - sum(row) / 5) ** 2 for v in row), places=4)
 
+    def test_sparse_products(self):
+        b = tg.Builder("sparse")
+        a, x, y = b.tensor("A", f32, [2, 8], read_only=True), b.tensor("X", f32, [3, 8], read_only=True), b.tensor("Y", f32, [2, 3])
+        kept, places = b.tensor("Kept", f32, [2, 4]), b.tensor("Places", tg.u8, [2, 1])
+        with b.kernel("k", [1]):
+            tile, values, words = b.shared("tile", f32, [2, 8]), b.shared("values", f32, [2, 4]), b.shared("words", tg.u8, [2, 1])
+            right, total = b.shared("right", f32, [3, 8]), b.fragment("total", f32, [2, 3])
+            b.copy(a[0:2, 0:8], tile)
+            b.copy(x[0:3, 0:8], right)
+            b.compress(tile, values, words)
+            b.gemm_sparse(values, words, right, total, transpose_b=True, clear=True, policy="full_row")
+            for one, tensor in ((values, kept), (words, places), (total, y)):
+                b.copy(one, tensor[tuple(slice(0, e) for e in tensor.shape)])
+
+        def of(values, shape, kind="f"):
+            return memoryview(array.array(kind, values)).cast("B").cast(kind, shape)
+        rows = [[1, -3, 2, 0, 5, 5, 5, 5], [0, 0, 0, 0, 1, 0, 0, -2]]
+        pruned = [[0, -3, 2, 0, 5, 5, 0, 0], [0, 0, 0, 0, 1, 0, 0, -2]]
+        columns = [[1, 2, 3, 4, 5, 6, 7, 8], [1, 0, 0, 1, 0, 0, 1, 0], [2, 2, 2, 2, 1, 1, 1, 1]]
+        out = of([0] * 6, [2, 3]), of([0] * 8, [2, 4]), of([0] * 2, [2, 1], "B")
+        b.finish().compile("host").load()(of(rows[0] + rows[1], [2, 8]), of(sum(columns, []), [3, 8]), *out)
+        self.assertEqual(out[1].tolist(), [[-3, 2, 5, 5], [0, 0, 1, -2]])
+        self.assertEqual(out[2].tolist(), [[0x49], [0xc4]])  # places 1, 2 and 0, 1; 0, 1 and 0, 3
+        self.assertEqual(out[0].tolist(), [[sum(p * q for p, q in zip(row, c)) for c in columns] for row in pruned])
+
 
 class Views(unittest.TestCase):
     def test_tiles_in_other_shapes(self):

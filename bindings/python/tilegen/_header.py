@@ -501,6 +501,8 @@ FUNCTIONS = {
     "tl_copy": (None, (c_void_p, tl_region, tl_region,)),
     "tl_fill": (None, (c_void_p, tl_region, tl_expr,)),
     "tl_gemm": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
+    "tl_gemm_sparse": (None, (c_void_p, tl_region, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
+    "tl_compress": (None, (c_void_p, tl_region, tl_region, tl_region,)),
     "tl_reduce": (None, (c_void_p, tl_region, tl_region, c_uint32, c_uint32, c_uint32,)),
     "tl_cumsum": (None, (c_void_p, tl_region, tl_region, c_uint32, c_uint32,)),
     "tl_scan": (None, (c_void_p, tl_region, tl_region, c_uint32, c_uint32, c_uint32,)),

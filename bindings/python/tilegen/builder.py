@@ -352,6 +352,13 @@ class Builder(Atomics, Combinations):
                  | h.TL_GEMM_TF32 * tf32 | h.TL_GEMM_PROMOTE * promote)
         lib.tl_gemm(self.handle, self._region(a), self._region(b), self._region(c), flags, policy)
 
+    @marked
+    def gemm_sparse(self, values, meta, b, c, transpose_a=False, transpose_b=False, clear=False, policy=h.TL_POLICY_DEFAULT):
+        """c += a * b of an a that compress made: values are m x k / 2, meta m x k / w words of w bits; the others as of gemm."""
+        policy = _POLICY[policy] if isinstance(policy, str) else policy
+        flags = h.TL_GEMM_TRANSPOSE_A * transpose_a | h.TL_GEMM_TRANSPOSE_B * transpose_b | h.TL_GEMM_CLEAR * clear
+        lib.tl_gemm_sparse(self.handle, self._region(values), self._region(meta), self._region(b), self._region(c), flags, policy)
+
     def check(self, condition, message):
         """Asserts: a launch fails with the message and the first place where condition does not hold."""
         lib.tl_assert(self.handle, self.expr(condition).raw, message.encode())

@@ -107,6 +107,10 @@ class Combinations:
         regions = [(h.tl_region * len(src))(*(self._region(r) for r in g)) for g in (src, dst)]
         call(self.handle, len(src), *regions, *exprs, self._axis(axis, src[0]), flags)
 
+    def compress(self, src, values, meta):
+        """values, meta = the two of each four neighbours along the last axis that have the greatest magnitude, and their places."""
+        lib.tl_compress(self.handle, self._region(src), self._region(values), self._region(meta))
+
     def sort(self, src, dst, axis, index=None, descending=False):
         """dst = the elements along axis in order, equal ones by their places; index (i32 or i64) = where they stood."""
         places = h.tl_region(0) if index is None else self._region(index)

@@ -182,8 +182,10 @@ sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kerne
                                                            op->flag(ir::gemm_attr::transpose_b)),
                                  c = analysis::matrix_dims(p, op->operands[2], false);
       places_of_op.product = true;
-      places_of_op.a_row = a.row, places_of_op.a_k = a.col, places_of_op.b_k = b.row,
-      places_of_op.b_column = b.col;
+      // Of a sparse product the tile is the expanded one, m x k (schedule/form/decode_sparse.h).
+      const bool expanded = op->kind == ir::OpKind::gemm_sparse;
+      places_of_op.a_row = expanded ? 0 : a.row, places_of_op.a_k = expanded ? 1 : a.col;
+      places_of_op.b_k = b.row, places_of_op.b_column = b.col;
       places_of_op.c_row = c.row, places_of_op.c_column = c.col;
     }
     if (ops::is_copy(*op)) places_of_op = copy_places(p, *op, dims);

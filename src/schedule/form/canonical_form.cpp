@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/op_kinds.h"
 #include "ir/text.h"
+#include "schedule/form/decode_sparse.h"
 #include "schedule/form/forward_temporaries.h"
 #include "schedule/form/group_stores.h"
 #include "schedule/form/order_variables.h"
@@ -24,11 +26,30 @@ bool has_another_form(const ir::Program& p) {
   });
 }
 
+bool has_sparse_products(const ir::Program& p) {
+  return std::any_of(p.stmts.begin(), p.stmts.end(), [](const ir::Stmt& s) {
+    const auto* op = std::get_if<ir::TileOp>(&s.node);
+    return op && op->kind == ir::OpKind::gemm_sparse;
+  });
+}
+
 }  // namespace
 
 std::optional<ir::Program> canonical_form(const ir::Program& p, const target::Target& t) {
-  if (!t.has_block_threads() || !has_another_form(p)) return std::nullopt;
+  const bool sparse = has_sparse_products(p), other = t.has_block_threads() && has_another_form(p);
+  if (!sparse && !other) return std::nullopt;
   ir::Program form = p;
+  ir::Program::Written written{ir::program_hash(p), ir::statement_paths(p)};
+  for (const DecodedOperand& d : decode_sparse(form, t)) {
+    written.paths.resize(form.stmts.size());
+    const std::string path = written.paths[d.product.value] + "/decode#0";
+    written.paths[d.loop.value] = path;
+    written.paths[form.as<ir::Loop>(d.loop)->body.front().value] = path + "/store#0";
+  }
+  if (!t.has_block_threads()) {
+    form.written = std::make_shared<const ir::Program::Written>(std::move(written));
+    return form;
+  }
   bool unrolled = false;
   const std::vector<UnrolledCopy> copies = unroll_copies(form, unrolled);
   const bool forwarded = forward_temporaries(form);
@@ -37,9 +58,9 @@ std::optional<ir::Program> canonical_form(const ir::Program& p, const target::Ta
   ordered = order_variables(form) || ordered;  // of loops that were parts of others
   std::vector<Preload> preloads;
   if (!t.warpgroup_mma.empty()) preloads = preload_operands(form);
-  if (!unrolled && !forwarded && !ordered && groups.parts.empty() && !groups.joined && preloads.empty())
+  if (!sparse && !unrolled && !forwarded && !ordered && groups.parts.empty() && !groups.joined &&
+      preloads.empty())
     return std::nullopt;
-  ir::Program::Written written{ir::program_hash(p), ir::statement_paths(p)};
   written.paths.resize(form.stmts.size());
   for (const UnrolledCopy& c : copies)
     written.paths[c.made.value] = written.paths[c.source.value] + "/" + c.trip;

@@ -1,6 +1,7 @@
 // The form of a program that is planned: programs that differ in how the same element-wise work is written
 // have one form, so that no rule of planning asks how it is.
 //
+//   0. Sparse products are products of operands that are expanded before them, on every target.
 //   1. Loops of a constant number of trips that only fill parts of tiles are written out.
 //   2. Temporaries are forwarded: what one statement stores in registers for one other to load at the same
 //      point is computed there; a scalar of dims and scalars is computed where it is used.
@@ -21,7 +22,8 @@
 // another stands below that one's ("k/i.j/preload#0"), the copy of a later trip below the first's
 // ("k/h/copy#0/h#1"). The hash is the program's as written.
 // why here: before all planning; nothing after sees the program as written.
-// refuses: hosts, where a tile is in memory, a loop is one pass over it, and lower/fuse_loops.h joins passes.
+// refuses: on hosts all but the sparse products: there a tile is in memory, a loop is one pass over it, and
+// lower/fuse_loops.h joins passes.
 #pragma once
 
 #include <optional>
