@@ -980,6 +980,20 @@ TL_API void tl_function(tl_builder* builder, const char* name, uint32_t operand_
 TL_API tl_expr tl_call(tl_builder* builder, const char* function, uint32_t count, const tl_expr* args,
                        uint32_t result);
 
+/** A matrix instruction of the program's own, before the first kernel: C[m x n] += A[m x k] * B[k x n] by the
+ *  32 lanes of a warp (text of TL_NATIVE_PTX) or the 64 of a wave (TL_NATIVE_GCN). Products whose annotation
+ *  `atom` names it are made of it, on targets that take its text; elsewhere of what the target has. `shape`
+ *  is m, n and k; `types` and `layouts` are those of A, B and C. A layout tells where an element is: a
+ *  function of its indices that gives lane * registers + register, "(i, k) -> ...", or the text of a
+ *  fragment. The text is one instruction; $0, $1, ... are the registers of the sum, of A, of B, and of C. It
+ *  issues in `cycles`; 0: as the target's of that shape, or as an estimate. `operands`, an element of A, of B
+ *  and of C (tl_operand), and `meaning`, what C's becomes of each k, may be NULL and 0: c + a * b.
+ *  docs/language.md. */
+TL_API void tl_matrix_atom(tl_builder* builder, const char* name, const int64_t* shape,
+                           const tl_dtype* types, const char* const* layouts, uint32_t cycles,
+                           const tl_expr* operands, tl_expr meaning, tl_native_form form,
+                           const char* text);
+
 /** Reduces `count` (at most 8) tiles of the same extents together along `axis`: neighbouring groups, of one
  *  element of each, are combined until one is left, which dst, one for each source, get. The combination of
  *  two groups is `results`, of the operands `left` and `right` (tl_operand), constants, dims and scalars; it

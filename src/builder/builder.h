@@ -120,6 +120,16 @@ class Builder {
   // A function of these operands, with native text or without, before what calls it.
   void function(std::string_view name, std::span<const ir::ExprId> operands,
                 std::span<const ir::ExprId> results, std::vector<ir::NativeText> texts);
+  // A matrix instruction, before the kernels that name it. Without operands its meaning is the plain one.
+  struct Atom {
+    std::string_view name;
+    ir::MatrixAtom atom;
+    std::array<ir::DType, 3> types;
+    std::vector<ir::ExprId> operands;
+    ir::ExprId meaning;
+    ir::NativeText text;
+  };
+  void matrix_atom(Atom atom);
   ir::ExprId call(std::string_view function, std::span<const ir::ExprId> args, size_t result);
   // `what` without the operands of the combination, which are given beside it.
   void combine(ir::Combination what, std::span<const ir::ExprId> left, std::span<const ir::ExprId> right);

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "builder/builder.h"
+#include "ir/matrix_atom.h"
 #include "ir/text_grammar.h"
 #include "support/diag_codes.h"
 
@@ -35,7 +36,7 @@ void Builder::function(std::string_view name, std::span<const ir::ExprId> operan
   if (ir::text::is_builtin_function(name) || ir::text::is_reserved(name))
     return fail(DiagCode::bad_name, kCall, "'" + shown + "' is a word of the language",
                 "choose another name, e.g. '" + shown + "_'");
-  if (functions_.contains(name))
+  if (functions_.contains(name) || ir::find_matrix_atom(program_, name))
     return fail(DiagCode::duplicate_name, kCall, "there is a function '" + shown + "' already",
                 "choose another name");
   if (!texts.empty() && !before_kernels(kCall)) return;
@@ -57,6 +58,46 @@ void Builder::function(std::string_view name, std::span<const ir::ExprId> operan
     f.native = program_.natives.size() - 1;
   }
   functions_.emplace(shown, std::move(f));
+}
+
+void Builder::matrix_atom(Atom atom) {
+  constexpr std::string_view kCall = "tl_matrix_atom";
+  if (!ready(kCall) || !check_name(kCall, atom.name) || !before_kernels(kCall)) return;
+  const std::string shown(atom.name);
+  if (ir::text::is_builtin_function(atom.name) || ir::text::is_reserved(atom.name))
+    return fail(DiagCode::bad_name, kCall, "'" + shown + "' is a word of the language",
+                "choose another name, e.g. '" + shown + "_'");
+  if (functions_.contains(atom.name) || ir::find_matrix_atom(program_, atom.name))
+    return fail(DiagCode::duplicate_name, kCall, "there is a function or an atom '" + shown + "' already",
+                "choose another name");
+  ir::AtomRequest request;
+  request.name = shown;
+  request.atom = std::move(atom.atom);
+  request.text = std::move(atom.text);
+  request.location = location_;
+  if (atom.operands.empty()) {
+    for (size_t i = 0; i < 3; ++i) {
+      request.operands[i] = operand(std::string(1, "abc"[i]), atom.types[i]);
+      if (failed()) return;
+    }
+  } else {
+    std::vector<ir::VarId> operands;
+    if (!check_operand_list(kCall, atom.operands, operands) ||
+        !check_expr(kCall, "the meaning", atom.meaning))
+      return;
+    for (size_t i = 0; i < 3; ++i) {
+      request.operands[i] = operands[i];
+      if (program_.var(operands[i]).type == atom.types[i]) continue;
+      return fail(DiagCode::dtype_mismatch, kCall,
+                  "operand " + std::to_string(i + 1) + " of '" + shown + "' is " +
+                      ir::dtype_name(program_.var(operands[i]).type) + ", its type is given as " +
+                      ir::dtype_name(atom.types[i]),
+                  "make the operand of that type with tl_operand");
+    }
+    request.meaning = atom.meaning;
+  }
+  if (const auto wrong = ir::add_matrix_atom(program_, std::move(request), limits_))
+    fail(wrong->code, kCall, wrong->message, wrong->hint);
 }
 
 ir::ExprId Builder::call(std::string_view function, std::span<const ir::ExprId> args, size_t result) {

@@ -75,6 +75,34 @@ void tl_function(tl_builder* builder, const char* name, uint32_t operand_count, 
   });
 }
 
+void tl_matrix_atom(tl_builder* builder, const char* name, const int64_t* shape, const tl_dtype* types,
+                    const char* const* layouts, uint32_t cycles, const tl_expr* operands, tl_expr meaning,
+                    tl_native_form form, const char* text) {
+  on_builder(builder, "tl_matrix_atom", [&](const BuilderCall& c) {
+    builder::Builder::Atom atom;
+    atom.name = c.text("name", name);
+    if (c.failed() || !c.given("shape", shape) || !c.given("types", types) || !c.given("layouts", layouts))
+      return;
+    atom.atom.m = shape[0], atom.atom.n = shape[1], atom.atom.k = shape[2];
+    for (size_t i = 0; i < 3 && !c.failed(); ++i) {
+      atom.types[i] = c.dtype(types[i]);
+      atom.atom.layouts[i] = std::string(c.text("a layout", layouts[i]));
+    }
+    atom.atom.cycles = cycles;
+    if (operands) {
+      atom.operands = c.exprs("operands", 3, operands);
+      atom.meaning = c.expr("the meaning", meaning);
+    } else if (meaning.bits != 0) {
+      return c.fail(DiagCode::null_argument, "operands is NULL and there is a meaning",
+                    "pass the operands that the meaning is of, or neither");
+    }
+    if (form < TL_NATIVE_PTX || form > TL_NATIVE_LLVM)
+      return c.fail(DiagCode::bad_enum, "there is no form " + std::to_string(form), "use a tl_native_form");
+    atom.text = {static_cast<ir::NativeForm>(form - TL_NATIVE_PTX), std::string(c.text("text", text))};
+    if (!c.failed()) c->matrix_atom(std::move(atom));
+  });
+}
+
 tl_expr tl_call(tl_builder* builder, const char* function, uint32_t count, const tl_expr* args,
                 uint32_t result) {
   return on_builder(builder, "tl_call", tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {

@@ -5,6 +5,7 @@
 #include "check/expr_walk.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
+#include "target/given_atoms.h"
 
 namespace tilegen::check {
 
@@ -262,6 +263,13 @@ void DeclarationCheck::check_kernel(const ir::Kernel& k) {
 
 }  // namespace
 
-void check_declarations(CheckContext& ctx) { DeclarationCheck(ctx).run(); }
+void check_declarations(CheckContext& ctx) {
+  for (const auto& f : ctx.program.natives) {
+    if (!f->atom) continue;
+    if (const auto row = target::given_atom(f); !row)
+      for (const Diagnostic& d : row.error().diagnostics) ctx.out.push_back(d);
+  }
+  DeclarationCheck(ctx).run();
+}
 
 }  // namespace tilegen::check

@@ -126,8 +126,8 @@ class KernelCliffs {
       if (a.a == s.a && a.b == s.b && a.c == s.c && (s.a != ir::DType::f32 || s.tf32))
         least = volume / (8.0 * a.m * a.k) * a.cycles_per_8;
     for (const target::MmaAtom& a : k_.t.mma)
-      if (least == 0 && a.unit == target::MmaUnit::matrix && a.a == s.a && a.b == s.b && a.c == s.c &&
-          (!a.tf32 || s.tf32))
+      if (least == 0 && !a.given && a.unit == target::MmaUnit::matrix && a.a == s.a && a.b == s.b &&
+          a.c == s.c && (!a.tf32 || s.tf32))
         least = volume / (a.m * a.n * a.k) * a.cycles / k_.t.schedulers;
     if (least == 0) return;
     best.place = k_.t.warpgroup_mma.empty() ? OpPlace::threads : OpPlace::units;

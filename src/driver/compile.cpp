@@ -16,6 +16,7 @@
 #include "schedule/form/canonical_form.h"
 #include "schedule/form/decode_sparse.h"
 #include "support/diag_codes.h"
+#include "target/given_atoms.h"
 
 namespace tilegen::driver {
 
@@ -113,10 +114,11 @@ std::optional<Error> refuse_native_text(const ir::Program& program, const target
   const ir::NativeFunction& first = *program.natives.front();
   if (!options.native_text)
     return Error(DiagCode::native_text_off, first.name,
-                 "the function '" + first.name + "' has native text (" + first.forms() +
-                     "), and the option native_text is false",
-                 "compile with native_text true where the program is trusted, or take the text out: the "
-                 "function's meaning is compiled then",
+                 std::string(first.atom ? "the atom '" : "the function '") + first.name +
+                     "' has native text (" + first.forms() + "), and the option native_text is false",
+                 std::string("compile with native_text true where the program is trusted, or take ") +
+                     (first.atom ? "the atom out: products are the target's own instructions then"
+                                 : "the text out: the function's meaning is compiled then"),
                  first.location);
   if (target.simulated || options.plan_only) return std::nullopt;
   return codegen::check_native_text(program.natives, target);
@@ -141,14 +143,17 @@ void report_details(const Artifact& artifact, const std::shared_ptr<Log>& log) {
 }  // namespace
 
 Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Program> program,
-                                                  const target::Target& target,
+                                                  const target::Target& given_target,
                                                   const CompileOptions& options) {
   auto artifact = std::make_shared<Artifact>();
-  artifact->target = target;
   artifact->program = program;
   Stages stages(options, artifact->times);
   stages.dump("program", [&] { return ir::print_program(*program); });
 
+  auto with_atoms = target::with_given_atoms(given_target, program->natives);
+  if (!with_atoms) return with_atoms.error();
+  artifact->target = std::move(*with_atoms);
+  const target::Target& target = artifact->target;
   if (auto refused = refuse_native_text(*program, target, options)) return *refused;
 
   // plan: engines, atoms, layouts, stages, memory; lower: thread programs; verify: again with less where a

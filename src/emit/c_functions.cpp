@@ -44,26 +44,75 @@ void write_text(const ir::NativeText& t, CSource& source) {
 
 }  // namespace
 
-void write_function(const ir::Program& p, const ir::NativeFunction& f, CNames& names, CSource& source) {
-  source.blank();
-  source.open("fn " + f.name);
-  std::vector<std::string> forms, texts, operands;
-  for (const ir::NativeText& t : f.texts) {
-    write_text(t, source);
-    forms.push_back(constant_of(t.form));
-    texts.push_back(variable_of(t.form));
-  }
+namespace {
+
+// The operands as variables of C, in their order.
+std::vector<std::string> write_operands(const ir::Program& p, const ir::NativeFunction& f, CNames& names,
+                                        CSource& source) {
+  std::vector<std::string> operands;
   const std::vector<std::string> written = names.written_operands(p, f);
   for (size_t i = 0; i < written.size(); ++i) {
     operands.push_back(names.operand(written[i]));
     source.line("const tl_expr " + operands[i] + " = tl_operand(t, " +
                 joined({dtype_constant(f.parameters[i].type), quoted(written[i])}) + ");");
   }
+  return operands;
+}
+
+std::string list_of(CSource& source, const char* name, const char* type,
+                    const std::vector<std::string>& items) {
+  return source.macro(name, "(...)", "(const " + std::string(type) + "[]){__VA_ARGS__}") + "(" +
+         joined(items) + ")";
+}
+
+void write_atom(const ir::Program& p, const ir::NativeFunction& f, CNames& names, CSource& source) {
+  const ir::MatrixAtom& atom = *f.atom;
+  source.blank();
+  source.open("atom " + f.name);
+  write_text(f.texts.front(), source);
+  std::vector<std::string> types, layouts;
+  for (size_t i = 0; i < 3; ++i) {
+    types.push_back(dtype_constant(f.parameters[i].type));
+    layouts.push_back(std::string(1, "abc"[i]) + "_layout");
+    source.line("const char *const " + layouts.back() + " =");
+    const std::vector<std::string> literals = literals_of(atom.layouts[i]);
+    for (size_t l = 0; l < literals.size(); ++l)
+      source.continuation(literals[l] + (l + 1 < literals.size() ? "" : ";"));
+  }
+  std::string operands = "NULL", meaning = "(tl_expr){0}";
+  if (!f.results.empty()) {
+    const std::vector<std::string> own = write_operands(p, f, names, source);
+    meaning = CExpressions(p, names, source, f, own).value(f.results[0]);
+    operands = list_of(source, "EXPRS", "tl_expr", own);
+  }
+  const std::vector<std::string> shape = {std::to_string(atom.m), std::to_string(atom.n),
+                                          std::to_string(atom.k)};
+  source.line("tl_matrix_atom(t, " +
+              joined({quoted(f.name), list_of(source, "NUMBERS", "int64_t", shape),
+                      list_of(source, "DTYPES", "tl_dtype", types),
+                      list_of(source, "NAMES", "char *const", layouts), std::to_string(atom.cycles), operands,
+                      meaning, constant_of(f.texts.front().form), variable_of(f.texts.front().form)}) +
+              ");");
+  source.close();
+}
+
+}  // namespace
+
+void write_function(const ir::Program& p, const ir::NativeFunction& f, CNames& names, CSource& source) {
+  if (f.atom) return write_atom(p, f, names, source);
+  source.blank();
+  source.open("fn " + f.name);
+  std::vector<std::string> forms, texts;
+  for (const ir::NativeText& t : f.texts) {
+    write_text(t, source);
+    forms.push_back(constant_of(t.form));
+    texts.push_back(variable_of(t.form));
+  }
+  const std::vector<std::string> operands = write_operands(p, f, names, source);
   CExpressions meaning(p, names, source, f, operands);
   const std::string results = meaning.list(f.results);
   const auto list = [&](const char* name, const char* type, const std::vector<std::string>& items) {
-    return source.macro(name, "(...)", "(const " + std::string(type) + "[]){__VA_ARGS__}") + "(" +
-           joined(items) + ")";
+    return list_of(source, name, type, items);
   };
   source.line("tl_function(t, " +
               joined({quoted(f.name), std::to_string(operands.size()), list("EXPRS", "tl_expr", operands),

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/native_asm.h"
+#include "ir/point_loops.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::ir {
@@ -13,14 +14,6 @@ constexpr NativeFormRow kForms[kNativeForms] = {
     {"asm ptx", "asm", "ptx"},   {"asm gcn", "asm", "gcn"},     {"llvm ptx", "llvm", "ptx"},
     {"llvm gcn", "llvm", "gcn"}, {"llvm host", "llvm", "host"}, {"llvm", "llvm", ""},
 };
-
-Diagnostic wrong(DiagCode code, std::string message, std::string hint) {
-  Diagnostic d;
-  d.code = code;
-  d.message = std::move(message);
-  d.hint = std::move(hint);
-  return d;
-}
 
 // Types that a register of its own holds.
 bool has_register(DType t) {
@@ -65,21 +58,21 @@ class Call : public ExprRewriter {
 
 std::optional<Diagnostic> signature_refusal(const NativeFunction& f) {
   const auto refused = [&](const std::string& what, DType t) {
-    return wrong(
+    return diagnostic(
         DiagCode::dtype_mismatch,
         what + " of '" + f.name + "' is " + dtype_name(t) + ", which native text has no register for",
         "use types of 16, 32 or 64 bits that values are computed in, and cast around the call; "
         "several narrow values are a u32");
   };
   if (f.parameters.empty())
-    return wrong(DiagCode::rank_mismatch, "'" + f.name + "' has native text and no parameters",
-                 "what depends on nothing is a constant: let");
+    return diagnostic(DiagCode::rank_mismatch, "'" + f.name + "' has native text and no parameters",
+                      "what depends on nothing is a constant: let");
   if (f.parameters.size() > kMaxNativeParameters || f.results.size() > kMaxNativeResults || f.results.empty())
-    return wrong(DiagCode::rank_mismatch,
-                 "'" + f.name + "' has " + std::to_string(f.parameters.size()) + " parameters and " +
-                     std::to_string(f.results.size()) + " results",
-                 "a function with native text has 1 to " + std::to_string(kMaxNativeParameters) +
-                     " parameters and 1 to " + std::to_string(kMaxNativeResults) + " results");
+    return diagnostic(DiagCode::rank_mismatch,
+                      "'" + f.name + "' has " + counted(f.parameters.size(), "parameter") + " and " +
+                          counted(f.results.size(), "result"),
+                      "a function with native text has 1 to " + std::to_string(kMaxNativeParameters) +
+                          " parameters and 1 to " + std::to_string(kMaxNativeResults) + " results");
   for (const Var& v : f.parameters)
     if (!has_register(v.type)) return refused("parameter '" + v.name + "'", v.type);
   for (size_t i = 0; i < f.results.size(); ++i)
@@ -90,25 +83,26 @@ std::optional<Diagnostic> signature_refusal(const NativeFunction& f) {
 std::optional<Diagnostic> text_refusal(const NativeFunction& f, const NativeText& t) {
   const std::string what = std::string(native_form_row(t.form).words) + " of '" + f.name + "'";
   if (t.text.size() > kMaxNativeText)
-    return wrong(DiagCode::limit_bytes,
-                 what + " has " + std::to_string(t.text.size()) + " characters; at most " +
-                     std::to_string(kMaxNativeText) + " are allowed",
-                 "split the function");
+    return diagnostic(DiagCode::limit_bytes,
+                      what + " has " + std::to_string(t.text.size()) + " characters; at most " +
+                          std::to_string(kMaxNativeText) + " are allowed",
+                      "split the function");
   for (const char c : t.text)
     if (c != '\n' && (c < ' ' || c > '~' || c == '"'))
-      return wrong(DiagCode::bad_native_text,
-                   what + " has a quotation mark, a tab or another character that is not printable ASCII",
-                   "a program's text holds it between quotation marks, a line each; leave such lines out");
+      return diagnostic(
+          DiagCode::bad_native_text,
+          what + " has a quotation mark, a tab or another character that is not printable ASCII",
+          "a program's text holds it between quotation marks, a line each; leave such lines out");
   if (!is_asm(t.form)) {
     if (t.text.find("define") == t.text.npos || t.text.find("@" + f.name) == t.text.npos)
-      return wrong(
+      return diagnostic(
           DiagCode::bad_native_text, what + " defines no function @" + f.name,
           "give LLVM IR with a function of that name: define float @" + f.name + "(float %x) { ... }");
     return std::nullopt;
   }
   const NativeAsmRead read = read_native_asm(t.form, t.text, f.results.size(), f.parameters.size());
   if (!read.error) return std::nullopt;
-  return wrong(DiagCode::bad_native_text, what + ": " + read.error->message, read.error->hint);
+  return diagnostic(DiagCode::bad_native_text, what + ": " + read.error->message, read.error->hint);
 }
 
 }  // namespace
@@ -138,22 +132,23 @@ std::optional<Diagnostic> add_native_function(Program& p, std::string name, std:
   Meaning meaning(p.exprs, f->exprs, parameters);
   for (const ExprId e : results) f->results.push_back(meaning.rewrite(e));
   if (meaning.loads)
-    return wrong(DiagCode::scope_not_allowed, "the meaning of '" + f->name + "' reads memory",
-                 "pass the element as an argument");
+    return diagnostic(DiagCode::scope_not_allowed, "the meaning of '" + f->name + "' reads memory",
+                      "pass the element as an argument");
   if (meaning.foreign)
-    return wrong(DiagCode::out_of_scope,
-                 "the meaning of '" + f->name + "' uses '" + p.var(meaning.foreign).name +
-                     "', which is none of its parameters",
-                 "its native text sees its parameters alone: pass it as an argument");
+    return diagnostic(DiagCode::out_of_scope,
+                      "the meaning of '" + f->name + "' uses '" + p.var(meaning.foreign).name +
+                          "', which is none of its parameters",
+                      "its native text sees its parameters alone: pass it as an argument");
   if (auto refused = signature_refusal(*f)) return refused;
   std::stable_sort(texts.begin(), texts.end(),
                    [](const NativeText& a, const NativeText& b) { return a.form < b.form; });
   f->texts = std::move(texts);
   for (size_t i = 0; i < f->texts.size(); ++i) {
     if (i > 0 && f->texts[i].form == f->texts[i - 1].form)
-      return wrong(DiagCode::duplicate_name,
-                   "'" + f->name + "' has two texts " + std::string(native_form_row(f->texts[i].form).words),
-                   "give each once");
+      return diagnostic(
+          DiagCode::duplicate_name,
+          "'" + f->name + "' has two texts " + std::string(native_form_row(f->texts[i].form).words),
+          "give each once");
     if (auto refused = text_refusal(*f, f->texts[i])) return refused;
   }
   p.natives.push_back(std::move(f));

@@ -19,6 +19,7 @@
 // refuses: types without a register of their own, text that could do more than compute its results.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,6 +46,15 @@ struct NativeText {
   std::string text;  // lines are separated by '\n'
 };
 
+// What makes a native function a matrix instruction (ir/matrix_atom.h).
+struct MatrixAtom {
+  int64_t m = 0, n = 0, k = 0;
+  // Of A, B and C: the text of a fragment, or a function of the indices, "(i, k) -> ...", that gives
+  // lane * registers + register.
+  std::array<std::string, 3> layouts;
+  int64_t cycles = 0;  // that it issues in; 0: nothing is said
+};
+
 struct NativeFunction {
   std::string name;
   std::vector<Var> parameters;  // by VarId of `exprs`
@@ -52,6 +62,9 @@ struct NativeFunction {
   std::vector<ExprId> results;    // its meaning
   std::vector<NativeText> texts;  // by form, each once
   SourceLocation location;
+  // Parameters are elements of A, B and C; the result, of a meaning that is not the plain one, is what C's
+  // becomes. It is never called.
+  std::optional<MatrixAtom> atom = std::nullopt;
 
   DType result_type(size_t i) const { return exprs.type(results[i]); }
   const NativeText* text(NativeForm form) const;

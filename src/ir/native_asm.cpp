@@ -1,61 +1,17 @@
 #include "ir/native_asm.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <set>
 #include <vector>
 
+#include "ir/asm_lexer.h"
+
 namespace tilegen::ir {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_word(char c) { return is_letter(c) || is_digit(c); }
-
-struct AsmToken {
-  enum class Kind : uint8_t { end, word, number, operand, symbol } kind = Kind::end;
-  std::string_view text;
-  size_t operand = 0;
-  bool is(std::string_view s) const { return kind != Kind::end && text == s; }
-};
-
-// Words hold the points of their modifiers: "add.rn.f32", ".reg".
-class AsmLexer {
- public:
-  AsmLexer(std::string_view text, bool lines) : text_(text), lines_(lines) {}
-
-  AsmToken next() {
-    while (pos_ < text_.size() && (text_[pos_] == ' ' || (text_[pos_] == '\n' && !lines_))) ++pos_;
-    AsmToken t;
-    if (pos_ >= text_.size()) return t;
-    const size_t start = pos_;
-    const char c = text_[pos_];
-    const char after = pos_ + 1 < text_.size() ? text_[pos_ + 1] : '\0';
-    if (is_letter(c) || (c == '.' && is_letter(after))) {
-      t.kind = AsmToken::Kind::word;
-      for (++pos_; pos_ < text_.size() && (is_word(text_[pos_]) || text_[pos_] == '.');) ++pos_;
-    } else if (is_digit(c)) {
-      t.kind = AsmToken::Kind::number;
-      while (pos_ < text_.size() && (is_word(text_[pos_]) || text_[pos_] == '.')) ++pos_;
-    } else if (c == '$' && is_digit(after)) {
-      t.kind = AsmToken::Kind::operand;
-      for (++pos_; pos_ < text_.size() && is_digit(text_[pos_]);) ++pos_;
-      const auto [end, bad] = std::from_chars(text_.data() + start + 1, text_.data() + pos_, t.operand);
-      if (bad != std::errc()) t.operand = SIZE_MAX;
-    } else {
-      t.kind = AsmToken::Kind::symbol;
-      ++pos_;
-    }
-    t.text = text_.substr(start, pos_ - start);
-    return t;
-  }
-
- private:
-  std::string_view text_;
-  size_t pos_ = 0;
-  bool lines_;  // a '\n' is a token
-};
+using assembly::AsmLexer;
+using assembly::AsmToken;
 
 constexpr std::string_view kOperandHint =
     "operands are $0, $1, ...: the results, then the parameters, and numbers";
@@ -86,9 +42,9 @@ class AsmReader {
     const size_t n = token_.operand;
     const std::string name(token_.text);
     if (n >= operands_)
-      return fail("there is no operand " + name,
-                  std::to_string(results_) + " results and " + std::to_string(operands_ - results_) +
-                      " parameters are $0 to $" + std::to_string(operands_ - 1));
+      return fail("there is no operand " + name, counted(results_, "result") + " and " +
+                                                     counted(operands_ - results_, "parameter") +
+                                                     " are $0 to $" + std::to_string(operands_ - 1));
     if (write && n >= results_)
       return fail("it writes its parameter " + name,
                   "parameters are only read; results are $0" +
@@ -338,6 +294,10 @@ class GcnReader : AsmReader {
 };
 
 }  // namespace
+
+std::string counted(size_t n, std::string_view what) {
+  return std::to_string(n) + ' ' + std::string(what) + (n == 1 ? "" : "s");
+}
 
 NativeAsmRead read_native_asm(NativeForm form, std::string_view text, size_t results, size_t parameters) {
   if (form == NativeForm::ptx) return PtxReader(text, results, parameters).read();

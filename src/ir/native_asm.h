@@ -20,6 +20,9 @@ struct NativeAsm {
   bool carry = false;        // GCN: vcc is written
 };
 
+// "1 result", "2 results"
+std::string counted(size_t n, std::string_view what);
+
 // What is wrong with the text, of an instruction of `results` results and `parameters` parameters.
 struct NativeAsmError {
   std::string message, hint;

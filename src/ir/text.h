@@ -8,9 +8,11 @@
 //   program   := "tl" "1" "program" NAME decl* kernel+
 //   decl      := "dim" NAME fact*                fact := (">=" | "<=" | "divisible") const
 //              | "scalar" NAME ":" DTYPE | let
+//              | "atom" NAME "(" operands ")" ["cycles" INT] native ["{" let* "return" expr "}"]
 //              | "fn" NAME params ["->" DTYPEs] native* "{" let* "return" exprs "}"
 //              | "tensor" NAME ":" DTYPE "[" exprs "]" ["strides" "[" exprs "]"] ["readonly" | "workspace"]
 //              | "param" NAME ["=" int] "in" "{" int ("," int)* "}"
+//   operands  := of A, B, C: NAME ":" DTYPE "[" INT "," INT "]" "at" (STRING | index function)
 //   native    := ("asm" ("ptx" | "gcn") | "llvm" ["ptx" | "gcn" | "host"]) STRING+      lines (native.h)
 //   kernel    := "kernel" NAME "grid" "(" block ("," block)* ")" ["threads" const] [with]
 //                "{" alloc* stmt* "}"

@@ -127,8 +127,8 @@ class Formatter {
       if (!is_name && (op_from_text(t.text) || atomic_from_text(t.text) ||
                        is_one_of(t.text, {"argmax", "argmin", "sort", "topk", "compress", "param", "alloc"})))
         list_next_ = true;
-      if (is_one_of(t.text, {"kernel", "fn", "if", "else", "while", "switch", "case", "serial", "unroll",
-                             "vectorized", "pipelined", "parallel", "threads"}))
+      if (is_one_of(t.text, {"kernel", "fn", "atom", "if", "else", "while", "switch", "case", "serial",
+                             "unroll", "vectorized", "pipelined", "parallel", "threads"}))
         list_next_ = false;
       if (t.is("with") && ends_operand(last_) && text::Lexer(lexer_).next().is("{")) list_next_ = true;
     }

@@ -93,6 +93,8 @@ void Parser::parse_top_level() {
     ok = parse_top_level_let();
   } else if (accept("fn")) {
     ok = parse_function();
+  } else if (accept("atom")) {
+    ok = parse_atom();
   } else if (accept("kernel")) {
     ok = parse_kernel();
   } else if (token_.is("}")) {
@@ -100,7 +102,7 @@ void Parser::parse_top_level() {
              "every open block is closed already; remove this '}'");
   } else {
     NearestName nearest(token_.text);
-    for (std::string_view word : {"dim", "scalar", "tensor", "param", "let", "fn", "kernel"})
+    for (std::string_view word : {"dim", "scalar", "tensor", "param", "let", "fn", "atom", "kernel"})
       nearest.offer(word);
     expected("'dim', 'scalar', 'tensor', 'param' or 'kernel'",
              nearest.hint("declare parameters, then kernels"));

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/native.h"
+#include "ir/native_asm.h"
 #include "ir/text_parser.h"
 #include "support/diag_codes.h"
 
@@ -69,7 +70,7 @@ bool Parser::parse_chosen_result(const Function& f, size_t& result) {
   if (!parse_int(number, "which result of the function")) return false;
   if (number < 0 || static_cast<size_t>(number) >= std::max<size_t>(f.values.size(), 1)) {
     error(DiagCode::rank_mismatch, at, "there is no result " + std::to_string(number),
-          "the function gives " + std::to_string(f.values.size()) + " values, which count from 0");
+          "the function gives " + counted(f.values.size(), "value") + ", which count from 0");
     number = 0;
   }
   result = static_cast<size_t>(number);
@@ -107,9 +108,9 @@ bool Parser::parse_let_of_results(Token first, bool assignable) {
   if (!expect(")", "or ',' and a further argument")) return false;
   if (args.size() != f.parameters.size() || names.size() != f.values.size()) {
     error(args.size() != f.parameters.size() ? DiagCode::syntax_error : DiagCode::rank_mismatch, at,
-          describe(at) + " takes " + std::to_string(f.parameters.size()) + " arguments and gives " +
-              std::to_string(f.values.size()) + " values, found " + std::to_string(args.size()) + " and " +
-              std::to_string(names.size()) + " names",
+          describe(at) + " takes " + counted(f.parameters.size(), "argument") + " and gives " +
+              counted(f.values.size(), "value") + ", found " + std::to_string(args.size()) + " and " +
+              counted(names.size(), "name"),
           "give a name for each value");
     args.clear();
   }

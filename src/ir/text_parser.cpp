@@ -186,7 +186,7 @@ void Parser::limit_reached() {
 
 bool Parser::starts_declaration(const Token& t) {
   return t.is("dim") || t.is("scalar") || t.is("tensor") || t.is("param") || t.is("let") || t.is("fn") ||
-         t.is("kernel");
+         t.is("atom") || t.is("kernel");
 }
 
 // Goes on after a syntax error: at the next token that stands first on a line (outside kernels: a

@@ -111,6 +111,16 @@ class Parser {
   void add_native(Function& f, const Token& name, std::vector<NativeText> texts);
   bool parse_let_of_results(Token first, bool assignable);
 
+  // text_parse_atom.cpp: matrix instructions
+  struct AtomOperands {
+    Function of;  // parameters alone, and later the meaning
+    std::array<std::array<int64_t, 2>, 3> shapes{};
+    std::array<std::string, 3> layouts;
+  };
+  bool parse_atom();
+  bool parse_atom_operands(AtomOperands& operands);
+  bool parse_atom_layout(std::string& layout);
+
   bool parse_grid(Kernel& kernel, std::vector<Token>& names);
 
   // text_parse_param.cpp: compile-time parameters and constants

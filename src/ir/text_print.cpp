@@ -53,15 +53,7 @@ class ProgramPrinter {
     for (size_t i = 0; i < names.size(); ++i) meaning.vars[i].name = names[i];
     meaning.natives = p_.natives;
     const ExprPrinter exprs(meaning, nullptr, kMaxExprBytes);
-    out_ += "fn " + f.name + "(";
-    for (size_t i = 0; i < f.parameters.size(); ++i)
-      out_ += (i > 0 ? ", " : "") + names[i] + ": " + dtype_name(f.parameters[i].type);
-    out_ += ") -> ";
-    if (f.results.size() > 1) out_ += '(';
-    for (size_t i = 0; i < f.results.size(); ++i)
-      out_ += std::string(i > 0 ? ", " : "") + dtype_name(f.result_type(i));
-    if (f.results.size() > 1) out_ += ')';
-    out_ += '\n';
+    f.atom ? print_atom_head(f, names) : print_function_head(f, names);
     for (const NativeText& t : f.texts) {
       out_ += "    " + std::string(native_form_row(t.form).words);
       for (size_t at = 0; at <= t.text.size();) {
@@ -71,9 +63,38 @@ class ProgramPrinter {
       }
       out_ += '\n';
     }
+    if (f.results.empty()) return;  // of an atom: the plain one
     out_ += "{ return ";
     exprs.print_list(out_, f.results);
     out_ += " }\n";
+  }
+
+  void print_function_head(const NativeFunction& f, const std::vector<std::string>& names) {
+    out_ += "fn " + f.name + "(";
+    for (size_t i = 0; i < f.parameters.size(); ++i)
+      out_ += (i > 0 ? ", " : "") + names[i] + ": " + dtype_name(f.parameters[i].type);
+    out_ += ") -> ";
+    if (f.results.size() > 1) out_ += '(';
+    for (size_t i = 0; i < f.results.size(); ++i)
+      out_ += std::string(i > 0 ? ", " : "") + dtype_name(f.result_type(i));
+    if (f.results.size() > 1) out_ += ')';
+    out_ += '\n';
+  }
+
+  void print_atom_head(const NativeFunction& f, const std::vector<std::string>& names) {
+    const MatrixAtom& atom = *f.atom;
+    const int64_t shapes[][2] = {{atom.m, atom.k}, {atom.k, atom.n}, {atom.m, atom.n}};
+    out_ += "atom " + f.name + "(";
+    for (size_t i = 0; i < 3; ++i) {
+      const std::string& layout = atom.layouts[i];
+      const bool quoted = layout.find('[') != std::string::npos;
+      out_ += (i > 0 ? ",\n    " : "") + names[i] + ": " + dtype_name(f.parameters[i].type) + "[" +
+              std::to_string(shapes[i][0]) + ", " + std::to_string(shapes[i][1]) + "] at " +
+              (quoted ? '"' + layout + '"' : layout);
+    }
+    out_ += ")";
+    if (atom.cycles > 0) out_ += " cycles " + std::to_string(atom.cycles);
+    out_ += '\n';
   }
 
   void print_compile_param(size_t i) {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/kernel_ops.h"
+#include "ir/matrix_atom.h"
 #include "ir/statement_paths.h"
 #include "plan/fill_open.h"
 #include "schedule/annotation_fields.h"
@@ -187,6 +188,7 @@ class AnnotationReader {
               "` is of a loop without an operation of its own: it is done together "
               "with what stands before or behind it",
           "annotate the first of the loops next to each other, or the statement that uses its values");
+    if (is_atom_of_others(a, paths_[s.value])) return;
     for (const std::string& path : list) {
       plan::OpPlan& plan = entry_of(schedule_.ops, &plan::OpPlan::op, path);
       std::vector<std::string> fields = {a.key};
@@ -212,6 +214,16 @@ class AnnotationReader {
       }
       place(a, path, std::move(fields));
     }
+  }
+
+  // An atom of the program without text for the target: the product means the same without it.
+  bool is_atom_of_others(const Annotation& a, const std::string& path) {
+    if (a.key != "atom") return false;
+    const ir::NativeFunction* atom = ir::find_matrix_atom(p_, a.values.front());
+    if (!atom || target::find_mma_atom(target_, atom->name)) return false;
+    out_.notes.push_back({path, "the atom '" + atom->name + "' is left out: it has " + atom->forms() +
+                                    ", which " + target_.name + " does not take"});
+    return true;
   }
 
   void of_loop(const Annotation& a, ir::StmtId s) {

@@ -4,6 +4,10 @@
 // exact (i32 included). A meaning adds A[m x k] * B[k x n] to C[m x n] and leaves C in the range of its type.
 #pragma once
 
+#include <functional>
+#include <type_traits>
+#include <utility>
+
 namespace tilegen::target {
 
 struct MmaExtents {
@@ -13,8 +17,10 @@ struct MmaExtents {
 // Has no default, so that a row of the table without a meaning does not compile.
 class MmaSemantics {
  public:
-  using Function = void (*)(MmaExtents e, const double* a, const double* b, double* c);
-  constexpr MmaSemantics(Function f) : function_(f) {}
+  using Function = std::function<void(MmaExtents e, const double* a, const double* b, double* c)>;
+  template <class F>
+    requires std::is_invocable_v<F, MmaExtents, const double*, const double*, double*>
+  MmaSemantics(F f) : function_(std::move(f)) {}
   void operator()(MmaExtents e, const double* a, const double* b, double* c) const { function_(e, a, b, c); }
 
  private:

@@ -2,6 +2,7 @@
 // architecture number.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,10 @@
 #include "support/diagnostic.h"
 #include "target/mma_semantics.h"
 #include "thread/machine.h"
+
+namespace tilegen::ir {
+struct NativeFunction;
+}
 
 namespace tilegen::target {
 
@@ -48,6 +53,9 @@ struct MmaAtom {
   // The instruction computes the transposed product: it takes B's registers for A's and the other way round,
   // which is possible where both lie alike, and C has its rows where it would have its columns.
   bool transposed = false;
+  // A program's own (target/given_atoms.h), which products that name it take and no others; null: the
+  // target's.
+  std::shared_ptr<const ir::NativeFunction> given = nullptr;
 };
 
 // A family of matrix instructions of a warpgroup: D[m x n] = A[m x k] * B[k x n] + D, asynchronous; B in

@@ -203,6 +203,7 @@ TEST(Misuse, CallsAfterAnErrorDoNothing) {
   tl_compress(b.get(), tl_region{0}, tl_region{0}, tl_region{0});
   EXPECT_EQ(tl_operand(b.get(), 77, "no name").bits, 0u);
   tl_function(b.get(), nullptr, 9, nullptr, 9, nullptr, 9, nullptr, nullptr);
+  tl_matrix_atom(b.get(), nullptr, nullptr, nullptr, nullptr, 9, nullptr, e, 99, nullptr);
   EXPECT_EQ(tl_call(b.get(), nullptr, 9, nullptr, 9).bits, 0u);
   tl_reduce_by(b.get(), 9, nullptr, nullptr, nullptr, nullptr, nullptr, 9, 0xff);
   tl_scan_by(b.get(), 1, nullptr, nullptr, nullptr, nullptr, nullptr, 9, 0xff);
@@ -361,6 +362,13 @@ TEST(Misuse, UnknownEnumsAreReported) {
       const tl_expr x = tl_operand(b, TL_F32, "x");
       const char* text = "abs.f32 $0, $1;";
       tl_function(b, "f", 1, &x, 1, &x, 1, &bad, &text);
+    });
+  for (uint32_t bad : {0u, 7u, 0xffffffffu})
+    expect_bad_enum([&](tl_builder* b, tl_expr, tl_region) {
+      const int64_t shape[] = {8, 8, 4};
+      const tl_dtype types[] = {TL_F64, TL_F64, TL_F64};
+      const char* const layouts[] = {"(i, k) -> i * 4 + k", "(k, j) -> j * 4 + k", "(i, j) -> i * 8 + j"};
+      tl_matrix_atom(b, "f", shape, types, layouts, 0, nullptr, tl_expr{0}, bad, "mma.sync");
     });
   expect_bad_enum(
       [&](tl_builder* b, tl_expr e, tl_region r) { tl_reduce_by(b, 1, &r, &r, &e, &e, &e, 0, 2); });

@@ -76,6 +76,40 @@ TEST(ProgramErrors, NativeText) {
                 compile_failure(with_function("asm ptx \"add.f32 $0, $1, $1;\""), "sm_80", "native_text"));
 }
 
+// m8n8k4 of doubles, with this text and this layout of A.
+std::string with_atom(const std::string& text, const std::string& layout, const std::string& threads = "32",
+                      const std::string& meaning = "") {
+  return "tl 1 program p\natom mul(a: f64[8, 4] at " + layout +
+         ", b: f64[4, 8] at (k, j) -> j * 4 + k,\n  c: f64[8, 8] at (i, j) -> (i * 4 + j // 2) * 2 + j % "
+         "2)\n  " +
+         text + meaning + "\nkernel k grid(b: 1) threads " + threads +
+         " {\n  alloc x: shared f64[16, 16]\n  alloc y: shared f64[16, 6]\n  alloc z: shared f64[6, 16]\n"
+         "  alloc c: fragment f64[16, 16]\n  fill x, 0\n  fill y, 0\n  fill z, 0\n  fill c, 0\n"
+         "  gemm x, x -> c {atom = mul}\n  gemm y, z -> c {atom = mul}\n}\n";
+}
+
+TEST(ProgramErrors, MatrixAtoms) {
+  const std::string word = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+                    text = "asm ptx \"" + word + " {$0, $1}, {$2}, {$3}, {$4, $5};\"",
+                    layout = "(i, k) -> i * 4 + k";
+  expect_golden("schedule_illegal.atom_place", parse_failure(with_atom(text, "(i, k) -> i * 2 + k")));
+  expect_golden(
+      "bad_native_text.atom_registers",
+      parse_failure(with_atom("asm ptx \"" + word + " {$0, $1}, {$2, $3}, {$4}, {$5, $6};\"", layout)));
+  expect_golden(
+      "bad_native_text.atom_shape",
+      parse_failure(with_atom("asm ptx \"mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {$0};\"", layout)));
+  expect_golden(
+      "bad_native_text.atom_warpgroup",
+      parse_failure(with_atom("asm ptx \"wgmma.mma_async.sync.aligned.m64n8k4.f32 {$0};\"", layout)));
+  expect_golden("bad_native_text.atom_llvm",
+                parse_failure(with_atom("llvm \"define double @mul()\"", layout)));
+  expect_golden("bad_native_text.atom_meaning",
+                parse_failure(with_atom(text, layout, "32", "\n{ return max(c, a + b) }")));
+  expect_golden("schedule_illegal.atom_extents", compile_failure(with_atom(text, layout), "sm_80"));
+  expect_golden("native_text_off.atom", compile_failure(with_atom(text, layout), "sm_80", "native_text"));
+}
+
 // What a program says of itself is refused where it stands.
 TEST(ProgramErrors, Annotations) {
   const std::string copy = "copy A[b :+ 1, 0 :+ 32] -> B[b :+ 1, 0 :+ 32]";

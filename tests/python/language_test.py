@@ -8,7 +8,7 @@ import unittest
 sys.path.insert(0, __file__.rpartition("/")[0])
 import tilegen as tg  # noqa: E402
 from numbers_in_memory import Numbers  # noqa: E402
-from tilegen import f32, f64, i32, i64, u32  # noqa: E402
+from tilegen import f16, f32, f64, i32, i64, u32  # noqa: E402
 
 X = [0.1, -0.7, 0.5, 0.9, -0.3, 0.25, 1.0, 0.0]
 UNARY = {"sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos, "atan": math.atan,
@@ -210,6 +210,49 @@ class NativeText(unittest.TestCase):
             self.program(x86="nop")
         with self.assertRaisesRegex(tg.Error, "'exit' is not taken"):
             self.program(ptx="exit;")
+
+
+class MatrixAtoms(unittest.TestCase):
+    A = (f16, 16, 8, "(i, k) -> (i % 8 * 4 + k // 2) * 4 + i // 8 * 2 + k % 2")
+    B = (f16, 8, 8, lambda k, j: (j * 4 + k // 2) * 2 + k % 2)
+    C = (f32, 16, 8, "(i, j) -> (i % 8 * 4 + j // 2) * 4 + i // 8 * 2 + j % 2")
+    TEXT = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {$0, $1, $2, $3}, {$4, $5}, {$6}, {$7, $8, $9, $10};"
+
+    def program(self, a=A, text=TEXT, meaning=None):
+        b = tg.Builder("atoms")
+        x, y, z = (b.tensor(name, f32, [32, 32]) for name in "XYZ")
+        b.matrix_atom("mul", a, self.B, self.C, meaning=meaning and meaning(b), cycles=8, ptx=text)
+        with b.kernel("k", [1], threads=64):
+            s, t = b.shared("s", f16, [32, 32]), b.shared("t", f16, [32, 32])
+            sums = b.fragment("sums", f32, [32, 32])
+            with b.parallel(32, 32) as (i, j):
+                b.store(s, i, j, b.cast(x(i, j), f16))
+                b.store(t, i, j, b.cast(y(i, j), f16))
+            b.fill(sums, 0)
+            b.gemm(s, t, sums, atom="mul")
+            b.copy(sums, z)
+        return b.finish()
+
+    def test_products_are_made_of_it(self):
+        tile = lambda numbers: memoryview(array.array("f", numbers)).cast("B").cast("f", [32, 32])
+        x, y = [i % 7 - 3 for i in range(1024)], [i % 5 - 2 for i in range(1024)]
+        expected = [sum(x[i * 32 + k] * y[k * 32 + j] for k in range(32)) for i in range(32) for j in range(32)]
+        for meaning in (None, (lambda b: lambda x, y, z: z + b.cast(x, f32) * b.cast(y, f32))):
+            program = self.program(meaning=meaning)
+            self.assertEqual(tg.Program.parse(str(program)).hash, program.hash)
+            self.assertIn("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", program.compile("sm_80").section("ptx"))
+            for target in ("host", "sim:sm_80"):
+                out = tile([0.0] * 1024)
+                program.compile(target).load()(tile(x), tile(y), out)
+                self.assertEqual(sum(out.tolist(), []), expected)
+
+    def test_mistakes(self):
+        with self.assertRaisesRegex(tg.Error, "where element"):
+            self.program(a=(f16, 16, 8, "(i, k) -> i * 8"))
+        with self.assertRaisesRegex(tg.Error, "a warpgroup"):
+            self.program(text="wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {$0};")
+        with self.assertRaisesRegex(ValueError, "A is m x k"):
+            self.program(a=(f16, 16, 16, "(i, k) -> i"))
 
 
 class RandomWords(unittest.TestCase):

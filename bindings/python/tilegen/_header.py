@@ -510,6 +510,7 @@ FUNCTIONS = {
     "tl_operand": (tl_expr, (c_void_p, c_uint32, c_char_p,)),
     "tl_function": (None, (c_void_p, c_char_p, c_uint32, POINTER(tl_expr), c_uint32, POINTER(tl_expr), c_uint32, POINTER(c_uint32), POINTER(c_char_p),)),
     "tl_call": (tl_expr, (c_void_p, c_char_p, c_uint32, POINTER(tl_expr), c_uint32,)),
+    "tl_matrix_atom": (None, (c_void_p, c_char_p, POINTER(c_int64), POINTER(c_uint32), POINTER(c_char_p), c_uint32, POINTER(tl_expr), tl_expr, c_uint32, c_char_p,)),
     "tl_reduce_by": (None, (c_void_p, c_uint32, POINTER(tl_region), POINTER(tl_region), POINTER(tl_expr), POINTER(tl_expr), POINTER(tl_expr), c_uint32, c_uint32,)),
     "tl_scan_by": (None, (c_void_p, c_uint32, POINTER(tl_region), POINTER(tl_region), POINTER(tl_expr), POINTER(tl_expr), POINTER(tl_expr), c_uint32, c_uint32,)),
     "tl_scan_by_from": (None, (c_void_p, c_uint32, POINTER(tl_region), POINTER(tl_region), POINTER(tl_expr), POINTER(tl_expr), POINTER(tl_expr), POINTER(tl_expr), c_uint32, c_uint32,)),

@@ -45,6 +45,11 @@ def _function_text(function):
     return f"({', '.join(names)}) -> {_text_of(function(*map(_Offset, names)))}"
 
 
+def layout_text(layout):
+    """Of a function of the indices, or the text that it is already."""
+    return layout if isinstance(layout, str) else _function_text(layout)
+
+
 def _value_text(value):
     if callable(value):
         return _function_text(value)

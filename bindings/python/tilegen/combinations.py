@@ -1,8 +1,8 @@
-"""Reductions, scans, sorting and functions of a builder."""
+"""Reductions, scans, sorting, functions and matrix instructions of a builder."""
 import ctypes
 
 from . import _header as h
-from .annotations import marked
+from .annotations import layout_text, marked
 from .expressions import Buffer, Expr, Region, lib
 from .types import dtype_of
 
@@ -86,6 +86,29 @@ class Combinations:
             return made[0] if single else tuple(made)
 
         return of
+
+    def matrix_atom(self, name, a, b, c, meaning=None, cycles=0, **text):
+        """A matrix instruction of the program's own, which products annotated {atom = "name"} are made of. a, b and c are
+        (type, rows, columns, layout): the layout is a function of the element's indices that gives
+        lane * registers + register, as text or as lambda i, k: ..., or the text of a fragment. One text, ptx= or gcn=: an instruction whose operands are the registers of the sum,
+        of A, of B and of C. meaning(a, b, c) of elements, c + a * b where it is None, is what the simulator computes."""
+        matrices = [a, b, c]
+        if any(len(m) != 4 for m in matrices):
+            raise ValueError("an operand of a matrix atom is (type, rows, columns, layout)")
+        if len(text) != 1 or not set(text) <= {"ptx", "gcn"}:
+            raise ValueError("a matrix atom has one text, ptx= or gcn=")
+        if a[1] != c[1] or a[2] != b[1] or b[2] != c[2]:
+            raise ValueError(f"A is m x k, B is k x n, C is m x n; given {a[1:3]}, {b[1:3]}, {c[1:3]}")
+        (form, line), = text.items()
+        types = [dtype_of(m[0]).value for m in matrices]
+        operands, result = None, h.tl_expr(0)
+        if meaning is not None:
+            made = [Expr(self, lib.tl_operand(self.handle, t, None)) for t in types]
+            result = self.expr(meaning(*made), dtype_of(c[0])).raw
+            operands = (h.tl_expr * 3)(*(e.raw for e in made))
+        lib.tl_matrix_atom(self.handle, name.encode(), (ctypes.c_int64 * 3)(a[1], b[2], a[2]), (ctypes.c_uint32 * 3)(*types),
+                           (ctypes.c_char_p * 3)(*(layout_text(m[3]).encode() for m in matrices)), cycles, operands, result,
+                           getattr(h, "TL_NATIVE_" + form.upper()), line.encode())
 
     def _combine(self, call, combine, src, dst, axis, flags, first=None):
         src, dst = ([r] if isinstance(r, (Region, Buffer)) else list(r) for r in (src, dst))

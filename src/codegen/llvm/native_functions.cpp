@@ -1,8 +1,10 @@
 #include "codegen/llvm/native_functions.h"
 
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,6 +25,7 @@
 #include "codegen/llvm/machine_code.h"
 #include "codegen/llvm/types.h"
 #include "codegen/native_text.h"
+#include "ir/matrix_atom.h"
 #include "ir/native_asm.h"
 #include "support/diag_codes.h"
 
@@ -269,6 +272,25 @@ llvm::CallInst* call_instructions(llvm::IRBuilder<>& b, const ir::NativeFunction
   return call;
 }
 
+llvm::Type* matrix_words(llvm::IRBuilder<>& b, int64_t words) {
+  if (words == 1) return b.getInt32Ty();
+  return llvm::FixedVectorType::get(b.getInt32Ty(), static_cast<unsigned>(words));
+}
+
+// LLVM does not know that the text is a product: whatever stands around it waits as behind the longest.
+llvm::CallInst* call_matrix_instruction(llvm::IRBuilder<>& b, const ir::NativeFunction& atom, llvm::Value* a,
+                                        llvm::Value* with, llvm::Value* c, bool unused) {
+  auto* type = llvm::FunctionType::get(c->getType(), {a->getType(), with->getType(), c->getType()}, false);
+  const std::string text = "; " + atom.name + "\n" + kAfterProducts + atom.texts.front().text + "\n" +
+                           std::string(kAfterProducts, std::strlen(kAfterProducts) - 1);
+  // The sum is in the place of C, and in no register of A or B.
+  llvm::CallInst* call = b.CreateCall(llvm::InlineAsm::get(type, text, "=&v,v,v,0", unused), {a, with, c});
+  if (!unused) call->setDoesNotAccessMemory();
+  call->setDoesNotThrow();
+  call->setConvergent();
+  return call;
+}
+
 llvm::Function* native_function(llvm::Module& into, const ir::NativeFunction& f, const ir::NativeText& text,
                                 std::string& why) {
   const std::string symbol = kPrefix + f.name;
@@ -326,7 +348,14 @@ std::string assembler_message(Check& c, const ir::NativeFunction& f, const ir::N
   c.module->setDataLayout(c.machine->createDataLayout());
   llvm::IRBuilder<> b(c.context);
   std::vector<llvm::Type*> types;
-  for (const ir::Var& v : f.parameters)
+  if (f.atom) {
+    const ir::MatrixAtom& atom = *f.atom;
+    const int64_t elements[] = {atom.m * atom.k, atom.k * atom.n, atom.m * atom.n};
+    for (size_t i = 0; i < 3; ++i)
+      types.push_back(matrix_words(
+          b, elements[i] / ir::matrix_lanes(text.form) * ir::dtype_bytes(f.parameters[i].type) / 4));
+  }
+  for (const ir::Var& v : f.atom ? std::span<const ir::Var>() : std::span<const ir::Var>(f.parameters))
     types.push_back(is_half(v.type) ? b.getInt16Ty() : held_type(c.context, v.type));
   auto* kernel = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), types, false),
                                         llvm::GlobalValue::ExternalLinkage, "k", *c.module);
@@ -334,7 +363,10 @@ std::string assembler_message(Check& c, const ir::NativeFunction& f, const ir::N
   b.SetInsertPoint(llvm::BasicBlock::Create(c.context, "", kernel));
   std::vector<llvm::Value*> args;
   for (llvm::Argument& a : kernel->args()) args.push_back(&a);
-  call_instructions(b, f, text, args, /*after_products=*/false, /*unused=*/true);
+  if (f.atom)
+    call_matrix_instruction(b, f, args[0], args[1], args[2], /*unused=*/true);
+  else
+    call_instructions(b, f, text, args, /*after_products=*/false, /*unused=*/true);
   b.CreateRetVoid();
   if (!c.object.run(*c.machine, *c.module, llvm::CodeGenFileType::ObjectFile))
     return "the target writes no objects";
@@ -380,7 +412,9 @@ std::optional<Error> check_native_text(Natives natives, const target::Target& ta
     if (failure) return *failure;
     if (why.empty()) continue;
     const char* way_out =
-        ir::is_asm(text->form)
+        f->atom
+            ? "write a matrix instruction that the target has, or leave the atom out of the program for it"
+        : ir::is_asm(text->form)
             ? "write instructions that the target has, or leave the text out: the meaning is "
               "compiled then"
             : "give a function that computes of its arguments alone, or leave the text out: "

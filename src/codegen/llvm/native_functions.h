@@ -29,6 +29,11 @@ llvm::CallInst* call_instructions(llvm::IRBuilder<>& b, const ir::NativeFunction
                                   const ir::NativeText& text, const std::vector<llvm::Value*>& args,
                                   bool after_products, bool unused = false);
 
+// The sum of an atom's text of GCN (ir/matrix_atom.h) of words of A, of B and of C.
+llvm::CallInst* call_matrix_instruction(llvm::IRBuilder<>& b, const ir::NativeFunction& atom, llvm::Value* a,
+                                        llvm::Value* with, llvm::Value* c, bool unused = false);
+llvm::Type* matrix_words(llvm::IRBuilder<>& b, int64_t words);
+
 // Puts the bodies of native functions in the place of their calls; none of the functions is left.
 void inline_native_functions(llvm::Module& m);
 

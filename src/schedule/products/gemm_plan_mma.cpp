@@ -78,6 +78,11 @@ bool serves(const MmaAtom& atom, const GemmShape& s) {
          atom.c == (s.c == ir::DType::f16 ? ir::DType::f32 : s.c);
 }
 
+// Rows that a program gives are for products that name them.
+bool is_open(const MmaAtom& atom, const plan::OpPlan* given) {
+  return !atom.given || (given && given->atom == atom.name);
+}
+
 // ---- cost
 
 struct Cost {
@@ -178,8 +183,9 @@ std::string no_instruction_of_type(const GemmShape& s, const Target& t) {
   std::string taken;
   using enum ir::DType;
   for (ir::DType type : {e4m3, e5m2, e4m3fnuz, e5m2fnuz})
-    if (std::any_of(t.mma.begin(), t.mma.end(),
-                    [&](const MmaAtom& atom) { return is_matrix_instruction(atom) && atom.a == type; }))
+    if (std::any_of(t.mma.begin(), t.mma.end(), [&](const MmaAtom& atom) {
+          return !atom.given && is_matrix_instruction(atom) && atom.a == type;
+        }))
       taken += (taken.empty() ? "" : " and ") + std::string(ir::dtype_name(type));
   return "no matrix instructions: " + t.name +
          (taken.empty() ? " has none of 8-bit floats (copy the operands to f16, which is exact)"
@@ -189,7 +195,7 @@ std::string no_instruction_of_type(const GemmShape& s, const Target& t) {
 
 std::string no_instruction(const GemmShape& s, const Target& t, bool in_parts) {
   for (const MmaAtom& atom : t.mma) {
-    if (!serves(atom, s) || !is_matrix_instruction(atom)) continue;
+    if (atom.given || !serves(atom, s) || !is_matrix_instruction(atom)) continue;
     const std::string begin = "no matrix instructions: ",
                       of = ", no multiple of the " + atom.name + " instruction's ";
     if (s.k % atom.k != 0)
@@ -202,6 +208,18 @@ std::string no_instruction(const GemmShape& s, const Target& t, bool in_parts) {
     return "";
   }
   return no_instruction_of_type(s, t);
+}
+
+// Why a row that the program gives cannot do the product, where shape and types say so.
+std::string why_not(const GemmShape& s, const MmaAtom& atom) {
+  if (!atom.given) return "";
+  if (atom.tf32 && !s.tf32 && s.a == ir::DType::f32)
+    return ": the instruction rounds operands to tf32, which gemm allows where it says tf32";
+  if (!serves(atom, s))
+    return std::string(": it multiplies ") + ir::dtype_name(atom.a) + " by " + ir::dtype_name(atom.b) +
+           " into " + ir::dtype_name(atom.c);
+  if (s.k % atom.k != 0) return ": k is no multiple of the instruction's " + number(atom.k);
+  return "";
 }
 
 bool asks_for_warpgroups(const plan::OpPlan* given) {
@@ -257,10 +275,11 @@ Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const TileOp& op, const G
   const auto source = [&](int side) {
     const ir::Region& r = op.operands[static_cast<size_t>(side)];
     const bool transpose = op.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
-    const bool along_k = k_is_contiguous(matrix_dims(p, r, transpose), side) ||
-                         std::any_of(t.mma.begin(), t.mma.end(), [&](const MmaAtom& atom) {
-                           return serves(atom, s) && laid_together(p, op, atom, side, t) > 1;
-                         });
+    const bool along_k =
+        k_is_contiguous(matrix_dims(p, r, transpose), side) ||
+        std::any_of(t.mma.begin(), t.mma.end(), [&](const MmaAtom& atom) {
+          return serves(atom, s) && is_open(atom, given) && laid_together(p, op, atom, side, t) > 1;
+        });
     return cost::OperandSource{p.buffer(r.buffer).scope == ir::MemScope::shared, along_k};
   };
   const cost::OperandSource from[2] = {source(0), source(1)};
@@ -288,7 +307,7 @@ Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const TileOp& op, const G
     if (best.atom && (pad == Pad::multiply_adds || is_matrix_instruction(*best.atom))) break;
     if (pad != Pad::none && in_parts) break;
     for (const MmaAtom& atom : t.mma) {
-      if (!serves(atom, s) || (given_atom && atom.name != given->atom)) continue;
+      if (!serves(atom, s) || !is_open(atom, given) || (given_atom && atom.name != given->atom)) continue;
       any = true;
       if (pad == Pad::none) considered += (considered.empty() ? "" : ", ") + atom.name;
       for (const WarpGrid& g : warp_grids(warps, given_grid ? ir::WarpPolicy::square : policy)) {
@@ -327,11 +346,14 @@ Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const TileOp& op, const G
       plan.note += (plan.note.empty() ? "" : "; ") + why;
     return plan;
   }
+  const MmaAtom* const named = given_atom ? target::find_mma_atom(t, given->atom) : nullptr;
+  const std::string why = named ? why_not(s, *named) : "";
   if (given_atom || given_grid)
     return Error(DiagCode::schedule_illegal, path,
                  "the schedule's atom " +
                      (given_atom ? "'" + given->atom + "'" : std::string("of any name")) + " with " +
-                     split_text(*given) + " warps cannot do a " + what + " with " + number(warps) + " warps",
+                     split_text(*given) + " warps cannot do a " + what + " with " + number(warps) + " warps" +
+                     why,
                  "leave atom and warps out to let the planner choose", loc);
   if (!any)
     return Error(DiagCode::no_atom, path, "no instruction of " + t.name + " does a " + what,

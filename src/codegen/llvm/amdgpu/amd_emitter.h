@@ -63,6 +63,7 @@ class AmdEmitter : public GpuEmitter {
 
   // products (emit_matrix.cpp)
   void emit_node(const thread::WarpMma& mma) override;
+  void emit_given(const thread::WarpMma& mma, const target::MmaAtom& atom);
   Values matrix_operand(thread::MemoryId memory, ir::ExprId index, int elements);
   void keep_loads_in_front();
   llvm::Instruction* product_end_ = nullptr;  // the last instruction of the product before

@@ -2,6 +2,7 @@
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include "codegen/llvm/amdgpu/amd_emitter.h"
+#include "codegen/llvm/native_functions.h"
 
 namespace tilegen::codegen {
 
@@ -43,6 +44,7 @@ void AmdEmitter::keep_loads_in_front() {
 void AmdEmitter::emit_node(const WarpMma& mma) {
   const target::MmaAtom* atom = target::find_mma_atom(target_, mma.atom);
   if (atom && atom->unit == target::MmaUnit::multiply_add) return emit_fma(mma);
+  if (atom && atom->given) return emit_given(mma, *atom);
   const auto id =
       atom ? llvm::Function::lookupIntrinsicID(atom->instruction) : llvm::Intrinsic::not_intrinsic;
   if (id == llvm::Intrinsic::not_intrinsic)
@@ -74,6 +76,29 @@ void AmdEmitter::emit_node(const WarpMma& mma) {
     registers_.set_register(mma.c, *word + static_cast<int64_t>(i),
                             b_.CreateExtractElement(sum, uint64_t{i}));
   product_end_ = &b_.GetInsertBlock()->back();
+}
+
+// Of words, as which inline assembly takes operands.
+void AmdEmitter::emit_given(const WarpMma& mma, const target::MmaAtom& atom) {
+  if (mma.a_registers != atom.a_layout.registers() || mma.b_registers != atom.b_layout.registers() ||
+      mma.c_registers != atom.c_layout.registers())
+    return refuse("atom '" + mma.atom + "' takes other numbers of elements");
+  const Values a = matrix_operand(mma.a, mma.a_index, mma.a_registers),
+               b = matrix_operand(mma.b, mma.b_index, mma.b_registers),
+               c = matrix_operand(mma.c, mma.c_index, mma.c_registers);
+  if (refused()) return;
+  const auto words = [&](const Values& registers) {
+    const auto bits = registers[0]->getType()->getPrimitiveSizeInBits().getFixedValue() * registers.size();
+    return together(b_, registers, matrix_words(b_, static_cast<int64_t>(bits) / 32));
+  };
+  Value* sum = call_matrix_instruction(b_, *atom.given, words(a), words(b), words(c));
+  llvm::Type* const of_c = c[0]->getType();
+  const auto count = static_cast<unsigned>(c.size());
+  sum = b_.CreateBitCast(sum, count == 1 ? of_c : llvm::FixedVectorType::get(of_c, count));
+  const auto word = first_word(mma.c, mma.c_index);
+  for (size_t i = 0; word && i < c.size(); ++i)
+    registers_.set_register(mma.c, *word + static_cast<int64_t>(i),
+                            count == 1 ? sum : b_.CreateExtractElement(sum, uint64_t{i}));
 }
 
 }  // namespace tilegen::codegen

@@ -127,7 +127,13 @@ void PtxEmitter::emit_node(const WarpMma& mma) {
   Values operands = mma_operands(row, mma);
   if (refused()) return;
   llvm::CallInst* call = nullptr;
-  if (llvm::Function* f = declaration(module_, atom->instruction)) {
+  if (atom->given) {
+    const std::string constraints = assembly_of("", row).second;
+    std::vector<llvm::Type*> results(static_cast<size_t>(row.c), type_of(b_, row.c_word));
+    call = ptx_.instruction(llvm::StructType::get(context_, results),
+                            "// " + atom->name + "\n" + atom->instruction, constraints, operands);
+    call->setDoesNotAccessMemory();
+  } else if (llvm::Function* f = declaration(module_, atom->instruction)) {
     call = b_.CreateCall(f, operands);
   } else {
     if (atom->instruction.empty() || atom->instruction.starts_with("llvm."))
