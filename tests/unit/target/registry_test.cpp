@@ -75,7 +75,9 @@ TEST(Targets, FiguresOfAMachineFitTogether) {
     // 0, the role's, and one of each warpgroup.
     if (!t.warpgroup_mma.empty()) EXPECT_GE(t.named_barriers, 2 + t.max_threads / t.warpgroup);
     for (int bytes : t.async_copy_bytes) EXPECT_LE(bytes, t.vector_bytes);
-    if (t.copies_in_lane_order) EXPECT_LE(t.async_copy_bytes.size(), 1u) << "one word of each lane";
+    if (t.copies_in_lane_order) {
+      EXPECT_LE(t.async_copy_bytes.size(), 1u) << "one word of each lane";
+    }
     if (t.tensor_copy) {
       EXPECT_GT(t.transaction_barrier_bytes, 0);
       EXPECT_EQ(t.tensor_tile_alignment % t.banks.row_bytes(), 0);
