@@ -148,6 +148,31 @@ TEST(AmdPrograms, ComputeWhatLlvmWouldGetWrong) {
   }
 }
 
+// What lanes exchange is added in pairs, and used alone: LLVM would add registers that nothing has written
+// (docs/hip.md).
+constexpr const char* kPairs = R"(tl 1 program pairs
+tensor X: f16[4, 33] readonly
+tensor Y: f16[4, 33]
+kernel k grid (g: 1) threads 64 {
+  alloc x: fragment f16[4, 33]
+  copy X -> x
+  scan x -> x {kind=sum, axis=1}
+  copy x -> Y
+}
+)";
+
+TEST(AmdPrograms, AddPairsThatLanesExchange) {
+  Subject subject(kPairs, {"gfx942", "gfx90a"});
+  ASSERT_EQ(subject.invalid(), "");
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    Launch launch;
+    launch.seed = seed;
+    launch.magnitude = 1;  // sums are exact
+    const Outcome o = subject.compare(launch);
+    EXPECT_EQ(o.kind, Kind::agree) << o.text;
+  }
+}
+
 // The last bytes of memory on chip are read as parts of a word.
 TEST(AmdPrograms, ReadNothingBehindMemoryOnChip) {
   for (const std::string type : {"u8", "u16"})
