@@ -148,6 +148,49 @@ TEST(AmdPrograms, ComputeWhatLlvmWouldGetWrong) {
   }
 }
 
+// What lanes exchange is added in pairs, and used alone: LLVM would add registers that nothing has written
+// (docs/hip.md).
+constexpr const char* kPairs = R"(tl 1 program pairs
+tensor X: f16[4, 33] readonly
+tensor Y: f16[4, 33]
+kernel k grid (g: 1) threads 64 {
+  alloc x: fragment f16[4, 33]
+  copy X -> x
+  scan x -> x {kind=sum, axis=1}
+  copy x -> Y
+}
+)";
+
+TEST(AmdPrograms, AddPairsThatLanesExchange) {
+  Subject subject(kPairs, {"gfx942", "gfx90a"});
+  ASSERT_EQ(subject.invalid(), "");
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    Launch launch;
+    launch.seed = seed;
+    launch.magnitude = 1;  // sums are exact
+    const Outcome o = subject.compare(launch);
+    EXPECT_EQ(o.kind, Kind::agree) << o.text;
+  }
+}
+
+// The last bytes of memory on chip are read as parts of a word.
+TEST(AmdPrograms, ReadNothingBehindMemoryOnChip) {
+  for (const std::string type : {"u8", "u16"})
+    for (int elements = 29; elements < 34; ++elements) {
+      const std::string n = std::to_string(elements);
+      const std::string text = "tl 1 program rows\ntensor X: " + type + "[" + n +
+                               ", 4] readonly\ntensor Y: " + type + "[" + n +
+                               "]\nkernel k grid (g: 1) {\n  alloc x: fragment " + type + "[" + n +
+                               ", 4]\n  alloc y: local " + type + "[" + n +
+                               "]\n  copy X -> x\n  copy Y -> y\n"
+                               "  reduce x -> y {kind=max, axis=1}\n  copy y -> Y\n}\n";
+      Subject subject(text, {"gfx942", "gfx90a"});
+      ASSERT_EQ(subject.invalid(), "");
+      const Outcome o = subject.compare(Launch{});
+      EXPECT_EQ(o.kind, Kind::agree) << o.text;
+    }
+}
+
 // Where no version of a kernel takes the arguments, the fallback runs all, and nothing has run before.
 TEST(AmdPrograms, FallbacksRunEachKernelOnce) {
   constexpr const char* kText = R"(tl 1 program fallback

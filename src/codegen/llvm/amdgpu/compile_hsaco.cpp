@@ -4,6 +4,7 @@
 
 #include "codegen/gpu_code.h"
 #include "codegen/llvm/amdgpu/amd_emitter.h"
+#include "codegen/llvm/amdgpu/keep_lane_moves.h"
 #include "codegen/llvm/amdgpu/shape_phis.h"
 #include "codegen/llvm/amdgpu/split_wide_or.h"
 #include "codegen/llvm/gpu/gpu_compile.h"
@@ -37,6 +38,7 @@ std::optional<Error> generate(GpuCompile& c, Kernels kernels, const target::Targ
   const auto for_selection = [](llvm::Module& m) {
     shape_phis(m);
     split_wide_or(m);
+    keep_lane_moves(m);
   };
   if (auto error = make_module<AmdEmitter>(c, kernels, target, features, options, kAmdGrid, result,
                                            name_version, for_selection))

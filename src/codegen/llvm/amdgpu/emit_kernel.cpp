@@ -39,8 +39,10 @@ void AmdEmitter::declare_kernel() {
   if (least > 1) function_->addFnAttr("amdgpu-no-agpr");
   b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));
   if (program_.arena_bytes == 0) return;
-  // Any access of a lane finds its bytes at the beginning, where its predicate does not hold.
-  const auto bytes = static_cast<uint64_t>(std::max<int64_t>(program_.arena_bytes, target_.vector_bytes));
+  // Any access of a lane finds its bytes at the beginning, where its predicate does not hold. At the end LLVM
+  // reads three bytes as a word: whole vectors are there.
+  const auto bytes = static_cast<uint64_t>(ceil_div(program_.arena_bytes, target_.vector_bytes)) *
+                     static_cast<uint64_t>(target_.vector_bytes);
   auto* type = llvm::ArrayType::get(b_.getInt8Ty(), bytes);
   shared_ = new llvm::GlobalVariable(module_, type, /*isConstant=*/false, llvm::GlobalValue::InternalLinkage,
                                      llvm::PoisonValue::get(type), symbol_ + ".shared", nullptr,
