@@ -17,12 +17,12 @@ constexpr int64_t kUnknownExtent = 16;
 constexpr int64_t kSamples = 4;
 
 // Fitted as those of kernel_walk.cpp: how much pipes and memories hide of each other;
-constexpr double kBesideMemory = 3.78;
+constexpr double kBesideMemory = 3.638;
 // of the L2's rate, what multiprocessors get that all load;
-constexpr double kL2Share = 0.646;
+constexpr double kL2Share = 0.636;
 // how much both hide of what a block waits for, where others run beside it and where it has a multiprocessor
 // for itself: it waits for its own products then (rows that no tile divides, bench/gpu/dynamic_rows.py);
-constexpr double kBesideWaits = 2.19, kAlone = 8;
+constexpr double kBesideWaits = 2.462, kAlone = 8;
 // of bytes that several blocks ask for before the L2 has them, how many come once more from device memory, in
 // the end (few rows, by pairs of blocks with one copy for both and without);
 constexpr double kRepeated = 0.7;

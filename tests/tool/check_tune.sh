@@ -121,7 +121,7 @@ kernel k grid (by: ceildiv(m, BM), bx: 64) {
   copy acc -> C[by * BM :+ BM, bx * 64 :+ 64]
 }
 END
-says 0 "^  m up to [0-9]*: BM 16$" "$tilegen" compile product.tl --target sm_90a --tune model --sizes m=1..8192
+says 0 "^  m up to [0-9]*\( or m [0-9]* .. [0-9]*\)*: BM 16$" "$tilegen" compile product.tl --target sm_90a --tune model --sizes m=1..8192
 grep -q "m above [0-9]*: BM 128$" log || { cat log; exit 1; }
 says 0 "in all" "$tilegen" compile product.tl --target sm_90a --tune model --sizes m=1..8192 --specialisations 1
 if [ "$(grep -c "BM" log)" != 1 ]; then cat log; exit 1; fi
