@@ -6,13 +6,13 @@ namespace tilegen::analysis {
 
 namespace {
 
-constexpr int kMostBytes = 8;  // two words
+constexpr int kMaxBytes = 8;  // two words
 
 }  // namespace
 
 bool held_by_lanes(const layout::Fragment& held, const layout::Fragment& iteration,
                    const ops::ElementAccess& access, ir::DType type, const target::Target& t) {
-  if (access.write || !t.has_block_threads() || ir::is_bool(type) || ir::dtype_bytes(type) > kMostBytes)
+  if (access.write || !t.has_block_threads() || ir::is_bool(type) || ir::dtype_bytes(type) > kMaxBytes)
     return false;
   if (held.rank() == 0 || held.shape() != iteration.shape() || !held.equivalent(iteration)) return false;
   int64_t points = 1;

@@ -42,7 +42,7 @@ ir::ExprId Builder::lane_call(std::string_view call, const ir::LaneCall& what) {
     return {};
   const ir::Loop* around = threads_around(call);
   if (!around) return {};
-  if (static_cast<int64_t>(program_.stmts.size()) + ir::kMostLaneStatements > limits_.statements) {
+  if (static_cast<int64_t>(program_.stmts.size()) + ir::kMaxLaneStatements > limits_.statements) {
     fail(DiagCode::limit_nodes, call,
          "the program has more than " + std::to_string(limits_.statements) + " statements",
          "use loops instead of repeating statements");

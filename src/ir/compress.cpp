@@ -167,13 +167,7 @@ std::optional<Diagnostic> Compressor::check(const Limits& limits) const {
     if (r->extents != *wanted)
       return diagnostic(DiagCode::shape_mismatch, region_text(p_, *r) + " does not fit " + from,
                         "it has the extents " + extents_text(*wanted));
-  constexpr int64_t kStatements = 12, kBuffers = 6, kNodes = 512;
-  const auto size = [](const auto& list) { return static_cast<int64_t>(list.size()); };
-  if (size(p_.stmts) + kStatements > limits.statements || size(p_.buffers) + kBuffers > limits.buffers ||
-      size(e_) + kNodes > limits.expr_nodes)
-    return diagnostic(DiagCode::limit_nodes, from + " is more statements than the program has room for",
-                      "split the program");
-  return std::nullopt;
+  return refuse_beyond_limits(p_, {.statements = 12, .buffers = 6, .nodes = 512}, limits, from);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ constexpr int64_t kNothingLater = INT64_MAX;  // behind all uses of names
 
 }  // namespace
 
-bool has_lanes(int64_t n) { return n >= 2 && n <= kMostLanes && (n & (n - 1)) == 0; }
+bool has_lanes(int64_t n) { return n >= 2 && n <= kMaxLanes && (n & (n - 1)) == 0; }
 
 Annotations in_thread_order(std::span<const int64_t> extents, const SourceLocation& location) {
   int64_t threads = 1;

@@ -25,7 +25,7 @@
 namespace tilegen::ir {
 
 // Lanes that exchange values are a power of two, as many as every GPU has in a warp.
-constexpr int64_t kMostLanes = 32;
+constexpr int64_t kMaxLanes = 32;
 bool has_lanes(int64_t last_extent);
 
 // Point number t is run by thread t, in one form of the code.

@@ -100,7 +100,7 @@ std::optional<Diagnostic> refusal(const Program& p, const Loop& threads, const L
         DiagCode::bad_shape,
         word + " exchanges values in groups of " + std::to_string(lanes) +
             " lanes, which the last extent of the block of threads is; expected 2, 4, 8, 16 or " +
-            std::to_string(kMostLanes),
+            std::to_string(kMaxLanes),
         "write the threads as groups of lanes: threads warp, lane in 4, 32");
   const DType type = p.exprs.type(call.value);
   if (is_vote(call.op)) {

@@ -4,7 +4,7 @@
 //                     ->   taken = given at lane ^ 1        ->   half the lanes, a quarter, ... 1:
 //                                                                given |= given at lane ^ half; given != 0
 //
-// requires: a block inside of a block of threads, room for kMostLaneStatements statements. ensures:
+// requires: a block inside of a block of threads, room for kMaxLaneStatements statements. ensures:
 //   statements of the draft (ir/draft.h) in the block, and an expression of the names that they make.
 // refuses: values that no register holds a number of, lanes that are none of the group.
 #pragma once
@@ -24,7 +24,7 @@ const char* lane_op_text(LaneOp op);
 std::optional<LaneOp> lane_op_from_text(std::string_view text);
 inline bool is_vote(LaneOp op) { return op >= LaneOp::any; }
 
-constexpr int64_t kMostLaneStatements = 16;
+constexpr int64_t kMaxLaneStatements = 16;
 
 struct LaneCall {
   LaneOp op{};

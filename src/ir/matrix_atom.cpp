@@ -14,7 +14,7 @@ namespace tilegen::ir {
 namespace {
 
 constexpr const char* kNames[] = {"A", "B", "C"};
-constexpr int64_t kMostCycles = 1 << 20;
+constexpr int64_t kMaxCycles = 1 << 20;
 
 std::string number(int64_t v) { return std::to_string(v); }
 
@@ -106,9 +106,9 @@ struct Judge {
     for (size_t i = 0; i < 3; ++i) {
       const auto all = checked_product(shape(i));
       const auto at = shape(i);
-      if (at[0] < 1 || at[1] < 1 || !all || *all > kMostAtomElements)
+      if (at[0] < 1 || at[1] < 1 || !all || *all > kMaxAtomElements)
         return diagnostic(DiagCode::bad_shape,
-                          shown(i) + ", has no 1 to " + number(kMostAtomElements) + " elements",
+                          shown(i) + ", has no 1 to " + number(kMaxAtomElements) + " elements",
                           "an atom is one instruction of a warp: products are made of many");
       if (elements(i) == 0)
         return diagnostic(
@@ -117,10 +117,10 @@ struct Judge {
             std::string("text of ") + native_form_row(text.form).target.data() + " is of " + number(lanes()) +
                 " lanes: give the shape of the whole instruction");
     }
-    if (atom.cycles >= 0 && atom.cycles <= kMostCycles) return std::nullopt;
+    if (atom.cycles >= 0 && atom.cycles <= kMaxCycles) return std::nullopt;
     return diagnostic(
         DiagCode::bad_shape,
-        "'" + name + "' issues in " + number(atom.cycles) + " cycles, expected 1 to " + number(kMostCycles),
+        "'" + name + "' issues in " + number(atom.cycles) + " cycles, expected 1 to " + number(kMaxCycles),
         "leave the number out where it is not known");
   }
 

@@ -28,7 +28,7 @@ namespace tilegen::ir {
 
 // Lanes that an instruction of the form has.
 constexpr int64_t matrix_lanes(NativeForm form) { return form == NativeForm::ptx ? 32 : 64; }
-constexpr int64_t kMostAtomElements = 1024;  // of A, of B and of C
+constexpr int64_t kMaxAtomElements = 1024;  // of A, of B and of C
 
 // Shape and layouts as the text or a call gives them.
 struct AtomRequest {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/diag_codes.h"
+
 namespace tilegen::ir {
 
 BufferId PointLoops::tile(std::string_view name, MemScope scope, DType type, const Extents& shape) {
@@ -112,6 +114,16 @@ Diagnostic diagnostic(DiagCode code, std::string message, std::string hint) {
   d.message = std::move(message);
   d.hint = std::move(hint);
   return d;
+}
+
+std::optional<Diagnostic> refuse_beyond_limits(const Program& p, const MadeSize& made, const Limits& limits,
+                                               const std::string& from) {
+  const auto size = [](const auto& list) { return static_cast<int64_t>(list.size()); };
+  if (size(p.stmts) + made.statements <= limits.statements &&
+      size(p.buffers) + made.buffers <= limits.buffers && size(p.exprs) + made.nodes <= limits.expr_nodes)
+    return std::nullopt;
+  return diagnostic(DiagCode::limit_nodes, from + " is more statements than the program has room for",
+                    "split the program");
 }
 
 }  // namespace tilegen::ir

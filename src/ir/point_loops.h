@@ -6,11 +6,13 @@
 //   are no others of the program.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ir/program.h"
+#include "support/limits.h"
 
 namespace tilegen::ir {
 
@@ -58,5 +60,13 @@ Exprs without_axis(ExprPool& e, Exprs point, size_t axis, size_t rank);
 std::string extents_text(const Extents& extents);
 std::string region_text(const Program& p, const Region& r);
 Diagnostic diagnostic(DiagCode code, std::string message, std::string hint);
+
+// What is made for one statement, at most.
+struct MadeSize {
+  int64_t statements = 0, buffers = 0, nodes = 0;
+};
+// limit_nodes where the program has no room for it; `from` names the statement.
+std::optional<Diagnostic> refuse_beyond_limits(const Program& p, const MadeSize& made, const Limits& limits,
+                                               const std::string& from);
 
 }  // namespace tilegen::ir

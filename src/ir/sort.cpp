@@ -349,18 +349,12 @@ std::optional<Diagnostic> Sorter::check(const Limits& limits) const {
           "the places are a tile of their own, of the same extents");
   }
   const auto elements = checked_product(with_axis(padded_extent()));
-  const auto size = [](const auto& list) { return static_cast<int64_t>(list.size()); };
-  constexpr int64_t kStatements = 1 << 13, kBuffers = 128, kNodes = 1 << 16;  // of the largest
   if (src[axis_] > kMaxSortedExtent || !elements || *elements > limits.tile_elements)
     return diagnostic(DiagCode::bad_shape,
                       from + ": " + std::to_string(src[axis_]) + " elements in a row, expected at most " +
                           std::to_string(kMaxSortedExtent),
                       "sort parts, and merge what they give by topk");
-  if (size(p_.stmts) + kStatements > limits.statements || size(p_.buffers) + kBuffers > limits.buffers ||
-      size(e_) + kNodes > limits.expr_nodes)
-    return diagnostic(DiagCode::limit_nodes, from + " is more statements than the program has room for",
-                      "split the program");
-  return std::nullopt;
+  return refuse_beyond_limits(p_, {.statements = 1 << 13, .buffers = 128, .nodes = 1 << 16}, limits, from);
 }
 
 }  // namespace

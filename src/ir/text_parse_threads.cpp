@@ -77,7 +77,7 @@ ExprId Parser::make_lane_call(std::string_view name, std::span<const ExprId> arg
   }
   for (ExprId e : args)
     if (!e.valid() || !room_for_node(program_.exprs[e].depth + 4, at)) return {};
-  if (static_cast<int64_t>(program_.stmts.size()) + kMostLaneStatements > limits_.statements) {
+  if (static_cast<int64_t>(program_.stmts.size()) + kMaxLaneStatements > limits_.statements) {
     limit(DiagCode::limit_nodes, at,
           "a program has at most " + std::to_string(limits_.statements) + " statements", "split the program");
     return {};

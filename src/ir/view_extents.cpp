@@ -10,9 +10,9 @@
 namespace tilegen::ir {
 namespace {
 
-constexpr int64_t kLeast = INT64_MIN, kMost = INT64_MAX;
+constexpr int64_t kMin = INT64_MIN, kMax = INT64_MAX;
 
-int64_t clamped(__int128 v) { return v < kLeast ? kLeast : v > kMost ? kMost : static_cast<int64_t>(v); }
+int64_t clamped(__int128 v) { return v < kMin ? kMin : v > kMax ? kMax : static_cast<int64_t>(v); }
 
 bool reduce_fraction(ExtentProduct& p) {
   if (p.over == 0) return false;
@@ -176,7 +176,7 @@ IndexBounds::Range IndexBounds::range_of(VarId v, int depth) const {
   }
   if (const auto value = values_.find(v); value != values_.end()) return range(value->second, depth);
   const auto it = counts_.find(v);
-  if (it == counts_.end()) return {kLeast, kMost};
+  if (it == counts_.end()) return {kMin, kMax};
   const Range from = it->second.begin.valid() ? range(it->second.begin, depth) : Range{0, 0};
   const int64_t trips = range(it->second.extent, depth).second;
   return {from.first, clamped(__int128{from.second} + std::max<int64_t>(trips, 1) - 1)};
@@ -184,7 +184,7 @@ IndexBounds::Range IndexBounds::range_of(VarId v, int depth) const {
 
 IndexBounds::Range IndexBounds::range(ExprId e, int depth) const {
   const ExprNode& n = p_.exprs[e];
-  constexpr Range kAny{kLeast, kMost};
+  constexpr Range kAny{kMin, kMax};
   int64_t value = 0;
   if (p_.exprs.is_const_int(e, &value)) return {value, value};
   if (depth == 0 || n.type != DType::i64) return kAny;
@@ -192,8 +192,8 @@ IndexBounds::Range IndexBounds::range(ExprId e, int depth) const {
   const auto of = [&](ExprId operand) { return range(operand, depth - 1); };
   // What leaves i64 wraps, and is any value.
   const auto made = [&](__int128 least, __int128 most) {
-    return least < kLeast || most > kMost ? kAny
-                                          : Range{static_cast<int64_t>(least), static_cast<int64_t>(most)};
+    return least < kMin || most > kMax ? kAny
+                                       : Range{static_cast<int64_t>(least), static_cast<int64_t>(most)};
   };
   if (n.op == ExprOp::select) {
     const Range a = of(n.b), b = of(n.c);

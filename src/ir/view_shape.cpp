@@ -72,7 +72,7 @@ std::optional<int64_t> IndexMaker::constant(ExprId a) const {
   return e_.is_const_int(a, &value) ? std::optional(value) : std::nullopt;
 }
 
-constexpr size_t kMostTerms = 16;  // that a place is looked at as a sum of
+constexpr size_t kMaxTerms = 16;  // that a place is looked at as a sum of
 
 ExprId index_within(ExprPool& e, const IndexBounds& bounds, ExprId seen, ExprId extent, ExprId index) {
   if (!bounds.ends_within(seen, 1, extent)) index = e.select(e.lt(seen, extent), index, e.const_int(-1));
@@ -139,7 +139,7 @@ bool Reshape::is_full(const Region& r, size_t d) const {
 std::optional<std::pair<ExprId, ExprId>> Reshape::rows_of(ExprId place, int64_t run, ExprId extent) {
   if (!bounds_) return std::nullopt;
   Exprs terms, todo{place};
-  while (!todo.empty() && terms.size() + todo.size() <= kMostTerms) {
+  while (!todo.empty() && terms.size() + todo.size() <= kMaxTerms) {
     const ExprNode n = e_[todo.back()];
     const ExprId term = todo.back();
     todo.pop_back();
