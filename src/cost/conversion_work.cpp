@@ -8,7 +8,7 @@ namespace tilegen::cost {
 namespace {
 
 // Instructions of a word that goes through shared memory.
-constexpr double kBounceInstructions = 4;
+constexpr double kBounceInstructions = 13.6;
 
 }  // namespace
 

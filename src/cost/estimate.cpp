@@ -17,19 +17,21 @@ constexpr int64_t kUnknownExtent = 16;
 constexpr int64_t kSamples = 4;
 
 // Fitted as those of kernel_walk.cpp: how much pipes and memories hide of each other;
-constexpr double kBesideMemory = 3.638;
+constexpr double kBesideMemory = 5;
 // of the L2's rate, what multiprocessors get that all load;
-constexpr double kL2Share = 0.636;
+constexpr double kL2Share = 0.6;
 // how much both hide of what a block waits for, where others run beside it and where it has a multiprocessor
 // for itself: it waits for its own products then (rows that no tile divides, bench/gpu/dynamic_rows.py);
-constexpr double kBesideWaits = 2.462, kAlone = 8;
+constexpr double kBesideWaits = 2.448, kAlone = 3.92;
+// and how much more of it, the more of that are loads of a loop (GEMV);
+constexpr double kBesideLoads = 80;
 // of bytes that several blocks ask for before the L2 has them, how many come once more from device memory, in
 // the end (few rows, by pairs of blocks with one copy for both and without);
-constexpr double kRepeated = 0.7;
+constexpr double kRepeated = 0.6;
 // of blocks that share a loop, their meeting, beside which nothing runs (long sums);
-constexpr double kMeeting = 790;
+constexpr double kMeeting = 700;
 // how much longer threads take for each part of the registers there are that they need beyond them.
-constexpr double kSpilled = 1.503;
+constexpr double kSpilled = 3.7;
 
 // Of the tensors that the kernel touches, once.
 double tensor_bytes(const PlannedKernel& k) {
@@ -80,11 +82,12 @@ class Sample {
 
 // Cycles of one wave, of so many blocks of a multiprocessor.
 struct Wave {
-  double blocks = 0, pipes = 0, l2 = 0, memory = 0, filled = 0, waits = 0;
+  double blocks = 0, pipes = 0, l2 = 0, memory = 0, filled = 0, waits = 0, late = 0;
   // The copy engine reads and fills with zeros one after the other.
   double device() const { return std::max(l2, memory) + filled; }
   double all() const {
-    return together(together(pipes, device(), kBesideMemory), waits, blocks > 1 ? kBesideWaits : kAlone);
+    const double beside = kBesideWaits + kBesideLoads * late / std::max(1.0, waits);
+    return together(together(pipes, device(), kBesideMemory), waits, blocks > 1 ? beside : kAlone);
   }
 };
 
@@ -154,15 +157,18 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
     e.ops.push_back({k.ops.ops[i].path, works[i.index()].place, times[i.index()],
                      works[i.index()].work * times[i.index()]});
 
+  const double groups =
+      t.warpgroup_mma.empty() ? 1 : std::max(1.0, static_cast<double>(k.threads()) / t.warpgroup);
   // So many blocks at once on a multiprocessor.
   const auto wave = [&](double blocks) {
     return Wave{
         blocks,
-        blocks * e.block.busy(),
+        blocks * e.block.busy(blocks * groups),
         blocks * e.block.work.l2_bytes / l2_bytes_per_cycle,
         blocks * (cold * e.block.work.l2_bytes + kRepeated * e.block.work.repeated_bytes) * memory_cycles,
         blocks * e.block.work.filled_bytes * filled_cycles,
-        e.block.serial};
+        e.block.serial,
+        e.block.late};
   };
   // Clusters do not straddle groups of multiprocessors.
   const int64_t cluster = k.schedule.cluster ? std::max<int64_t>(1, k.schedule.cluster->blocks) : 1;

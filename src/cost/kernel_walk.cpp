@@ -15,24 +15,29 @@ namespace {
 constexpr int64_t kUnknownTrips = 16;
 
 // Fitted to the times of bench/results/configurations*.json (bench/gpu/model_order.py), one H200:
-// how much products and threads' work on their sums hide of each other (attention),
-constexpr double kTurns = 1.241;
+// how much products and threads' work on their sums hide of each other (attention): on a multiprocessor,
+constexpr double kTurns = 1.45;
+// and of a group of warps whose products run on;
+constexpr double kRunsOn = 1.28;
+// how much less time ops take that use different pipes where many groups of warps run (GEMV, attention), as a
+// power of their number;
+constexpr double kSpread = 0.238;
 // and products the loads of shared memory that serve them (narrow tiles of GEMM);
-constexpr double kServed = 2.33;
+constexpr double kServed = 2.074;
 // cycles until a product's sums can be read;
-constexpr double kProductLatency = 95;
+constexpr double kProductLatency = 54;
 // of a product's time, for how much its slot is not asked for again though the next ones are there (GEMM of 2
 // and 3 slots);
-constexpr double kHeld = 0.708;
+constexpr double kHeld = 0.716;
 // instructions of a warp that waits for a tile and gives it back (attention of small tiles), and cycles from
 // a tile's arrival until those that wait for it go on;
-constexpr double kWaitInstructions = 72, kHandOver = 111;
+constexpr double kWaitInstructions = 102, kHandOver = 121;
 // until what another block of the cluster has comes, and bytes of it in a cycle (long sums);
-constexpr double kOtherBlock = 100, kOtherBytes = 13.3;
+constexpr double kOtherBlock = 100, kOtherBytes = 12.4;
 // how much later tiles come that wait for slots of all blocks of a cluster (few rows, with and without);
 constexpr double kOtherSlots = 300;
 // instructions in a cycle of a warp by itself, dependences among them.
-constexpr double kOwnRate = 0.193;
+constexpr double kOwnRate = 0.234;
 
 // Of targets of which no time was measured: how many latencies of the memory loads take that are asked for
 // when the machine waits for them, and the rate of a warp by itself.
@@ -51,6 +56,7 @@ double together(double a, double b, double overlap) {
 
 Span& Span::operator+=(const Span& more) {
   serial += more.serial;
+  late += more.late;
   units += more.units;
   threads += more.threads;
   work += more.work;
@@ -59,13 +65,18 @@ Span& Span::operator+=(const Span& more) {
 
 Span& Span::operator*=(double times) {
   serial *= times;
+  late *= times;
   units *= times;
   threads *= times;
   work *= times;
   return *this;
 }
 
-double Span::busy() const { return together(units, threads, kTurns); }
+double Span::busy(double groups) const {
+  const double most = work.busy(/*threads=*/true);
+  const double spread = std::max(0.0, threads - most) / std::pow(std::max(1.0, groups), kSpread);
+  return together(units, std::min(threads, most) + spread, kTurns);
+}
 
 struct KernelWalk::Parts {
   Span threads;              // without what the engine and the units do
@@ -162,6 +173,7 @@ void KernelWalk::loop(ir::StmtId id, double weight, Parts& parts) {
   const auto n = static_cast<double>(std::max<int64_t>(0, trips.value_or(kUnknownTrips)));
   if (n == 0) return;
   Span span = walk(loop.body, weight * n, id);
+  span.late *= (n - 1) / n;
   span *= n;
   span.serial += fill_;
   parts.threads += span;
@@ -213,13 +225,17 @@ Span KernelWalk::combine(const Parts& parts, ir::StmtId loop) {
   // What threads do for tiles that come is done beside products that run on.
   const double handing = slots.produced ? waits + slots.pipelines * kHandOver : 0;
   if (run_on)
-    span.serial = together(parts.products, parts.threads.serial + handing, kTurns);
+    span.serial = together(parts.products, parts.threads.serial + handing, kRunsOn);
   else
     span.serial = parts.products + parts.threads.serial + handing;
   const bool ahead = loop.valid() && loop == ahead_.loop;
   const bool of_threads = ahead && ahead_.threads;
   const double hidden_bytes = parts.hidden_bytes + (of_threads ? parts.exposed_bytes : 0);
-  if (!of_threads) span.serial += parts.waits * exposed_latency(t) + parts.exposed_bytes * cycles_of_byte_;
+  if (!of_threads) {
+    const double late = parts.waits * exposed_latency(t) + parts.exposed_bytes * cycles_of_byte_;
+    span.serial += late;
+    if (loop.valid()) span.late += late;
+  }
   fill_ = 0;
   if (hidden_bytes <= 0) return span;
   const bool clustered = !kernel_.split && k_.schedule.cluster && k_.schedule.cluster->blocks > 1;

@@ -13,13 +13,15 @@ double together(double a, double b, double overlap);
 // A part of a block's way.
 struct Span {
   double serial = 0;   // cycles, where the block is alone on a multiprocessor
+  double late = 0;     // of serial, for what iterations behind the first load
   double units = 0;    // cycles of the multiprocessor's units for asynchronous products
   double threads = 0;  // cycles of its pipes for threads, op after op
   Work work;
   Span& operator+=(const Span& more);
   Span& operator*=(double times);
-  // Cycles of the multiprocessor: products and what threads do with them take turns.
-  double busy() const;
+  // Cycles of the multiprocessor where so many groups of warps each go their way: products and what threads do
+  // with them take turns, ops of several use different pipes at once.
+  double busy(double groups) const;
 };
 
 // A loop whose tiles are taken to be asked for so many iterations ahead at least.

@@ -25,10 +25,9 @@ using plan::Engine;
 namespace {
 
 // Fitted as those of kernel_walk.cpp: what a byte of a line that is fetched for nothing costs, of one that is
-// wanted (rows of 64 bytes in GEMM); instructions of a warp for an op, however small.
-constexpr double kPartOfLine = 0.519, kOpInstructions = 3.48;
-// Cycles from a shuffle to its result.
-constexpr double kShuffleLatency = 9.1;
+// wanted (rows of 64 bytes in GEMM); issue slots of a warp for an op, however small: its instructions beside those
+// for elements, and results that they wait for (attention of small tiles).
+constexpr double kPartOfLine = 0.518, kOpInstructions = 14.7;
 
 // Of a wave, beside a copy that goes to shared memory in the order of lanes: its addresses on both sides,
 // whether it is in bounds, and where the first lane's word goes (of the code of gfx942).
@@ -252,7 +251,6 @@ OpWork reduction(const PlannedKernel& k, const KernelOp& op) {
     const auto steps = as_double(static_cast<int64_t>(exchange.butterflies.size()));
     instructions += 2 * steps * results;
     out.work[Pipe::shared] += steps * results * warps;
-    out.work.latency += kShuffleLatency * steps;
     if (exchange.through_scratch) {
       const double parts = as_double(exchange.parts);
       instructions += results * (1 + 2 * parts);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "object/hsaco_resources.h"
+#include "target/resident_blocks.h"
 
 namespace tilegen::runtime::gpu {
 namespace {
@@ -17,13 +18,8 @@ int estimated_blocks(const Device& device, const target::Target& target, const V
   int64_t blocks =
       std::min<int64_t>(device.blocks_per_multiprocessor, device.threads_per_multiprocessor / threads);
   if (shared > 0) blocks = std::min<int64_t>(blocks, device.shared_per_multiprocessor / shared);
-  if (row.registers > 0) {
-    // A warp has its registers in one of the units that issue instructions.
-    const int64_t unit = target.register_unit, units = static_cast<int64_t>(target.schedulers);
-    const int64_t warp_registers = (row.registers + unit - 1) / unit * unit * device.warp;
-    const int64_t most = units * (target.registers_per_multiprocessor / units / warp_registers);
-    blocks = std::min(blocks, most / warps);
-  }
+  if (row.registers > 0)
+    blocks = std::min(blocks, target::blocks_by_registers(target, row.registers, threads));
   return static_cast<int>(blocks);
 }
 

@@ -7,6 +7,7 @@
 #include "analysis/empty_tiles.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
+#include "target/resident_blocks.h"
 
 namespace tilegen::schedule {
 
@@ -263,9 +264,7 @@ Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir:
   for (const plan::RolePlan& r : roles) all += r.warps * t.warp;
   const int64_t by_memory = (t.shared_bytes + reserved) / (arena_bytes + reserved);
   const int64_t by_registers =
-      roles[0].registers > 0 ? 1
-                             : t.registers_per_multiprocessor /
-                                   (all * ceil_div(registers, int64_t{t.register_unit}) * t.register_unit);
+      roles[0].registers > 0 ? 1 : target::blocks_by_registers(t, registers, all);
   const int64_t blocks = std::max<int64_t>(1, std::min(by_memory, by_registers));
   plan.persistent = blocks == 1;
   if (plan.persistent) plan.order = "static";

@@ -35,7 +35,7 @@ TEST(Estimate, LargeProductsAreBoundByTensorUnits) {
   EXPECT_EQ(k.pipe, Pipe::tensor);
   const double peak = 2.0 * 8192 * 8192 * 8192 / (4096.0 * p.target.multiprocessors) / p.target.clock_mhz;
   EXPECT_GT(k.microseconds, peak);
-  EXPECT_LT(k.microseconds, 1.35 * peak);
+  EXPECT_LT(k.microseconds, 1.4 * peak);
 }
 
 // What the copy engine fills with zeros is not read, and takes longer than reading.
