@@ -68,6 +68,8 @@ bool Parser::parse_header() {
   return true;
 }
 
+constexpr const char* kDeclarations = "'dim', 'scalar', 'tensor', 'param', 'let', 'fn', 'atom' or 'kernel'";
+
 void Parser::parse_top_level() {
   Token start = token_;
   size_t mark = declared_.size();
@@ -98,14 +100,12 @@ void Parser::parse_top_level() {
   } else if (accept("kernel")) {
     ok = parse_kernel();
   } else if (token_.is("}")) {
-    expected("'dim', 'scalar', 'tensor', 'param' or 'kernel'",
-             "every open block is closed already; remove this '}'");
+    expected(kDeclarations, "every open block is closed already; remove this '}'");
   } else {
     NearestName nearest(token_.text);
     for (std::string_view word : {"dim", "scalar", "tensor", "param", "let", "fn", "atom", "kernel"})
       nearest.offer(word);
-    expected("'dim', 'scalar', 'tensor', 'param' or 'kernel'",
-             nearest.hint("declare parameters, then kernels"));
+    expected(kDeclarations, nearest.hint("declare parameters, then kernels"));
   }
   if (!ok) recover(start, mark);
 }
