@@ -35,6 +35,12 @@ std::string canonical(const std::string& statement) {
   return body.substr(2, body.size() - 5);  // indent; newline and brace
 }
 
+TEST(TextRoundTrip, AnIndexAloneIsARangeOfOne) {
+  EXPECT_EQ(canonical("  copy A[b, 0 :+ 64] -> S[b % 64, 0 :+ 64]"),
+            canonical("  copy A[b :+ 1, 0 :+ 64] -> S[b % 64 :+ 1, 0 :+ 64]"));
+  EXPECT_EQ(canonical("  fill R[3, 5], 0"), "fill R[3 :+ 1, 5 :+ 1], 0.0f32");
+}
+
 TEST(TextRoundTrip, EverySampleIsStableAndHashesAlike) {
   std::vector<TextSample> samples = text_samples();
   ASSERT_GE(samples.size(), 12u);
