@@ -31,7 +31,7 @@ Expected<Program> Parser::run() {
     const Token& at = open_.back().opened;
     expected("'}' to close the block opened at line " + std::to_string(at.line) + ", column " +
                  std::to_string(at.column),
-             "add the missing '}'");
+             "add the missing '}'; what stands behind a ';' on its line is a comment");
   } else if (program_.kernels.empty() && diagnostics_.empty()) {
     expected("a kernel", "a program ends with at least one 'kernel NAME grid (...) { ... }'");
   }

@@ -466,6 +466,23 @@ class Reports(unittest.TestCase):
             self.assertIn("below six", source.readlines()[first.line - 1])
 
 
+class Boxes(unittest.TestCase):
+    def test_all_of_an_extent(self):
+        b = tg.Builder("boxes")
+        n = b.dim("n")
+        x, y = b.tensor("X", f32, [n, 8], read_only=True), b.tensor("Y", f32, [n, 8])
+        with b.kernel("k", [n]) as row:
+            tile = b.shared("tile", f32, [8])
+            b.copy(x[row, :], tile)
+            b.copy(tile, y[row, 0:8])
+            with self.assertRaisesRegex(TypeError, "all of a constant extent"):
+                x[:, 0:8]
+        out = memoryview(array.array("f", [0] * 16)).cast("B").cast("f", [2, 8])
+        values = memoryview(array.array("f", range(16))).cast("B").cast("f", [2, 8])
+        b.finish().compile("host").load()(values, out)
+        self.assertEqual(out.tolist(), values.tolist())
+
+
 class Locations(unittest.TestCase):
     def test_diagnostics_name_the_line_of_the_user(self):
         b = tg.Builder("places")
