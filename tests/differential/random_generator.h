@@ -134,6 +134,10 @@ class Generator {
   Tile random_view(const Tile& of);
   std::vector<int64_t> random_factors(int64_t elements);
 
+  // random_threads.cpp
+  void thread_block();
+  std::string exchanged(const std::string& value, const std::string& lane, int64_t lanes);
+
   // random_expr.cpp
   Expr expr(DType t, int depth);
   Expr leaf(DType t);
@@ -172,6 +176,7 @@ class Generator {
   std::vector<Tile> tiles_;
   std::vector<GridVar> grid_;
   std::vector<IndexVar> vars_;
+  bool states_threads_ = false;  // the kernel: 128
   bool in_parallel_ = false;
   bool chaining_ = false;            // tiles are mostly read at the loop's own point
   std::vector<std::string> hidden_;  // tiles and tensors the running parallel loop stores

@@ -112,7 +112,7 @@ void Generator::gemm() {
   if (tb) add("transpose_b");
   if (clear) add("clear");
   if (r_.chance(4)) add("policy=full_row");
-  if (options_.for_gpu && r_.chance(3))
+  if (options_.for_gpu && r_.chance(2))
     if (const std::string atom = declare_atom(types.a, types.b, types.c); !atom.empty()) add("atom=" + atom);
   line("gemm " + names[0] + ", " + names[1] + " -> " + names[2] + attrs + (attrs.empty() ? "" : "}"));
   find(names[2]).written = true;
@@ -155,7 +155,10 @@ void Generator::gemm_loop() {
   ++indent_;
   line("copy " + x->name + "[" + rows + ", " + step + "] -> " + a);
   line("copy " + y->name + "[" + (tb ? cols + ", " + step : step + ", " + cols) + "] -> " + b);
-  line("gemm " + a + ", " + b + " -> " + c + (tb ? " {transpose_b}" : ""));
+  const std::string atom =
+      options_.for_gpu && r_.chance(2) ? declare_atom(types.a, types.b, types.c) : std::string();
+  line("gemm " + a + ", " + b + " -> " + c +
+       (atom.empty() ? tb ? " {transpose_b}" : "" : " {atom = " + atom + (tb ? ", transpose_b}" : "}")));
   --indent_;
   line("}");
   tiles_.back().written = true;
