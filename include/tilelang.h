@@ -1166,6 +1166,11 @@ TL_API tl_status tl_program_emit_c(const tl_program* program, tl_blob** out_sour
 TL_API tl_status tl_text_format(const tl_context* context, const char* text, size_t size,
                                 const char* file_name, tl_blob** out_text, tl_error** out_error);
 
+/** The text of LLVM bitcode, which tl_function takes for the forms of LLVM IR. What such a text may hold is
+ *  taken: functions that compute of their arguments; attributes and debug information are left out. Any bytes
+ *  may be given, up to 1 MiB: no code of LLVM reads them. Data of the blob ends with a zero byte. */
+TL_API tl_status tl_bitcode_text(const void* bytes, size_t size, tl_blob** out_text, tl_error** out_error);
+
 /** 32 hex digits that identify the canonical text, on every machine; "" for NULL. */
 TL_API const char* tl_program_hash(const tl_program* program);
 

@@ -1,5 +1,7 @@
 // Builder calls of operations that are made of other statements.
+#include "capi/guard.h"
 #include "capi/handles.h"
+#include "ir/bitcode_text.h"
 #include "support/diag_codes.h"
 
 using namespace tilegen;
@@ -72,6 +74,19 @@ void tl_function(tl_builder* builder, const char* name, uint32_t operand_count, 
       native.push_back({static_cast<ir::NativeForm>(forms[i] - TL_NATIVE_PTX), std::string(own)});
     }
     if (!c.failed()) c->function(text, of, give, std::move(native));
+  });
+}
+
+tl_status tl_bitcode_text(const void* bytes, size_t size, tl_blob** out_text, tl_error** out_error) {
+  return guard("tl_bitcode_text", out_error, [&]() -> Checked {
+    if (out_text) *out_text = nullptr;
+    if (!bytes || !out_text) return null_argument(out_text ? "bytes" : "out_text");
+    auto text = ir::bitcode_text({static_cast<const uint8_t*>(bytes), size});
+    if (!text) return text.error();
+    auto blob = std::make_unique<tl_blob>();
+    blob->bytes = std::move(*text);
+    *out_text = blob.release();
+    return Unit{};
   });
 }
 

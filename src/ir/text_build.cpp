@@ -71,6 +71,12 @@ bool is_whole(std::string_view digits, double v) {
   return digits == std::string_view(text, static_cast<size_t>(length));
 }
 
+double special_float(const Token& word, bool negative) {
+  const double v =
+      word.text == "inf" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  return negative ? -v : v;
+}
+
 }  // namespace
 
 ExprId Parser::constant(int64_t v, const Token& at) {
@@ -95,6 +101,13 @@ constexpr std::string_view kMantissas[] = {"m0", "m1", "m2", "m3"};
 // Without a type of its own it has that of its context, where that is a number that has decimal literals.
 ExprId Parser::make_literal(const Token& t, bool negative, DType context) {
   const bool adapts = is_integer(context) || (is_float(context) && !is_storage_only(context));
+  if (t.kind == TokenKind::name) {  // inf, nan
+    if (adapts && is_float(context))
+      return room_for_node(1, t) ? program_.exprs.const_float(special_float(t, negative), context) : ExprId();
+    error(DiagCode::syntax_error, t, "expected ':' and the type of " + describe(t),
+          "write " + std::string(t.text) + ":f32; the type can be left out beside a float");
+    return {};
+  }
   DType type = t.suffix.empty() && adapts ? context : DType::i64;
   if (!t.suffix.empty()) {
     std::optional<DType> named = dtype_from_name(t.suffix);
@@ -185,9 +198,7 @@ bool Parser::parse_special_float(ExprId& out, const Token& word, bool negative) 
           "use a floating type, for example " + std::string(word.text) + ":f32");
     return true;
   }
-  double v =
-      word.text == "inf" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
-  if (room_for_node(1, word)) out = program_.exprs.const_float(negative ? -v : v, type);
+  if (room_for_node(1, word)) out = program_.exprs.const_float(special_float(word, negative), type);
   return true;
 }
 

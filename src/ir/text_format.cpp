@@ -115,7 +115,8 @@ class Formatter {
     if (brackets_ > 0 || (!lists_.empty() && lists_.back())) return true;
     if (last_.kind == TokenKind::end) return false;
     if (is_infix(last_) || last_.is(",") || last_.is(":")) return true;
-    if (t.kind == TokenKind::string || (braces_ == 0 && (t.is("asm") || t.is("llvm")))) return true;
+    if (t.kind == TokenKind::string || (braces_ == 0 && is_one_of(t.text, {"asm", "llvm", "cycles"})))
+      return true;
     return t.kind != TokenKind::end && is_infix(t) && !t.is("-");
   }
 
@@ -154,7 +155,8 @@ class Formatter {
     if (unary_) return false;  // of the minus in front
     const bool list = !lists_.empty() && lists_.back();
     if (list && (a.is("{") || b.is("}") || a.is("=") || b.is("="))) return false;
-    if (b.is("(")) return a.kind != TokenKind::name || is_keyword(a);
+    const bool layout = a.is("at") && brackets_ > 0 && braces_ == 0;  // of an atom's operand
+    if (b.is("(")) return a.kind != TokenKind::name || is_keyword(a) || layout;
     if (b.is("[")) return a.kind != TokenKind::name || is_keyword(a);
     if (b.is(":")) return false;
     // The type of a number: inf:f32, 0x7e01:f16.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "ir/program.h"
 #include "ir/text.h"
@@ -85,6 +86,32 @@ OperandOrder operand_order(const OpRow& row) {
     }
   }
   return order;
+}
+
+std::string_view foreign_hint(std::string_view word) {
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"&", "of conditions write 'and'"},
+      {"|", "of conditions write 'or'"},
+      {"!", "write 'x == false' for the opposite of a condition"},
+      {"not", "write 'x == false' for the opposite of a condition"},
+      {"*", "a power is pow(x, y), a square x * x"},
+      {"?", "write select(condition, value, other)"},
+      {"//", "a comment begins with ';'"},
+      {"#", "a comment begins with ';'"},
+      {"for", "write a loop as 'serial i in 0 .. n { }', independent iterations as 'parallel i in 64 { }'"},
+      {"range", "write a loop as 'serial i in 0 .. n { }', independent iterations as 'parallel i in 64 { }'"},
+      {"float", "write cast(f32, x)"},
+      {"double", "write cast(f64, x)"},
+      {"int", "write cast(i32, x)"},
+      {"where", "write select(condition, value, other)"},
+      {"matmul", "write gemm a, b -> c"},
+      {"dot", "write gemm a, b -> c"},
+      {"sum", "write reduce src -> dst {kind = sum, axis = 1}"},
+      {"fabs", "write abs(x)"},
+  };
+  for (const auto& [theirs, hint] : kWords)
+    if (word == theirs) return hint;
+  return {};
 }
 
 }  // namespace tilegen::ir::text

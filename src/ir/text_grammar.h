@@ -31,6 +31,9 @@ bool is_plain_name(std::string_view name);  // [A-Za-z_][A-Za-z0-9_]*, not longe
 bool is_builtin_function(std::string_view name);
 bool is_reserved(std::string_view name);  // cannot name a variable or buffer
 
+// What a word or a mark of other languages is written as here; empty: it is none that is known.
+std::string_view foreign_hint(std::string_view word);
+
 // An op lists these operand slots first, then its value, then after "->" the others.
 struct OperandOrder {
   int front[kMaxOperands], back[kMaxOperands];

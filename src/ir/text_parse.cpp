@@ -31,7 +31,7 @@ Expected<Program> Parser::run() {
     const Token& at = open_.back().opened;
     expected("'}' to close the block opened at line " + std::to_string(at.line) + ", column " +
                  std::to_string(at.column),
-             "add the missing '}'");
+             "add the missing '}'; what stands behind a ';' on its line is a comment");
   } else if (program_.kernels.empty() && diagnostics_.empty()) {
     expected("a kernel", "a program ends with at least one 'kernel NAME grid (...) { ... }'");
   }
@@ -68,6 +68,8 @@ bool Parser::parse_header() {
   return true;
 }
 
+constexpr const char* kDeclarations = "'dim', 'scalar', 'tensor', 'param', 'let', 'fn', 'atom' or 'kernel'";
+
 void Parser::parse_top_level() {
   Token start = token_;
   size_t mark = declared_.size();
@@ -98,14 +100,12 @@ void Parser::parse_top_level() {
   } else if (accept("kernel")) {
     ok = parse_kernel();
   } else if (token_.is("}")) {
-    expected("'dim', 'scalar', 'tensor', 'param' or 'kernel'",
-             "every open block is closed already; remove this '}'");
+    expected(kDeclarations, "every open block is closed already; remove this '}'");
   } else {
     NearestName nearest(token_.text);
     for (std::string_view word : {"dim", "scalar", "tensor", "param", "let", "fn", "atom", "kernel"})
       nearest.offer(word);
-    expected("'dim', 'scalar', 'tensor', 'param' or 'kernel'",
-             nearest.hint("declare parameters, then kernels"));
+    expected(kDeclarations, nearest.hint("declare parameters, then kernels"));
   }
   if (!ok) recover(start, mark);
 }

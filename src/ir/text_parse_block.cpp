@@ -242,7 +242,9 @@ bool Parser::parse_statement() {
     nearest.offer(word);
   for (int kind = 0; kind < kAtomicKinds; ++kind) nearest.offer(atomic_text(static_cast<AtomicKind>(kind)));
   error(DiagCode::unknown_name, name, "expected a statement, found the unknown operation " + describe(name),
-        nearest.hint("a statement starts with an op, a loop, 'if', or the buffer it stores to"));
+        foreign_hint(name.text).empty()
+            ? nearest.hint("a statement starts with an op, a loop, 'if', or the buffer it stores to")
+            : std::string(foreign_hint(name.text)));
   return false;
 }
 

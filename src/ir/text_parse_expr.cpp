@@ -83,15 +83,15 @@ bool Parser::parse_operand(ExprStacks& s, bool& complete) {
       ExprId id;
       Token literal = token_;
       advance();
-      if (literal.kind == TokenKind::name) {
+      if (literal.kind == TokenKind::name && token_.is(":")) {
         if (!parse_special_float(id, literal, true)) return false;
-      } else if (literal.hex) {
+      } else if (literal.kind == TokenKind::number && literal.hex) {
         error(DiagCode::syntax_error, literal, "exact bits carry their sign and take no '-'",
               "set the highest bit");
         if (!parse_bits(id, literal)) return false;
       } else {
         s.operands.push_back({ExprId(), literal.suffix.empty(), true, literal});
-        if (!literal.suffix.empty()) s.operands.back().id = make_literal(literal, true);
+        if (!s.operands.back().untyped) s.operands.back().id = make_literal(literal, true);
         complete = true;
         return true;
       }
@@ -137,8 +137,11 @@ bool Parser::parse_named_operand(ExprStacks& s, bool& complete) {
         {room_for_node(1, name) ? program_.exprs.const_int(name.text == "true", DType::boolean) : ExprId()});
     return true;
   }
-  if (name.text == "inf" || name.text == "nan")
-    return parse_special_float(s.operands.emplace_back().id, name, false);
+  if (name.text == "inf" || name.text == "nan") {
+    if (token_.is(":")) return parse_special_float(s.operands.emplace_back().id, name, false);
+    s.operands.push_back({ExprId(), true, false, name});
+    return true;
+  }
   if (token_.is("(")) return open_call(s, name, {}, complete);
   if (const auto f = functions_.find(name.text); token_.is(":") && f != functions_.end()) {
     size_t result = 0;
@@ -193,7 +196,10 @@ bool Parser::open_call(ExprStacks& s, const Token& name, std::optional<size_t> r
     nearest.offer("uniform");
     for (int op = 0; op < kLaneOps; ++op) nearest.offer(lane_op_text(static_cast<LaneOp>(op)));
     error(DiagCode::unknown_name, name, "expected a function, found the unknown name " + describe(name),
-          nearest.hint("functions are the words of the expression table, such as exp, max, select or cast"));
+          foreign_hint(name.text).empty()
+              ? nearest.hint(
+                    "functions are the words of the expression table, such as exp, max, select or cast")
+              : std::string(foreign_hint(name.text)));
   }
   const bool empty = call.kind == Kind::function && call.function->parameters.empty() && token_.is(")");
   if (!push_bracket(s, std::move(call))) return false;
@@ -263,7 +269,8 @@ std::vector<ExprId> Parser::arguments(const ExprStacks& s, const Pending& open) 
   if (open.kind == Kind::call && operands.size() > first) context = context_of(operands.subspan(first));
   std::vector<ExprId> args;
   for (const Operand& o : operands) {
-    const bool of_cast = open.op == ExprOp::cast && is_float(open.type) && o.literal.fractional;
+    const bool real = o.literal.fractional || o.literal.kind == TokenKind::name;
+    const bool of_cast = open.op == ExprOp::cast && is_float(open.type) && o.untyped && real;
     const bool of_function = open.kind == Kind::function && args.size() < open.function->parameters.size();
     DType own = of_cast ? open.type : args.size() < first ? DType::none : context;
     if (of_function) own = program_.var(open.function->parameters[args.size()]).type;
@@ -282,6 +289,11 @@ bool Parser::close_bracket(ExprStacks& s) {
                          std::to_string(top.at.column)))
     return false;
   if (top.kind == Kind::paren) return true;
+  if (Operand choice; is_choice_of_literals(s, top, choice)) {
+    s.operands.resize(top.base);
+    s.operands.push_back(std::move(choice));
+    return true;
+  }
   const std::vector<ExprId> args = arguments(s, top);
   int arity = -1;
   if (top.kind == Kind::call) arity = expr_arity(top.op);
@@ -334,7 +346,23 @@ DType Parser::context_of(std::span<const Operand> operands) const {
 }
 
 ExprId Parser::typed(const Operand& o, DType context) {
-  return o.untyped ? make_literal(o.literal, o.negative, context) : o.id;
+  if (!o.untyped) return o.id;
+  ExprId value = make_literal(o.literal, o.negative, context);
+  for (auto c = o.cases.rbegin(); c != o.cases.rend(); ++c)
+    value = make_ternary(ExprOp::select, c->condition, make_literal(c->literal, c->negative, context), value,
+                         c->select);
+  return value;
+}
+
+// select(c, 1, 0), also with such a one in the last place.
+bool Parser::is_choice_of_literals(const ExprStacks& s, const Pending& open, Operand& choice) {
+  if (open.kind != Kind::call || open.op != ExprOp::select || s.operands.size() != open.base + 3)
+    return false;
+  const Operand *condition = &s.operands[open.base], *first = condition + 1, *last = condition + 2;
+  if (condition->untyped || !first->untyped || !first->cases.empty() || !last->untyped) return false;
+  choice = *last;
+  choice.cases.insert(choice.cases.begin(), {open.at, condition->id, first->negative, first->literal});
+  return true;
 }
 
 // A comma-separated list up to `close`, which is consumed.

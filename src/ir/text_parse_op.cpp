@@ -85,11 +85,11 @@ bool Parser::parse_ranges(Region& region) {
     ExprId offset;
     int64_t extent = 1;
     if (!room_for_rank(region.offsets.size(), token_) || !parse_index(offset, "an offset")) return false;
-    if (!token_.is(":+"))
+    // An index alone is a range of one.
+    if (!token_.is(",") && !token_.is("]") && !token_.is(":+"))
       return expected("':+' and the extent of the region",
                       "write a range as 'offset :+ extent', for example i * 64 :+ 64");
-    advance();
-    if (!parse_extent(extent, "a constant extent")) return false;
+    if (accept(":+") && !parse_extent(extent, "a constant extent")) return false;
     region.offsets.push_back(offset);
     region.extents.push_back(extent);
   } while (accept(","));

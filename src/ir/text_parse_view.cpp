@@ -112,7 +112,8 @@ bool Parser::parse_view_box(BufferId& of, TileView& view, std::vector<ExprId>& s
       return false;
     if (!token_.is(":+"))
       return expected("':+' and the extent of the view",
-                      "write a range as 'offset :+ extent', for example i * 64 :+ 64");
+                      "write a range as 'offset :+ extent', for example i * 64 :+ 64; one index is i :+ 1, "
+                      "whose dimension a reshape leaves out");
     advance();
     if (!parse_view_extent(of, shape)) return false;
   } while (accept(","));

@@ -151,6 +151,8 @@ void Parser::unknown_name(const Token& name, std::string_view what, bool buffers
 
 // Always false, so that a caller can return it.
 bool Parser::expected(std::string_view what, std::string_view hint) {
+  const bool mark = token_.kind != TokenKind::string && token_.kind != TokenKind::name;
+  if (const std::string_view foreign = foreign_hint(token_.text); mark && !foreign.empty()) hint = foreign;
   error(DiagCode::syntax_error, token_, "expected " + std::string(what) + ", found " + describe(token_),
         std::string(hint));
   return false;

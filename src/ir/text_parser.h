@@ -268,12 +268,22 @@ class Parser {
   bool parse_index(ExprId& out, std::string_view what);
 
   // A value, or a literal that takes the type of what it is combined with.
+  // A literal without a type, inf and nan too, is one of where it is used; so is a choice between such: where
+  // the condition of a case holds its literal, of the first such, else `literal`.
+  struct LiteralCase {
+    Token select;
+    ExprId condition;
+    bool negative = false;
+    Token literal{};
+  };
   struct Operand {
     ExprId id;
     bool untyped = false;
     bool negative = false;
     Token literal{};
+    std::vector<LiteralCase> cases{};
   };
+  bool is_choice_of_literals(const ExprStacks& s, const Pending& open, Operand& choice);
   ExprId typed(const Operand& o, DType context);
   DType context_of(std::span<const Operand> operands) const;
   std::vector<ExprId> arguments(const ExprStacks& s, const Pending& open);

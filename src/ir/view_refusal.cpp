@@ -85,9 +85,26 @@ class Refusal {
     return ViewRefusal{
         DiagCode::shape_mismatch,
         "the view " + text(shape_) + " of " + what() + " is not known to have as many elements",
-        "write its extents as products and quotients of the tensor's dims, with n // 64 only of a dim that "
-        "is "
-        "'divisible 64'"};
+        "write its extents as products and quotients of the tensor's dims, with " + quotient()};
+  }
+
+  // "n // 64 only of a dim that is 'divisible 64'": of the view's extents, where there is one.
+  std::string quotient() const {
+    std::string by = "64", shown = "n // 64";
+    std::vector<ExprId> todo(shape_.rbegin(), shape_.rend());
+    while (!todo.empty()) {
+      const ExprId e = todo.back();
+      todo.pop_back();
+      if (!e.valid()) continue;
+      const ExprNode& n = p_.exprs[e];
+      const auto over = n.op == ExprOp::floordiv ? constant(n.b) : std::nullopt;
+      if (over) {
+        by = std::to_string(*over), shown = print_expr(p_, e);
+        break;
+      }
+      if (n.op != ExprOp::load) todo.insert(todo.end(), {n.b, n.a});
+    }
+    return shown + " only of a dim that is 'divisible " + by + "'";
   }
 
   std::optional<ViewRefusal> transposed() const {

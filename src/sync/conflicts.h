@@ -25,6 +25,7 @@ struct OpenLoop {
   ir::VarId var;
   int64_t extent = -1;  // -1: not a constant
   std::string origin;   // path of the user's operation or loop
+  bool ends = false;    // a condition is asked before each iteration: there may be fewer, and none
   bool operator==(const OpenLoop& o) const { return var == o.var && extent == o.extent; }
 };
 

@@ -138,7 +138,7 @@ OpenLoop HazardWalk::open_loop(StmtId id) const {
   const auto& loop = std::get<thread::Loop>(p_.stmts[id.value].node);
   int64_t extent = -1;
   p_.exprs.is_const_int(loop.extent, &extent);
-  return {loop.var, extent, p_.stmts[id.value].origin};
+  return {loop.var, extent, p_.stmts[id.value].origin, loop.condition.valid()};
 }
 
 Need HazardWalk::walk(const Block& block, State& state) {
@@ -269,7 +269,8 @@ Need HazardWalk::walk_loop(StmtId id, State& state) {
   const Block body = as<thread::Loop>(id)->body;
   Need need = meet(id, state);
   State after;
-  if (loop.extent < 0) after = state;
+  const bool any_number = loop.extent < 0 || loop.ends;  // of iterations
+  if (any_number) after = state;
   int64_t numbered =
       std::any_of(state.begin(), state.end(), [&](const Held& h) { return (*this)[h].in_flight; }) ? back_
                                                                                                    : 0;
@@ -279,7 +280,7 @@ Need HazardWalk::walk_loop(StmtId id, State& state) {
   for (; n < numbered; ++n) {
     current_[loop.var] = {Binding::Kind::at, n};
     need = std::max(need, walk(body, state));
-    if (loop.extent < 0 || n + 1 == loop.extent) add_to(after, released(state, loop));
+    if (any_number || n + 1 == loop.extent) add_to(after, released(state, loop));
   }
   if (loop.extent < 0 || n < loop.extent) {
     state = from_numbers(state, loop, n);

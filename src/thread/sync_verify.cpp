@@ -198,7 +198,7 @@ class Walk {
     int64_t longest = 0;
     values(loop.extent, row_);
     for (size_t t = 0; t < active.size(); ++t)
-      if (active[t]) longest = std::max(longest, trips[t] = row_[t].value_or(1));
+      if (active[t]) longest = std::max(longest, trips[t] = asked_trips(loop, row_[t].value_or(1)));
     if (longest > kLongestLoop) return false;
     for (int64_t i = 0; i < longest; ++i) {
       std::vector<bool> inside = active;
@@ -208,6 +208,12 @@ class Walk {
     }
     values_.clear(loop.var);
     return true;
+  }
+
+  // A condition ends the loop at once, or after enough iterations for each to meet the one before.
+  int64_t asked_trips(const Loop& loop, int64_t trips) {
+    if (!loop.condition.valid()) return trips;
+    return holds(std::nullopt) ? std::min<int64_t>(trips, 3) : 0;
   }
 
   void touch(StmtId id, const std::vector<SyncAccess>& accesses, const std::vector<bool>& active) {

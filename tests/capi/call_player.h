@@ -72,6 +72,7 @@ class Player {
     if (scopes_.empty()) {
       const int first = pick(32);
       if (first >= 16) function();
+      if (first % 8 == 0) atom();
       const tl_expr grid[] = {tl_index(b_, first % 4), exprs_[4]};
       began_ = true;
       open(tl_begin_kernel(b_, ("k" + name).c_str(), 1 + pick(2), grid, pick(3) * 64, nullptr, out));
@@ -120,6 +121,46 @@ class Player {
                 static_cast<uint32_t>(began_ && !rarely() ? 0 : count % 3), forms, texts);
     if (tl_builder_status(b_) == TL_OK) functions_.emplace_back(name, type);
     if (rarely()) keep(operands[1]);
+  }
+  // One instruction in most cases; its layouts, types, meaning and text fit each other.
+  void atom() {
+    const std::string name = rarely() ? "f0" : "a" + std::to_string(pick(3));
+    const int64_t shape[] = {16, rarely() ? extent() : 8, 8};
+    const tl_dtype types[] = {TL_F16, rarely() ? small() : static_cast<uint32_t>(TL_F16), TL_F32};
+    const char* const layouts[] = {
+        "(i, k) -> (i % 8 * 4 + k // 2) * 4 + i // 8 * 2 + k % 2",
+        rarely() ? "(k, j) -> j // (k - k)" : "(k, j) -> (j * 4 + k // 2) * 2 + k % 2",
+        rarely() ? "threads 32 : (16,8) -> [" : "(i, j) -> (i % 8 * 4 + j // 2) * 4 + i // 8 * 2 + j % 2"};
+    const tl_expr operands[] = {tl_operand(b_, TL_F16, "a"), tl_operand(b_, TL_F16, nullptr),
+                                tl_operand(b_, TL_F32, "c")};
+    const tl_expr product =
+        tl_binary(b_, TL_MUL, tl_cast(b_, TL_F32, operands[0]), tl_cast(b_, TL_F32, operands[1]));
+    const bool meant = pick(2) != 0;
+    tl_matrix_atom(
+        b_, name.c_str(), shape, types, layouts, static_cast<uint32_t>(pick(40)), meant ? operands : nullptr,
+        !meant     ? tl_expr{0}
+        : rarely() ? expr()
+                   : tl_binary(b_, TL_ADD, operands[2], product),
+        rarely() ? small() : static_cast<uint32_t>(TL_NATIVE_PTX),
+        rarely() ? "mma.sync.aligned.m16n8k8"
+                 : "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {$0, $1, $2, $3}, {$4, $5}, {$6}, "
+                   "{$7, $8, $9, $10};");
+  }
+  // Of a kernel's own tiles, which fit the atoms.
+  void product() {
+    const int64_t shapes[][2] = {{16 << pick(2), 16}, {16, 8 << pick(3)}};
+    const int64_t sum[] = {shapes[0][0], shapes[1][1]};
+    const std::string number = std::to_string(pick(100));
+    const tl_buffer a = tl_alloc(b_, ("x" + number).c_str(), TL_SCOPE_SHARED, TL_F16, 2, shapes[0]),
+                    with = tl_alloc(b_, ("y" + number).c_str(), TL_SCOPE_SHARED, TL_F16, 2, shapes[1]),
+                    c = tl_alloc(b_, ("z" + number).c_str(), TL_SCOPE_FRAGMENT, TL_F32, 2, sum);
+    tl_fill(b_, tl_whole(b_, a), literal(TL_F16));
+    tl_fill(b_, tl_whole(b_, with), literal(TL_F16));
+    tl_fill(b_, tl_whole(b_, c), literal(TL_F32));
+    const char* const texts[] = {"atom = a0", "atom = a1", "atom = f0", "warps = [1, 2]"};
+    tl_annotate(b_, texts[rarely() ? 2 : pick(2) * 3]);
+    tl_gemm(b_, tl_whole(b_, a), tl_whole(b_, with), tl_whole(b_, c), rarely() ? small() : 0,
+            rarely() ? small() : static_cast<uint32_t>(TL_POLICY_DEFAULT));
   }
   void call_function() {
     const auto& [name, type] = functions_[pick(static_cast<int>(functions_.size()))];
@@ -187,6 +228,7 @@ class Player {
         break;
       case 6:
         report();
+        if (scopes_.size() == 1 && pick(16) == 0) product();
         break;
       default:
         keep(tl_load(b_, buffer(), 2, at));

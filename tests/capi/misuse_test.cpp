@@ -75,6 +75,8 @@ TEST(Misuse, NullArgumentsAreReported) {
   expect_null(tl_program_print(nullptr, &blob, nullptr));
   expect_null(tl_program_emit_c(nullptr, &blob, nullptr));
   expect_null(tl_text_format(nullptr, "tl", 2, nullptr, &blob, nullptr));
+  expect_null(tl_bitcode_text(nullptr, 0, &blob, nullptr));
+  expect_null(tl_bitcode_text("BC", 2, nullptr, nullptr));
   expect_null(tl_interpret(nullptr, nullptr, 0, nullptr));
   expect_null(tl_interpret_launch(nullptr, nullptr, nullptr, 0, nullptr));
   expect_null(tl_compile(context.get(), nullptr, nullptr, nullptr, &artifact, nullptr));

@@ -2,6 +2,9 @@
 // that refuses it.
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -135,6 +138,34 @@ TEST(NativeText, IsWrittenAsC) {
         "FORMS(TL_NATIVE_PTX, TL_NATIVE_LLVM), NAMES(asm_ptx, llvm));\n", "CALL(\"mix\", 0, 2, ",
         "CALL(\"mix\", 1, 2, "})
     EXPECT_NE(source.find(part), std::string::npos) << part << source;
+}
+
+std::string file_bytes(const std::string& name) {
+  std::ifstream in(std::string(TILEGEN_SOURCE_DIR) + "/" + name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(NativeText, BitcodeIsText) {
+  const std::string bytes = file_bytes("tests/fuzz/corpus/bitcode/mix.bc");
+  ASSERT_FALSE(bytes.empty());
+  tl_blob* blob = nullptr;
+  tl_error* error = nullptr;
+  ASSERT_EQ(tl_bitcode_text(bytes.data(), bytes.size(), &blob, &error), TL_OK) << tl_error_message(error);
+  const Blob text(blob);
+  ASSERT_EQ(std::strlen(tl_blob_data(blob)), tl_blob_size(blob));
+  const Program program = mixed({{TL_NATIVE_LLVM, tl_blob_data(blob)}});
+  expect_everywhere(program, numbers(61), meaning);
+  for (const char* target : {"host", "sm_90a", "gfx942"}) {
+    Artifact artifact;
+    Failure failure;
+    ASSERT_EQ(compile(program, target, 1, &artifact, &failure), TL_OK) << tl_error_message(failure.get());
+    EXPECT_EQ(section(artifact, TL_SECTION_NATIVE_TEXT), "mix llvm\n") << target;
+  }
+  ASSERT_EQ(tl_bitcode_text(bytes.data(), bytes.size() - 4, &blob, &error), TL_INVALID_PROGRAM);
+  const Failure failure(error);
+  EXPECT_EQ(blob, nullptr);
+  EXPECT_NE(std::string(tl_error_message(error)).find("it ends inside of a record"), std::string::npos)
+      << tl_error_message(error);
 }
 
 TEST(NativeText, Mistakes) {

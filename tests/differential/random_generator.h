@@ -98,6 +98,7 @@ class Generator {
   void gemm();
   std::array<int64_t, 3> gemm_extents(int64_t max_k);
   void gemm_loop();
+  std::string declare_atom(DType a, DType b, DType c);
   void reduce();
   // A part of the tile, as text; the tile's shape becomes the part's.
   std::string part_of(Tile& tile);
@@ -132,6 +133,10 @@ class Generator {
   void view_of_tile();
   Tile random_view(const Tile& of);
   std::vector<int64_t> random_factors(int64_t elements);
+
+  // random_threads.cpp
+  void thread_block();
+  std::string exchanged(const std::string& value, const std::string& lane, int64_t lanes);
 
   // random_expr.cpp
   Expr expr(DType t, int depth);
@@ -171,6 +176,7 @@ class Generator {
   std::vector<Tile> tiles_;
   std::vector<GridVar> grid_;
   std::vector<IndexVar> vars_;
+  bool states_threads_ = false;  // the kernel: 128
   bool in_parallel_ = false;
   bool chaining_ = false;            // tiles are mostly read at the loop's own point
   std::vector<std::string> hidden_;  // tiles and tensors the running parallel loop stores

@@ -17,7 +17,61 @@ constexpr GemmTypes kGemmTypes[] = {
     {DType::i8, DType::u8, DType::i32},     {DType::u8, DType::i8, DType::i32},
     {DType::u8, DType::u8, DType::i32},
 };
+
+// Instructions of the program's own, for products of these types: in PTX, and of waves of 64 lanes.
+struct AtomRow {
+  DType a, b, c;
+  std::string_view shapes[3], layouts[3], text;
+};
+constexpr std::string_view kSum16 = "(i, j) -> (i % 8 * 4 + j // 2) * 4 + i // 8 * 2 + j % 2";
+constexpr std::string_view kSum8 = "(i, j) -> (i * 4 + j // 2) * 2 + j % 2";
+constexpr AtomRow kAtoms[] = {
+    {DType::f16,
+     DType::f16,
+     DType::f32,
+     {"[16, 8]", "[8, 8]", "[16, 8]"},
+     {"(i, k) -> (i % 8 * 4 + k // 2) * 4 + i // 8 * 2 + k % 2", "(k, j) -> (j * 4 + k // 2) * 2 + k % 2",
+      kSum16},
+     "ptx \"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {$0, $1, $2, $3}, {$4, $5}, {$6}, \"\n"
+     "    \"{$7, $8, $9, $10};\""},
+    {DType::f16,
+     DType::f16,
+     DType::f32,
+     {"[16, 16]", "[16, 16]", "[16, 16]"},
+     {"(i, k) -> (i + k // 4 * 16) * 4 + k % 4", "(k, j) -> (j + k // 4 * 16) * 4 + k % 4",
+      "(i, j) -> (j + i // 4 * 16) * 4 + i % 4"},
+     "gcn \"v_mfma_f32_16x16x16f16 $0, $1, $2, $3\""},
+    {DType::i8,
+     DType::u8,
+     DType::i32,
+     {"[8, 16]", "[16, 8]", "[8, 8]"},
+     {"(i, k) -> (i * 4 + k // 4) * 4 + k % 4", "(k, j) -> (j * 4 + k // 4) * 4 + k % 4", kSum8},
+     "ptx \"mma.sync.aligned.m8n8k16.row.col.s32.s8.u8.s32 {$0, $1}, {$2}, {$3}, {$4, $5};\""},
+    {DType::f64,
+     DType::f64,
+     DType::f64,
+     {"[8, 4]", "[4, 8]", "[8, 8]"},
+     {"(i, k) -> i * 4 + k", "(k, j) -> j * 4 + k", kSum8},
+     "ptx \"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {$0, $1}, {$2}, {$3}, {$4, $5};\""},
+};
 }  // namespace
+
+// The name of an atom for products of these types, which is declared; empty where there is none.
+std::string Generator::declare_atom(DType a, DType b, DType c) {
+  std::vector<const AtomRow*> fitting;
+  for (const AtomRow& row : kAtoms)
+    if (row.a == a && row.b == b && row.c == c) fitting.push_back(&row);
+  if (fitting.empty()) return {};
+  const AtomRow& row = *fitting[static_cast<size_t>(r_.below(static_cast<int64_t>(fitting.size())))];
+  const std::string name = fresh("a");
+  declarations_ += "atom " + name + "(";
+  const DType types[] = {a, b, c};
+  for (size_t i = 0; i < 3; ++i)
+    declarations_ += std::string(i > 0 ? ",\n    " : "") + "abc"[i] + ": " + ir::dtype_name(types[i]) +
+                     std::string(row.shapes[i]) + " at " + std::string(row.layouts[i]);
+  declarations_ += ")\n  asm " + std::string(row.text) + "\n";
+  return name;
+}
 
 std::array<int64_t, 3> Generator::gemm_extents(int64_t max_k) {
   if (options_.for_gpu)
@@ -53,11 +107,13 @@ void Generator::gemm() {
   for (int i = 0; i < 3; ++i)
     if (i < 2 || !clear) ensure_written(find(names[i]));
   std::string attrs;
-  const auto add = [&](const char* a) { attrs += (attrs.empty() ? " {" : ", ") + std::string(a); };
+  const auto add = [&](const std::string& a) { attrs += (attrs.empty() ? " {" : ", ") + a; };
   if (ta) add("transpose_a");
   if (tb) add("transpose_b");
   if (clear) add("clear");
   if (r_.chance(4)) add("policy=full_row");
+  if (options_.for_gpu && r_.chance(2))
+    if (const std::string atom = declare_atom(types.a, types.b, types.c); !atom.empty()) add("atom=" + atom);
   line("gemm " + names[0] + ", " + names[1] + " -> " + names[2] + attrs + (attrs.empty() ? "" : "}"));
   find(names[2]).written = true;
   if (ir::is_float(types.c)) clamp(find(names[2]));
@@ -99,7 +155,10 @@ void Generator::gemm_loop() {
   ++indent_;
   line("copy " + x->name + "[" + rows + ", " + step + "] -> " + a);
   line("copy " + y->name + "[" + (tb ? cols + ", " + step : step + ", " + cols) + "] -> " + b);
-  line("gemm " + a + ", " + b + " -> " + c + (tb ? " {transpose_b}" : ""));
+  const std::string atom =
+      options_.for_gpu && r_.chance(2) ? declare_atom(types.a, types.b, types.c) : std::string();
+  line("gemm " + a + ", " + b + " -> " + c +
+       (atom.empty() ? tb ? " {transpose_b}" : "" : " {atom = " + atom + (tb ? ", transpose_b}" : "}")));
   --indent_;
   line("}");
   tiles_.back().written = true;

@@ -238,6 +238,7 @@ void Generator::kernel(int index) {
   tiles_.clear();
   allocs_.clear();
   body_.clear();
+  states_threads_ = r_.chance(2);
   const int64_t outputs = r_.between(1, 2);
   for (int64_t i = 0; i < outputs; ++i) make_output(random_type(), r_.chance(3));
   statements(static_cast<int>(r_.between(2, options_.max_statements)), 0);
@@ -250,7 +251,8 @@ void Generator::kernel(int index) {
     std::vector<std::string> points(o.shape.size(), "0");
     line(own_region(o, {}, true, points) + " = " + number_text(o.type, 1));
   }
-  kernels_ += "\n" + header + ")" + (r_.chance(2) ? " threads 128" : "") + " {\n" + allocs_ + body_ + "}\n";
+  kernels_ +=
+      "\n" + header + ")" + (states_threads_ ? " threads 128" : "") + " {\n" + allocs_ + body_ + "}\n";
   for (Tensor& t : tensors_) t.readable = true;
 }
 

@@ -543,6 +543,7 @@ FUNCTIONS = {
     "tl_program_print": (c_int32, (c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_program_emit_c": (c_int32, (c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_text_format": (c_int32, (c_void_p, c_char_p, c_size_t, c_char_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_bitcode_text": (c_int32, (c_void_p, c_size_t, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_program_hash": (c_char_p, (c_void_p,)),
     "tl_program_name": (c_char_p, (c_void_p,)),
     "tl_program_param_count": (c_size_t, (c_void_p,)),

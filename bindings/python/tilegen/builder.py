@@ -11,7 +11,7 @@
         b.copy(tile, y[block * 1024 : 1024])
     program = b.finish()
 
-A box of a buffer is written buffer[offset : extent, ...]; the slice's second part is the extent, not the end. A plain
+A box of a buffer is written buffer[offset : extent, ...]; the slice's second part is the extent, not the end; ":" is all. A plain
 index takes one row of the dimension. buffer(i, j) is one element.
 """
 import contextlib

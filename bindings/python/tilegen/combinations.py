@@ -4,6 +4,7 @@ import ctypes
 from . import _header as h
 from .annotations import layout_text, marked
 from .expressions import Buffer, Expr, Region, lib
+from .program import bitcode_text
 from .types import dtype_of
 
 _REDUCE = {"sum": h.TL_REDUCE_SUM, "max": h.TL_REDUCE_MAX, "min": h.TL_REDUCE_MIN, "absmax": h.TL_REDUCE_ABSMAX,
@@ -60,7 +61,7 @@ class Combinations:
         """A function of the program: parameters are types, meaning(a, b, ...) of expressions gives its result or a tuple of
         results. Texts make it one with native text, which code for the targets that take it has in the place of the meaning:
         ptx, gcn (instructions, operands $0, $1, ...: results, then parameters), llvm, llvm_ptx, llvm_gcn, llvm_host (LLVM
-        IR that defines @name). Gives what calls it: f(a, b) is an expression, or a tuple of them."""
+        IR that defines @name: text, or bitcode as bytes). Gives what calls it: f(a, b) is an expression, or a tuple of them."""
         forms = []
         for key in texts:
             form = getattr(h, "TL_NATIVE_" + key.upper(), None)
@@ -72,7 +73,8 @@ class Combinations:
         single = not isinstance(results, (tuple, list))
         results = [results] if single else list(results)
         raw = [(h.tl_expr * len(g))(*(e.raw for e in g)) for g in (operands, results)]
-        lines = (ctypes.c_char_p * len(texts))(*(t.encode() for t in texts.values()))
+        lines = (ctypes.c_char_p * len(texts))(*(t.encode() if isinstance(t, str) else bitcode_text(t).encode()
+                                                   for t in texts.values()))
         lib.tl_function(self.handle, name.encode(), len(operands), raw[0], len(results), raw[1], len(texts),
                         (ctypes.c_uint32 * len(texts))(*forms), lines)
         types = [o.dtype for o in operands]

@@ -139,15 +139,18 @@ class Buffer(_Memory):
     def __getitem__(self, box):
         b, box = self.builder, box if isinstance(box, tuple) else (box,)
         offsets, extents = [], []
-        for part in box:
-            if isinstance(part, slice):
+        for d, part in enumerate(box):
+            if isinstance(part, slice) and part.start is None and part.stop is None and d < len(self.shape):
+                offsets.append(b.expr(0, i64))
+                extents.append(self.shape[d])
+            elif isinstance(part, slice):
                 offsets.append(b.expr(0 if part.start is None else part.start, i64))
                 extents.append(part.stop)
             else:
                 offsets.append(b.expr(part, i64))
                 extents.append(1)
         if not all(isinstance(e, int) for e in extents):
-            raise TypeError("a box is written [offset : extent] with constant extents")
+            raise TypeError("a box is written [offset : extent] with constant extents; ':' is all of a constant extent")
         n = len(offsets)
         raw = lib.tl_region_of(b.handle, self.raw, n, (h.tl_expr * n)(*(o.raw for o in offsets)),
                                (ctypes.c_int64 * n)(*extents))

@@ -108,6 +108,13 @@ def _bindings(values):
             (ctypes.c_int64 * n)(*(int64_of(v) for v in values.values())), n)
 
 
+def bitcode_text(bitcode):
+    """The text of LLVM bitcode, which Builder.function takes as llvm=, llvm_ptx= and the like, and a .tl text holds."""
+    blob, data = ctypes.c_void_p(), bytes(bitcode)
+    call("tl_bitcode_text", data, len(data), ctypes.byref(blob))
+    return take_blob(blob)
+
+
 def format_text(text, file_name=None, context=None):
     """A .tl text laid out: blocks indented, spaces between tokens; comments and line breaks stay, as does the program."""
     context, data, blob = context or default_context(), text.encode(), ctypes.c_void_p()

@@ -3,9 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <random>
+
 #include "codegen/backend.h"
 #include "driver/compile.h"
+#include "ir/bitcode_text.h"
 #include "ir/text.h"
+#include "support/diag_codes.h"
 #include "target/target.h"
 
 namespace tilegen::codegen {
@@ -111,6 +117,45 @@ TEST(NativeText, LinesOfCode) {
     at = end + 1;
   }
   EXPECT_GE(found, 2u) << ptx;
+}
+
+// Bytes that are nearly bitcode: text that LLVM reads, or a refusal with its reason.
+TEST(NativeText, OfSpoiltBitcode) {
+  std::ifstream in(std::string(TILEGEN_SOURCE_DIR) + "/tests/fuzz/corpus/bitcode/mix.bc", std::ios::binary);
+  const std::vector<uint8_t> whole{std::istreambuf_iterator<char>(in), {}};
+  ASSERT_FALSE(whole.empty());
+  const auto target = target::find_target("host");
+  std::mt19937 random(7);
+  int texts = 0, taken = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::vector<uint8_t> bytes = whole;
+    for (auto edits = i == 0 ? 0 : 1 + random() % 3; edits > 0; --edits)
+      bytes[random() % bytes.size()] ^= static_cast<uint8_t>(1u << random() % 8);
+    const auto text = ir::bitcode_text(bytes);
+    if (!text) continue;
+    ++texts;
+    std::string lines;
+    for (const char c : *text) lines += c == '\n' ? "\"\n\"" : std::string(1, c);
+    const auto p = ir::parse_program(
+        "tl 1 program p\ntensor A: i64[8]\nfn mix(a: i64, b: i64) -> (i64, i64)\n"
+        "  llvm \"" +
+            lines +
+            "\"\n{ return a ^ b, a + b }\n"
+            "kernel k grid (g: 1) { parallel i in 8 { A[i] = mix:1(A[i], 3) } }\n",
+        "p.tl", Limits());
+    if (!p) continue;
+    const auto wrong = check_native_text(p->natives, *target);
+    taken += !wrong;
+    if (wrong) {
+      EXPECT_EQ(wrong->diagnostics[0].code, DiagCode::bad_native_text) << wrong->to_text() << *text;
+    }
+    if (i == 0) {
+      EXPECT_FALSE(wrong) << wrong->to_text();
+    }
+  }
+  EXPECT_GT(texts, 100);
+  EXPECT_GT(taken, 50);
+  EXPECT_LT(taken, texts);
 }
 
 }  // namespace

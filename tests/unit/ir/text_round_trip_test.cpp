@@ -35,6 +35,30 @@ std::string canonical(const std::string& statement) {
   return body.substr(2, body.size() - 5);  // indent; newline and brace
 }
 
+TEST(TextRoundTrip, AnIndexAloneIsARangeOfOne) {
+  EXPECT_EQ(canonical("  copy A[b, 0 :+ 64] -> S[b % 64, 0 :+ 64]"),
+            canonical("  copy A[b :+ 1, 0 :+ 64] -> S[b % 64 :+ 1, 0 :+ 64]"));
+  EXPECT_EQ(canonical("  fill R[3, 5], 0"), "fill R[3 :+ 1, 5 :+ 1], 0.0f32");
+}
+
+// inf, nan and choices between literals are of the type that a plain literal would be of.
+TEST(TextRoundTrip, LiteralsTakeTheTypeOfTheirPlace) {
+  const auto same = [](const std::string& sparse, const std::string& full) {
+    EXPECT_EQ(canonical("  parallel i, j in 64, 64 { " + sparse + " }"),
+              canonical("  parallel i, j in 64, 64 { " + full + " }"));
+  };
+  same("R[i, j] = select(i < j, 1.0, 0.0)", "R[i, j] = select(i < j, 1f32, 0f32)");
+  same("R[i, j] = S[i, j] * select(i < j, 1, select(i == j, -2.5, 0))",
+       "R[i, j] = S[i, j] * select(i < j, 1f32, select(i == j, -2.5f32, 0f32))");
+  same("R[i, j] = max(select(yes, -inf, 0), S[i, j])", "R[i, j] = max(select(yes, -inf:f32, 0f32), S[i, j])");
+  same("R[i, j] = select(select(yes, c, 3) > 2, nan, inf)",
+       "R[i, j] = select(select(yes, c, 3i32) > 2i32, nan:f32, inf:f32)");
+  same("R[i, j] = cast(f32, cast(f16, select(yes, 1.5, -inf)))",
+       "R[i, j] = cast(f32, cast(f16, select(yes, 1.5f16, -inf:f16)))");
+  same("let k = select(yes, 1, 0) R[i, j] = cast(f32, k)",
+       "let k = select(yes, 1i64, 0i64) R[i, j] = cast(f32, k)");
+}
+
 TEST(TextRoundTrip, EverySampleIsStableAndHashesAlike) {
   std::vector<TextSample> samples = text_samples();
   ASSERT_GE(samples.size(), 12u);

@@ -55,6 +55,22 @@ TEST(PlantBarriers, BarrierStandsInFrontOfTheLoopThatReads) {
   EXPECT_EQ(m.p.body.size(), 3u);
 }
 
+// It may have no iteration, so what orders its own reads orders nothing behind it.
+TEST(PlantBarriers, LoopWithAConditionIsPassedByWhatStandsBeforeIt) {
+  for (const bool asked : {false, true}) {
+    Maker m;
+    MemoryId s = m.shared("s", 64), other = m.shared("other", 64);
+    const StmtId loop = m.loop(m.c(8), [&](ExprId i) {
+      return Block{m.write(other, m.t), m.read(other, m.p.exprs.floormod(m.p.exprs.add(m.t, i), m.c(64)))};
+    });
+    if (asked)
+      std::get<thread::Loop>(m.p.stmts[loop.value].node).condition =
+          m.p.exprs.lt(m.load(m.reg, m.c(1)), m.p.exprs.const_float(1, ir::DType::f32));
+    m.p.body = {m.write(s, m.t), loop, m.read(s, m.p.exprs.sub(m.c(63), m.t))};
+    EXPECT_EQ(m.plant(true), asked ? 3 : 2);
+  }
+}
+
 TEST(PlantBarriers, LoopCarriedNeedsTwo) {
   Maker m;
   MemoryId s = m.shared("s", 64);
