@@ -102,7 +102,6 @@ void Compressor::keep_values(BufferId places, const Extents& groups) {
     loops_.store(magnitudes[static_cast<size_t>(i)], point, magnitude(elements.back()));
   }
   loops_.store(own, point, places_of(loops_.load(magnitudes, point)));
-  loops_.store(places, point, e_.cast(DType::u8, loops_.load(own, point)));
   for (int64_t v = 0; v < kSparseKept; ++v) {
     const ExprId shifted =
         e_.binary(ExprOp::shr, loops_.load(own, point), number(v * kSparsePlaceBits, DType::i32));
@@ -114,6 +113,8 @@ void Compressor::keep_values(BufferId places, const Extents& groups) {
     const Exprs to = with_last(point, e_.add(e_.mul(group, kSparseKept), v));
     loops_.store(what_.values.buffer, element_of(e_, what_.values, to), value);
   }
+  // Last: planning makes a loop of its own of it, which shares no element with the others.
+  loops_.store(places, point, e_.cast(DType::u8, loops_.load(own, point)));
 }
 
 void Compressor::write_words(BufferId places) {

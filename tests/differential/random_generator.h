@@ -98,6 +98,7 @@ class Generator {
   void gemm();
   std::array<int64_t, 3> gemm_extents(int64_t max_k);
   void gemm_loop();
+  void sparse_gemm();
   void reduce();
   // A part of the tile, as text; the tile's shape becomes the part's.
   std::string part_of(Tile& tile);
