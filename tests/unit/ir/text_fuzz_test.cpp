@@ -141,6 +141,18 @@ TEST(TextFuzz, MutatedSamples) {
   EXPECT_LT(programs, 1500);  // but leave it
 }
 
+// Statements are read on where the line of the only kernel is refused.
+TEST(TextFuzz, StatementsOfARefusedKernel) {
+  for (const char* statement :
+       {"threads i in 32 { barrier }", "assert true, \"text\"", "print \"text\", 1", "alloc t: shared f32[4]",
+        "parallel i in 4 { A[i] = 0.0 }", "compress A -> A, A", "sort A -> A", "argmax A -> A, A",
+        "gemm_sparse A, A, A -> A", "if true { return }", "x: copy A -> A", "let y = 1", "var y = 1"}) {
+    const std::string text =
+        "tl 1 program t\ntensor A: f32[4]\nkernel k grid [b: 1] {\n  " + std::string(statement) + "\n}\n";
+    EXPECT_FALSE(survives(text)) << text;
+  }
+}
+
 TEST(TextFuzz, RandomBytes) {
   std::mt19937 random(kSeed);
   for (int i = 0; i < 2000; ++i) {
