@@ -155,6 +155,9 @@ std::optional<Diagnostic> Compressor::check(const Limits& limits) const {
                       "the places that compress tells are words of u8, u16 or u32, " +
                           p_.buffer(what_.meta.buffer).name + " is " + dtype_name(word_),
                       "use a tile of u16");
+  if (what_.src.extents.empty())
+    return diagnostic(DiagCode::rank_mismatch, from + ": a single element, expected rows of groups of four",
+                      "compress a tile with an axis");
   const int64_t bits = dtype_bits(word_), k = what_.src.extents.back();
   if (k % bits != 0)
     return diagnostic(DiagCode::bad_shape,

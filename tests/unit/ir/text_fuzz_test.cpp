@@ -153,6 +153,21 @@ TEST(TextFuzz, StatementsOfARefusedKernel) {
   }
 }
 
+// And those on tiles whose declarations are refused.
+TEST(TextFuzz, StatementsOnARefusedTile) {
+  for (const char* statement :
+       {"compress t -> v, p", "compress v -> t, p", "compress v -> v, t", "gemm_sparse t, v, p -> v",
+        "gemm_sparse v, t, p -> v", "gemm_sparse v, v, t -> v", "gemm_sparse v, v, p -> t", "sort t -> v",
+        "topk v -> t, p", "argmax t -> v, p", "reduce t -> v", "scan t -> v", "cumsum t -> v",
+        "print \"t\" of t", "copy t -> v", "fill t, 0.0", "parallel i in 4 { t[i] = v[0, i] }"}) {
+    const std::string text =
+        "tl 1 program p\nkernel k grid (b: 1) {\n  alloc t:$shared f32[4, 8]\n  alloc v: shared f32[4, 8]\n"
+        "  alloc p: shared u8[4, 1]\n  " +
+        std::string(statement) + "\n}\n";
+    EXPECT_FALSE(survives(text)) << text;
+  }
+}
+
 TEST(TextFuzz, RandomBytes) {
   std::mt19937 random(kSeed);
   for (int i = 0; i < 2000; ++i) {
