@@ -153,6 +153,19 @@ TEST(TextFuzz, StatementsOfARefusedKernel) {
   }
 }
 
+// Extents that are refused do not stop the statements in their loops from being read.
+TEST(TextFuzz, StatementsInRefusedLoops) {
+  for (const char* head :
+       {"threads i in 0", "threads i, j in 0, 4", "threads i, j in 32", "parallel i, j in 4",
+        "parallel i, j in 4- 8", "parallel i in 4, 8", "threads i in 8, 4", "parallel i in 0"})
+    for (const char* statement : {"assert true, \"text\"", "print \"text\", 1", "A[0] = 1.0"}) {
+      const std::string text = "tl 1 program t\ntensor A: f32[4]\nkernel k grid (b: 1) {\n  " +
+                               std::string(head) + " {\n    " + statement + "\n  }\n}\n";
+      EXPECT_EQ(survives(text), std::string(head).find("in 0") != std::string::npos)
+          << text;  // refused by checks
+    }
+}
+
 // And those on tiles whose declarations are refused.
 TEST(TextFuzz, StatementsOnARefusedTile) {
   for (const char* statement :
