@@ -14,6 +14,9 @@ struct GemmShape {
   bool tf32 = false;     // the operands may be reduced to tf32
   bool promote = false;  // sums of instructions are added to C by plain additions
   bool b_held = false;   // B alone is in registers
+  bool sparse = false;   // A holds two values of each four along k
+
+  int64_t a_k() const { return sparse ? k / 2 : k; }  // extent of A's tile
 };
 GemmShape gemm_shape(const ir::Program& p, const ir::TileOp& op);
 

@@ -15,8 +15,11 @@ std::vector<std::vector<int>> of_product(const ir::Program& p, const ir::TileOp&
   const auto dims = [&](size_t operand, bool transpose, int row, int col) {
     return matrix_dims(p, op.operands[operand], transpose).at(row, col, -1);
   };
-  return {dims(0, op.flag(ir::gemm_attr::transpose_a), kM, kK),
-          dims(1, op.flag(ir::gemm_attr::transpose_b), kK, kN), dims(2, false, kM, kN)};
+  std::vector<std::vector<int>> all = {dims(0, op.flag(ir::gemm_attr::transpose_a), kM, kK),
+                                       dims(1, op.flag(ir::gemm_attr::transpose_b), kK, kN),
+                                       dims(2, false, kM, kN)};
+  if (op.kind == ir::OpKind::gemm_sparse) all.push_back(dims(3, false, kM, kK));  // places of A's values
+  return all;
 }
 
 std::vector<std::vector<int>> of_reduction(const ir::TileOp& op, const ops::Reduction& r) {

@@ -5,6 +5,7 @@
 
 #include "ir/op_kinds.h"
 #include "ir/store_parts.h"
+#include "ir/written_region.h"
 #include "ops/element_view.h"
 
 namespace tilegen::analysis {
@@ -130,7 +131,7 @@ void IterationValues::store(const ir::Store& store, const ir::Loop* points, Expr
 }
 
 void IterationValues::tile_op(const ir::TileOp& op, Tiles& tiles) {
-  const ir::Region& to = op.operands.back();
+  const ir::Region& to = ir::written_region(op);
   if (!on_chip(to.buffer)) return;
   ExprId value = unknown(to.buffer);
   if (is_whole(to) && op.kind == ir::OpKind::fill) value = read(op.value, tiles);
@@ -156,8 +157,8 @@ void IterationValues::forget(const ir::Block& b, Tiles& tiles) {
       ir::visit_written(*store, [&](ir::BufferId b, const auto&) {
         if (on_chip(b)) tiles[b] = unknown(b);
       });
-    if (const auto* op = p_.as<ir::TileOp>(s); op && on_chip(op->operands.back().buffer))
-      tiles[op->operands.back().buffer] = unknown(op->operands.back().buffer);
+    if (const auto* op = p_.as<ir::TileOp>(s); op && on_chip(ir::written_region(*op).buffer))
+      tiles[ir::written_region(*op).buffer] = unknown(ir::written_region(*op).buffer);
   });
 }
 

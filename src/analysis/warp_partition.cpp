@@ -60,7 +60,7 @@ layout::Fragment operand_fragment(const ir::Program& p, const TileOp& op, const 
   const GemmShape s = gemm_shape(p, op);
   const WarpTile w = warp_tile(s, atom, g);
   const MatrixDims m = operand_dims(p, op, side);
-  return side == 0 ? partitioned(atom.a_layout, {{w.m, w.k}, {g.m, 1}}, g, m, {s.m, s.k}, lanes)
+  return side == 0 ? partitioned(atom.a_layout, {{w.m, w.k}, {g.m, 1}}, g, m, {s.m, s.a_k()}, lanes)
                    : partitioned(atom.b_layout, {{w.k, w.n}, {1, g.n}}, g, m, {s.k, s.n}, lanes);
 }
 

@@ -117,6 +117,7 @@ class KernelCliffs {
     const plan::OpPlan& plan = k_.plan(op);
     if (!tile || plan.engine != plan::Engine::mma) return;
     const analysis::GemmShape s = analysis::gemm_shape(p_, *tile);
+    if (s.sparse) return;  // by the cost model
     const auto volume = static_cast<double>(s.m * s.n * s.k);
     OpWork best = works_[i.index()];
     const target::MmaAtom* own = target::find_mma_atom(k_.t, plan.atom);

@@ -324,7 +324,7 @@ OpWork warp_op(const PlannedKernel& k, const KernelOp& op, const ir::TileOp& til
   out.work[lanes ? Pipe::plain : Pipe::tensor] = w.product;
   out.work[Pipe::shared] = w.loads;
   out.work[Pipe::issue] =
-      (lanes ? w.product : instructions / k.t.schedulers) + w.loads / 4 / k.t.schedulers * 1.5;
+      (lanes ? w.product : instructions / k.t.schedulers) + w.loads / 4 / k.t.schedulers * 1.5 + w.sums;
   out.work.latency = k.t.shared_latency + 33;
   return out;
 }

@@ -62,6 +62,12 @@ ProductWork warp_product(const analysis::GemmShape& s, const MmaAtom& atom, cons
   w.loads = static_cast<double>((from[0].shared ? tile.m * load_wavefronts(atom, 0, from[0], t) : 0) +
                                 (from[1].shared ? tile.n * load_wavefronts(atom, 1, from[1], t) : 0)) *
             static_cast<double>(tile.k) * warps;
+  if (atom.sparse()) {  // a warp gathers the places of each instruction's rows
+    constexpr double kLoads = 2, kOperations = 12;
+    const double words = static_cast<double>(tile.m * tile.k) * warps;
+    w.loads += kLoads * words;
+    w.sums = kOperations * words / t.schedulers;
+  }
   return w;
 }
 

@@ -11,7 +11,7 @@ namespace tilegen::cost {
 struct ProductWork {
   double product = 0;  // cycles of the units that multiply
   double loads = 0;    // cycles of shared memory
-  double sums = 0;     // cycles of plain lanes: additions of promoted sums
+  double sums = 0;     // cycles of plain lanes: additions of promoted sums, gathering of sparse places
 };
 
 // Warpgroups m x n, the instruction's width; operands as the instructions see them (A and B may be swapped):

@@ -102,7 +102,6 @@ void Compressor::keep_values(BufferId places, const Extents& groups) {
     loops_.store(magnitudes[static_cast<size_t>(i)], point, magnitude(elements.back()));
   }
   loops_.store(own, point, places_of(loops_.load(magnitudes, point)));
-  loops_.store(places, point, e_.cast(DType::u8, loops_.load(own, point)));
   for (int64_t v = 0; v < kSparseKept; ++v) {
     const ExprId shifted =
         e_.binary(ExprOp::shr, loops_.load(own, point), number(v * kSparsePlaceBits, DType::i32));
@@ -114,6 +113,8 @@ void Compressor::keep_values(BufferId places, const Extents& groups) {
     const Exprs to = with_last(point, e_.add(e_.mul(group, kSparseKept), v));
     loops_.store(what_.values.buffer, element_of(e_, what_.values, to), value);
   }
+  // Last: planning makes a loop of its own of it, which shares no element with the others.
+  loops_.store(places, point, e_.cast(DType::u8, loops_.load(own, point)));
 }
 
 void Compressor::write_words(BufferId places) {
@@ -154,6 +155,9 @@ std::optional<Diagnostic> Compressor::check(const Limits& limits) const {
                       "the places that compress tells are words of u8, u16 or u32, " +
                           p_.buffer(what_.meta.buffer).name + " is " + dtype_name(word_),
                       "use a tile of u16");
+  if (what_.src.extents.empty())
+    return diagnostic(DiagCode::rank_mismatch, from + ": a single element, expected rows of groups of four",
+                      "compress a tile with an axis");
   const int64_t bits = dtype_bits(word_), k = what_.src.extents.back();
   if (k % bits != 0)
     return diagnostic(DiagCode::bad_shape,

@@ -61,6 +61,7 @@ std::optional<Diagnostic> threads_refusal(const Program& p, std::span<const int6
                           ? "end the parallel loop first, or write its body with threads"
                           : "make the loop serial: what stands in it is not overlapped");
   }
+  if (p.kernels.empty()) return std::nullopt;  // its first line was refused
   int64_t threads = 1;
   for (int64_t n : extents) threads = checked_mul(threads, n).value_or(INT64_MAX);
   const int64_t have = p.kernels.back().threads;

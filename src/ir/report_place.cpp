@@ -64,7 +64,8 @@ bool is_message(std::string_view text) {
 // Loops inside a parallel loop are written out, and have no variable in the end.
 ReportMaker::ReportMaker(Program& p, std::span<const StmtId> around, const SourceLocation& location)
     : p_(p), location_(location) {
-  Digits digits = block_digits(p.kernels.back());
+  Digits digits;
+  if (!p.kernels.empty()) digits = block_digits(p.kernels.back());  // else its first line was refused
   for (StmtId s : around) {
     const auto* loop = p.as<Loop>(s);
     if (!loop || in_parallel_) continue;

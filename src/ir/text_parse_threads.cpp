@@ -1,4 +1,6 @@
 // Blocks of threads of the text form: threads, barrier, and what lanes give each other.
+#include <algorithm>
+
 #include "ir/draft_threads.h"
 #include "ir/lane_exchange.h"
 #include "ir/text_parser.h"
@@ -24,11 +26,14 @@ bool Parser::parse_points(const Token& at, std::string_view what, Loop& loop, st
       return false;
     loop.extents.push_back(constant(extents.back(), extent_at));
   } while (accept(","));
-  if (loop.extents.size() != loop.vars.size())
-    error(DiagCode::rank_mismatch, at,
-          std::string(what) + " with " + std::to_string(loop.vars.size()) + " variables has " +
-              std::to_string(loop.extents.size()) + " extents",
-          "give one extent per variable");
+  if (loop.extents.size() == loop.vars.size()) return true;
+  error(DiagCode::rank_mismatch, at,
+        std::string(what) + " with " + std::to_string(loop.vars.size()) + " variables has " +
+            std::to_string(loop.extents.size()) + " extents",
+        "give one extent per variable");
+  // What is read after it finds one for each.
+  extents.resize(loop.vars.size(), 1);
+  loop.extents.resize(loop.vars.size(), constant(1, at));
   return true;
 }
 
@@ -38,11 +43,12 @@ bool Parser::parse_threads(const Token& at) {
   Loop loop;
   std::vector<int64_t> extents;
   if (!parse_points(at, "a block of threads", loop, extents)) return false;
-  if (const auto wrong = threads_refusal(program_, extents, open_statements()))
-    error(wrong->code, at, wrong->message, wrong->hint);
+  const auto wrong = threads_refusal(program_, extents, open_statements());
+  if (wrong) error(wrong->code, at, wrong->message, wrong->hint);
   const StmtId id = add_statement(at, std::move(loop));
   if (!id.valid()) return false;
-  program_.stmts[id.value].annotations = in_thread_order(extents, location(at));
+  const bool positive = std::all_of(extents.begin(), extents.end(), [](int64_t n) { return n > 0; });
+  if (positive && !wrong) program_.stmts[id.value].annotations = in_thread_order(extents, location(at));
   draft_.threads.insert(id);
   return open_block(BlockKind::loop, id, mark);
 }

@@ -76,8 +76,9 @@ class AccessCollector {
       loads({m->dst_index, m->src_index});
       moves(m->dst, m->src);
     } else if (const auto* w = std::get_if<thread::WarpMma>(&node)) {
-      loads({w->a_index, w->b_index, w->c_index});
-      for (thread::MemoryId read : {w->a, w->b, w->c}) accesses.push_back({read, ExprId(), false});
+      loads({w->a_index, w->b_index, w->c_index, w->places_index});
+      for (thread::MemoryId read : {w->a, w->b, w->c, w->places})
+        if (read.valid()) accesses.push_back({read, ExprId(), false});
       accesses.push_back({w->c, ExprId(), true});
     } else {
       barrier = true;  // barriers, commits and waits order what stands around them

@@ -26,7 +26,7 @@ struct Fields {
   void operator()(thread::Shuffle& s) const { all({&s.dst_index, &s.value, &s.lane}); }
   void operator()(thread::LoadMatrix& s) const { all({&s.dst_index, &s.src_index}); }
   void operator()(thread::StoreMatrix& s) const { all({&s.dst_index, &s.src_index}); }
-  void operator()(thread::WarpMma& s) const { all({&s.a_index, &s.b_index, &s.c_index}); }
+  void operator()(thread::WarpMma& s) const { all({&s.a_index, &s.b_index, &s.c_index, &s.places_index}); }
   void operator()(thread::Roles&) const {}
   void operator()(thread::OneThread&) const {}
   void operator()(thread::TransactionArrive& s) const { all({&s.index, &s.block}); }

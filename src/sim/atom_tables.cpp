@@ -46,10 +46,11 @@ uint32_t find_atom(Bytecode& code, const thread::ThreadProgram& p, const target:
                    const thread::WarpMma& m, const RefuseAtom& refuse) {
   for (uint32_t i = 0; i < code.atoms.size(); ++i)
     if (code.atoms[i].atom->name == m.atom) return i;
-  for (const target::MmaAtom& atom : target.mma) {
-    if (atom.name != m.atom) continue;
+  if (const target::MmaAtom* found = target::find_mma_atom(target, m.atom)) {
+    const target::MmaAtom& atom = *found;
     AtomTables tables{&atom, element_table(atom.a_layout, code.lanes),
-                      element_table(atom.b_layout, code.lanes), element_table(atom.c_layout, code.lanes)};
+                      element_table(atom.b_layout, code.lanes), element_table(atom.c_layout, code.lanes),
+                      atom.sparse() ? element_table(*atom.places, code.lanes) : std::vector<uint32_t>()};
     const auto fits = [&](const std::vector<uint32_t>& table, int registers) {
       return table.size() == static_cast<size_t>(registers) * static_cast<size_t>(code.lanes);
     };
@@ -57,6 +58,10 @@ uint32_t find_atom(Bytecode& code, const thread::ThreadProgram& p, const target:
         p.memory(m.a).type != atom.a || p.memory(m.b).type != atom.b || p.memory(m.c).type != atom.c)
       refuse(m.atom + " with operands of other types or register counts than its row",
              "use the row's fragments");
+    if (atom.sparse() != m.places.valid() ||
+        (atom.sparse() && (p.memory(m.places).type != ir::DType::u32 || !p.memory(m.places).in_registers)))
+      refuse(m.atom + (atom.sparse() ? " without a register of places" : " with places"),
+             "places are for sparse instructions, in registers of u32");
     code.atoms.push_back(std::move(tables));
     return static_cast<uint32_t>(code.atoms.size() - 1);
   }

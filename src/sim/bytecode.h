@@ -140,6 +140,7 @@ enum class StepKind : uint8_t {
 struct AtomTables {
   const target::MmaAtom* atom = nullptr;
   std::vector<uint32_t> a, b, c;  // element of the gathered matrix by [register * lanes + lane]
+  std::vector<uint32_t> places;   // sparse: group of four, by [position in the word * lanes + lane]
 };
 
 // A matrix instruction of a warpgroup: elements of A, of one step, and of the accumulator that a thread holds
@@ -170,6 +171,7 @@ struct Step {
   int64_t width = 1;                                  // wide_store: elements of one access of the store
   uint32_t access = kNothing, access2 = kNothing;     // mma: of C
   uint32_t access_a = kNothing, access_b = kNothing;  // mma
+  uint32_t access_places = kNothing;                  // mma, sparse; their index is coordinates[0]
   uint32_t atom = kNothing;                           // or the number of a role
   // tensor copies; products: [0] accumulate; atomic stores: [0] expected, [1] index of the old value
   std::array<Ref, 5> coordinates;

@@ -256,6 +256,10 @@ class ProgramCompiler {
     step.access_a = exprs_.add_access(m.a, "matrix instruction", false, m.a_registers);
     step.access_b = exprs_.add_access(m.b, "matrix instruction", false, m.b_registers);
     step.access = exprs_.add_access(m.c, "matrix instruction", true, m.c_registers);
+    if (m.places.valid()) {
+      step.coordinates[0] = exprs_.use(m.places_index);
+      step.access_places = exprs_.add_access(m.places, "matrix instruction", false, 1);
+    }
     close(step);
   }
 

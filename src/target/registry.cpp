@@ -54,9 +54,12 @@ Expected<Target> find_target(std::string_view name) {
 }
 
 const MmaAtom* find_mma_atom(const Target& t, std::string_view name) {
-  const auto found =
-      std::find_if(t.mma.begin(), t.mma.end(), [&](const MmaAtom& a) { return a.name == name; });
-  return found == t.mma.end() ? nullptr : &*found;
+  for (const std::vector<MmaAtom>* atoms : {&t.mma, &t.sparse_mma}) {
+    const auto found =
+        std::find_if(atoms->begin(), atoms->end(), [&](const MmaAtom& a) { return a.name == name; });
+    if (found != atoms->end()) return &*found;
+  }
+  return nullptr;
 }
 
 std::vector<RoleRegisters> role_registers(const Target& t, int64_t computing_threads, int64_t producers) {
@@ -86,6 +89,7 @@ std::string target_to_json(const Target& t) {
   j["cpu"] = t.cpu;
   j["features"] = t.features;
   for (const MmaAtom& a : t.mma) j["atoms"].push_back(a.name);
+  for (const MmaAtom& a : t.sparse_mma) j["atoms"].push_back(a.name);
   for (const WarpgroupAtom& a : t.warpgroup_mma) j["atoms"].push_back(a.name);
   for (const MicroKernelAtom& a : t.micro_kernels) j["atoms"].push_back(a.name);
   return j.dump(2);

@@ -56,6 +56,13 @@ struct MmaAtom {
   // A program's own (target/given_atoms.h), which products that name it take and no others; null: the
   // target's.
   std::shared_ptr<const ir::NativeFunction> given = nullptr;
+  // Of an instruction whose A holds two values of each four neighbours along k, m x k / 2 (PTX ISA, "Sparse
+  // matrix storage"): where lanes have the places of a row's groups, m x k / 4, four bits each, the first
+  // lowest in a register of 32. Of lanes that have the same the first is read.
+  std::optional<layout::Fragment> places = std::nullopt;
+
+  bool sparse() const { return places.has_value(); }
+  int a_k() const { return sparse() ? k / 2 : k; }
 };
 
 // A family of matrix instructions of a warpgroup: D[m x n] = A[m x k] * B[k x n] + D, asynchronous; B in
@@ -140,6 +147,7 @@ struct Target : thread::Machine {
 
   // Arithmetic.
   std::vector<MmaAtom> mma;
+  std::vector<MmaAtom> sparse_mma;  // MmaAtom::sparse
   std::vector<WarpgroupAtom> warpgroup_mma;
   std::vector<MicroKernelAtom> micro_kernels;
   // Lanes of a multiprocessor for plain arithmetic, for exponentials, roots and quotients, and for

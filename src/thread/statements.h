@@ -214,6 +214,9 @@ struct WarpMma {
   MemoryId a, b, c;
   ir::ExprId a_index, b_index, c_index;
   int a_registers = 0, b_registers = 0, c_registers = 0;  // elements a lane holds of each operand
+  // Of a sparse instruction: the lane's register of places (target::MmaAtom::places), an element of u32.
+  MemoryId places = {};
+  ir::ExprId places_index = {};
 };
 
 // ---- Hopper: warps with different tasks, transaction barriers, the copy engine, matrix instructions of a

@@ -109,7 +109,7 @@ class Collector {
     loads({m.dst_index, m.src_index});
     rows(m.dst, m.dst_index, m.matrices, true);
   }
-  void operator()(const WarpMma& m) { loads({m.a_index, m.b_index, m.c_index}); }
+  void operator()(const WarpMma& m) { loads({m.a_index, m.b_index, m.c_index, m.places_index}); }
   void operator()(const Roles&) {}
   void operator()(const OneThread&) {}
   void operator()(const TransactionArrive& a) { loads({a.index, a.block}); }

@@ -265,7 +265,8 @@ class Printer {
   void print(const WarpMma& mma, int indent, const std::string& origin) {
     line(indent,
          mma.atom + " " + at(mma.c, mma.c_index) + " += " + at(mma.a, mma.a_index) + " * " +
-             at(mma.b, mma.b_index),
+             at(mma.b, mma.b_index) +
+             (mma.places.valid() ? " at " + at(mma.places, mma.places_index) : std::string()),
          origin);
   }
 

@@ -350,9 +350,15 @@ class Verifier {
     const bool b = check_source(m.b, m.b_index, m.b_registers, m.atom + " B");
     const bool c = check_target(m.c, m.c_index, m.c_registers, m.atom + " C");
     if (!a || !b || !c) return;
-    for (MemoryId id : {m.a, m.b, m.c})
+    const auto in_registers = [&](MemoryId id) {
       if (!p_.memory(id).in_registers)
         report(m.atom + " on " + p_.memory(id).name + ", which is not in registers");
+    };
+    for (MemoryId id : {m.a, m.b, m.c}) in_registers(id);
+    if (!m.places.valid() || !check_source(m.places, m.places_index, 1, m.atom + " places")) return;
+    in_registers(m.places);
+    if (p_.memory(m.places).type != ir::DType::u32)
+      report(m.atom + " with places in " + p_.memory(m.places).name + ", expected words of u32");
   }
 
   void check(const Roles& roles, int nesting) {

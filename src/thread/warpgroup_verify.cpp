@@ -85,8 +85,9 @@ struct Uses {
     reads = {s.src};
   }
   void operator()(const WarpMma& s) {
-    expressions = {s.a_index, s.b_index, s.c_index};
+    expressions = {s.a_index, s.b_index, s.c_index, s.places_index};
     reads = {s.a, s.b}, writes = {s.c};
+    if (s.places.valid()) reads.push_back(s.places);
   }
   void operator()(const TransactionArrive& s) { expressions = {s.index, s.block}; }
   void operator()(const TransactionWait& s) { expressions = {s.index, s.parity, s.unless}; }

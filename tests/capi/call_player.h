@@ -258,12 +258,34 @@ class Player {
              ? tl_compare_exchange(b_, buffer(), rank, at, expr_of(TL_F32), expr_of(TL_F32), nullptr)
              : tl_fetch_atomic(b_, buffer(), rank, at, expr_of(TL_F32), kind, rarely() ? "v1" : nullptr));
   }
+  // A compression and its product, with what some of the calls may get wrong.
+  void sparse_product() {
+    const int64_t m = int64_t{16} << pick(3), n = 16, k = rarely() ? extent() : int64_t{32} << pick(2);
+    const int size = pick(3);
+    const auto tile = [&](const char* name, uint32_t scope, tl_dtype type, int64_t rows, int64_t columns) {
+      const int64_t extents[] = {rows, columns};
+      return tl_whole(b_, tl_alloc(b_, (name + std::to_string(pick(9))).c_str(), scope, type, 2, extents));
+    };
+    const tl_dtype words[] = {TL_U8, TL_U16, TL_U32};
+    const tl_region x = tile("x", TL_SCOPE_SHARED, TL_F16, m, k),
+                    v = tile("v", TL_SCOPE_SHARED, TL_F16, m, k / 2),
+                    p = tile("p", pick(2) ? TL_SCOPE_SHARED : TL_SCOPE_FRAGMENT,
+                             rarely() ? TL_F32 : words[size], m, k / (8 << size)),
+                    y = tile("y", TL_SCOPE_SHARED, TL_F16, k, n),
+                    c = tile("c", TL_SCOPE_FRAGMENT, TL_F32, m, n);
+    tl_fill(b_, x, tl_const_f64(b_, TL_F16, 1));
+    tl_fill(b_, y, tl_const_f64(b_, TL_F16, 2));
+    if (!rarely()) tl_compress(b_, x, v, p);
+    tl_gemm_sparse(b_, v, p, y, c, rarely() ? small() : static_cast<uint32_t>(TL_GEMM_CLEAR),
+                   rarely() ? small() : static_cast<uint32_t>(TL_POLICY_DEFAULT));
+  }
   void report() {
     const tl_expr values[] = {expr(), expr_of(TL_F32)};
     if (rarely()) {
       const char* const texts[] = {"vector = 4", "swizzle = 64", "raster = grouped",
                                    "layout = (i, j) -> i * 9 + j", "order = [x"};
-      const int kind = pick(5);
+      const int kind = pick(6);
+      if (kind == 5 && scopes_.size() == 1) sparse_product();
       if (kind == 0) tl_break(b_);
       if (kind == 1) pick(2) == 0 ? tl_continue(b_) : tl_return(b_);
       if (kind == 2) tl_label(b_, ("l" + std::to_string(pick(20))).c_str());

@@ -18,11 +18,18 @@ constexpr SparseTypes kSparseTypes[] = {
     {DType::e5m2, DType::e4m3, DType::f32}, {DType::e4m3fnuz, DType::e4m3fnuz, DType::f32},
 };
 
+// Of any places in any order, no two of a group equal.
 std::vector<int64_t> words(int64_t count, int bits, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<int64_t> all;
-  for (int64_t i = 0; i < count; ++i)
-    all.push_back(static_cast<int64_t>(random() & ((uint64_t{1} << bits) - 1)));
+  for (int64_t i = 0; i < count; ++i) {
+    uint64_t word = 0;
+    for (int bit = 0; bit < bits; bit += 4) {
+      const uint64_t first = random() % 4, second = (first + 1 + random() % 3) % 4;
+      word |= (first | second << 2) << bit;
+    }
+    all.push_back(static_cast<int64_t>(word));
+  }
   return all;
 }
 

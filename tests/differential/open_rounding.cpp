@@ -4,7 +4,11 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/compress.h"
+#include "ir/op_kinds.h"
 #include "launch_memory.h"
+#include "ops/index_space.h"
+#include "ops/op.h"
 
 namespace tilegen::differential {
 
@@ -136,6 +140,35 @@ double sum_error(DType type, double count, const Terms& terms) {
   if (!ir::is_float(type) || (terms.whole && most <= 2 / epsilon(type))) return 0;
   if (most > largest_of(type)) return kInfinity;
   return std::sqrt(count) * epsilon(type) * most;
+}
+
+std::string open_sparse_terms(const ir::TileOp& op, ops::ReferenceSink& sink) {
+  enum : int { kA, kB, kMeta = 3 };
+  const bool transposed = op.flag(ir::gemm_sparse_attr::transpose_a);
+  const std::vector<int> dims = ops::matched_dims(op.operands[kA], 2),
+                         words = ops::matched_dims(op.operands[kMeta], 2);
+  const auto m_dim = static_cast<size_t>(dims[transposed ? 1 : 0]),
+             k_dim = static_cast<size_t>(dims[transposed ? 0 : 1]);
+  const int64_t bits = ir::dtype_bits(sink.type(kMeta)), rows = sink.extents(kA)[m_dim],
+                values = sink.extents(kA)[k_dim];
+  std::vector<int64_t> at(sink.extents(kA).size(), 0), word(sink.extents(kMeta).size(), 0);
+  for (int64_t m = 0; m < rows; ++m)
+    for (int64_t first = 0; first < values && !sink.stopped(); first += ir::kSparseKept) {
+      const int64_t k = first / ir::kSparseKept * ir::kSparseGroup;
+      word[static_cast<size_t>(words[0])] = m, word[static_cast<size_t>(words[1])] = k / bits;
+      const ir::SparsePlaces places = ir::sparse_places(sink.read(kMeta, word).i, k % bits);
+      for (int64_t v = 0; v < ir::kSparseKept && places.first == places.second; ++v) {
+        at[m_dim] = m, at[k_dim] = first + v;
+        if (const ir::ScalarValue value = sink.read(kA, at); value.i != 0 || value.f != 0)
+          return "places of one group are equal";
+      }
+    }
+  bool finite = true;
+  ops::for_each_index(sink.extents(kB), [&](std::span<const int64_t> index) {
+    finite = finite && std::isfinite(sink.read(kB, index).f);
+    return finite && !sink.stopped();
+  });
+  return finite ? "" : "an infinity or NaN may meet zeros of a sparse operand";
 }
 
 }  // namespace tilegen::differential

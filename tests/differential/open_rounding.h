@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "data.h"
 #include "ir/expr.h"
+#include "ops/reference_sink.h"
 #include "sanitized_run.h"
 
 namespace tilegen::differential {
@@ -41,5 +43,8 @@ struct Terms {
 double gemm_error(ir::DType operand, ir::DType result, bool tf32, double k, const Terms& a, const Terms& b,
                   const Terms& old);
 double sum_error(ir::DType type, double count, const Terms& terms);
+// What is open of a sparse product, or empty: two equal places in front of anything but zeros, and an
+// infinity or NaN that may meet zeros which are left out.
+std::string open_sparse_terms(const ir::TileOp& op, ops::ReferenceSink& sink);
 
 }  // namespace tilegen::differential

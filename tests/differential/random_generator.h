@@ -99,6 +99,7 @@ class Generator {
   std::array<int64_t, 3> gemm_extents(int64_t max_k);
   void gemm_loop();
   std::string declare_atom(DType a, DType b, DType c);
+  void sparse_gemm();
   void reduce();
   // A part of the tile, as text; the tile's shape becomes the part's.
   std::string part_of(Tile& tile);

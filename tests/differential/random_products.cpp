@@ -119,6 +119,46 @@ void Generator::gemm() {
   if (ir::is_float(types.c)) clamp(find(names[2]));
 }
 
+// A tile is pruned, and multiplied by its values and places.
+void Generator::sparse_gemm() {
+  const GemmTypes types = r_.pick(std::span<const GemmTypes>(kGemmTypes));
+  auto [m, n, k] = gemm_extents(64);
+  if (!options_.for_gpu) k = r_.pick<int64_t>({8, 16, 24, 32});
+  const DType word = r_.pick({DType::u8, DType::u16, DType::u32});
+  const int64_t bits = ir::dtype_bits(word);
+  if (k % bits != 0 || types.c == DType::f16 || !affordable(m * n * k / 4 + 8 * m * k)) return;
+  const bool tb = r_.chance(2), clear = r_.chance(3);
+  const auto scope = [&] { return r_.chance(2) ? MemScope::fragment : MemScope::shared; };
+  struct Wanted {
+    std::vector<int64_t> shape;
+    DType type;
+    MemScope scope;
+  };
+  const Wanted wanted[] = {{{m, k}, types.a, scope()},
+                           {{m, k / 2}, types.a, scope()},
+                           {{m, k / bits}, word, scope()},
+                           {tb ? std::vector{n, k} : std::vector{k, n}, types.b, scope()},
+                           {{m, n}, types.c, MemScope::fragment}};
+  std::vector<std::string> names;
+  for (const Wanted& w : wanted) {
+    Tile* t = tile_of(w.shape, w.type, w.scope);
+    if (!t || std::find(names.begin(), names.end(), t->name) != names.end()) return;
+    names.push_back(t->name);
+  }
+  const auto find = [&](const std::string& name) -> Tile& {
+    return *std::find_if(tiles_.begin(), tiles_.end(), [&](const Tile& t) { return t.name == name; });
+  };
+  enum : size_t { kSource, kValues, kPlaces, kB, kC };
+  for (size_t i : {kSource, kB, kC})
+    if (i != kC || !clear) ensure_written(find(names[i]));
+  line("compress " + names[kSource] + " -> " + names[kValues] + ", " + names[kPlaces]);
+  line("gemm_sparse " + names[kValues] + ", " + names[kB] + ", " + names[kPlaces] + " -> " + names[kC] +
+       " {transpose_b = " + (tb ? "true" : "false") + ", clear = " + (clear ? "true" : "false") +
+       (r_.chance(4) ? ", policy = full_row}" : "}"));
+  for (size_t i : {kValues, kPlaces, kC}) find(names[i]).written = true;
+  if (ir::is_float(types.c)) clamp(find(names[kC]));
+}
+
 // The loop every product over a long k is written as.
 void Generator::gemm_loop() {
   const GemmTypes types = kGemmTypes[r_.between(1, 8)];

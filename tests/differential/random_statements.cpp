@@ -311,7 +311,7 @@ void Generator::statement(int depth) {
   if (choice < 5) return copy_out();
   if (choice < 6) return r_.chance(3) ? view_of_tile() : copy_tiles();
   if (choice < 7) return fill();
-  if (choice < 9) return gemm();
+  if (choice < 9) return r_.chance(6) ? sparse_gemm() : gemm();
   if (choice < 10) return gemm_loop();
   if (choice < 12) return r_.chance(4) ? cumsum() : reduce();
   if (choice < 16) return parallel();

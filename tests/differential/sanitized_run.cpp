@@ -140,7 +140,10 @@ class Sink final : public ops::ReferenceSink {
     all.whole = all.whole && terms_[1].whole;
     return sum_error(type(1), elements(0) / elements(1) + 1, all);
   }
-  double products_per_element() const { return std::sqrt(elements(0) * elements(1) / elements(2)); }
+  double products_per_element() const {
+    const double of_values = std::sqrt(elements(0) * elements(1) / elements(2));
+    return op_.kind == ir::OpKind::gemm_sparse ? 2 * of_values : of_values;
+  }
 
   ScalarValue touch(int operand, std::span<const int64_t> index, const ScalarValue* value) {
     const auto i = static_cast<size_t>(operand);
@@ -379,7 +382,10 @@ void Run::run_store(const ir::Store& store) {
 void Run::run_op(const ir::TileOp& op) {
   begin_step();
   Sink sink(*this, op);
-  if (op.kind == ir::OpKind::gemm) step(static_cast<int64_t>(sink.products() / 16));
+  const bool sparse = op.kind == ir::OpKind::gemm_sparse;
+  if (sparse || op.kind == ir::OpKind::gemm) step(static_cast<int64_t>(sink.products() / 16));
+  if (const std::string open = sparse ? open_sparse_terms(op, sink) : ""; !open.empty())
+    end(Kind::undefined, open);
   if (over()) return;
   set_ = ++sets_;
   ops::op_def(op.kind).reference(op, sink);

@@ -66,6 +66,8 @@ constexpr Conflict kConflicts[] = {
     {"pipelined_tile_read_at_any_index", "g:Bs", kData},
     {"reduce_in_a_loop_goes_on", "k:t", kBackwards},
     {"regions_that_begin_beyond_i64", "k:u", kUnaligned},
+    {"sparse_gemm", "prune:values", kRuns},
+    {"sparse_gemm", "prune:w", kRuns},
     {"tile_and_its_transpose", "k:x", kAcross},
     {"tile_of_rows_of_one", "k:x", kConditional},
     {"tiles_of_branches_share_bytes", "k:first", kBackwards},

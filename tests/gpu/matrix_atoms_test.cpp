@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <iostream>
+#include <random>
 
 #include "one_instruction.h"
 
@@ -53,18 +54,44 @@ struct Case {
   double magnitude;
 };
 
+// Words of any places, of which no two of a group are equal. Lanes that have the same differ: which of them
+// is read is the instruction's.
+std::vector<std::byte> any_places(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::byte> lanes(32 * sizeof(uint32_t));
+  for (size_t l = 0; l < 32; ++l) {
+    uint32_t word = 0;
+    for (int i = 0; i < 8; ++i) {
+      const auto first = static_cast<uint32_t>(random() % 4);
+      const auto second = static_cast<uint32_t>(first + 1 + random() % 3) % 4;
+      word |= (first | second << 2) << 4 * i;
+    }
+    std::memcpy(&lanes[l * sizeof word], &word, sizeof word);
+  }
+  return lanes;
+}
+
+// k of value `k` of a row of a sparse A.
+int64_t kept_k(const target::MmaAtom& atom, const std::vector<std::byte>& places, int64_t row, int64_t k) {
+  const std::vector<int64_t> at = {row, k / 2};
+  uint32_t word = 0;
+  std::memcpy(&word, &places[static_cast<size_t>(atom.places->holders(at)[0]) * sizeof word], sizeof word);
+  return k / 2 * 4 + static_cast<int64_t>(word >> (atom.places->register_of(at) * 4 + k % 2 * 2)) % 4;
+}
+
 std::string wrong_sum(const target::MmaAtom& atom, const Tensors& start, const Tensors& results,
                       double bound) {
   for (int64_t i = 0; i < atom.m; ++i)
     for (int64_t j = 0; j < atom.n; ++j) {
       const std::vector<int64_t> at = {i, j};
       for (int64_t lane : atom.c_layout.holders(at)) {
+        const auto b_row = [&](int64_t k) { return atom.sparse() ? kept_k(atom, start[3], i, k) : k; };
         const auto place =
             static_cast<size_t>(lane * atom.c_layout.registers() + atom.c_layout.register_of(at));
         double sum = element_value(atom.c, start[2], place);
-        for (int64_t k = 0; k < atom.k; ++k)
+        for (int64_t k = 0; k < atom.a_k(); ++k)
           sum += operand(atom, atom.a_layout, atom.a, start[0], i, k) *
-                 operand(atom, atom.b_layout, atom.b, start[1], k, j);
+                 operand(atom, atom.b_layout, atom.b, start[1], b_row(k), j);
         if (!ir::is_float(atom.c)) sum = static_cast<double>(ir::wrap_to(atom.c, static_cast<int64_t>(sum)));
         const double got = element_value(atom.c, results[2], place);
         if (got == sum || (std::isnan(got) && std::isnan(sum))) continue;
@@ -88,13 +115,22 @@ bool compare_atom(const target::Target& target, const target::MmaAtom& atom, con
   p.load(a, ta, na);
   p.load(b, tb, nb);
   p.load(acc, tc, nc);
-  p.add(thread::WarpMma{atom.name, a, b, acc, p.at(0), p.at(0), p.at(0), static_cast<int>(na),
-                        static_cast<int>(nb), static_cast<int>(nc)});
+  thread::WarpMma mma{
+      atom.name,           a, b, acc, p.at(0), p.at(0), p.at(0), static_cast<int>(na), static_cast<int>(nb),
+      static_cast<int>(nc)};
+  if (atom.sparse()) {
+    const auto words = p.tensor("P", DType::u32, 32);
+    mma.places = p.registers("p", DType::u32, 1);
+    mma.places_index = p.at(0);
+    p.load(mma.places, words, 1);
+  }
+  p.add(mma);
   p.store(tc, acc, nc);
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     Tensors start = {elements(atom.a, 32 * na, c.data, c.magnitude, seed),
                      elements(atom.b, 32 * nb, c.data, c.magnitude, seed + 100),
                      elements(atom.c, 32 * nc, c.data, c.magnitude, seed + 200)};
+    if (atom.sparse()) start.push_back(any_places(seed + 300));
     make_copies_equal(atom.a_layout, atom.a, start[0]);
     make_copies_equal(atom.b_layout, atom.b, start[1]);
     const double bound = tolerance(atom, std::max(c.magnitude * c.magnitude, 1.0));
@@ -111,14 +147,15 @@ TEST(Instructions, MatrixAtomsAreSumsOfProducts) {
                         {"reals", Data::reals, 2},
                         {"whole numbers with NaN, infinities and zeros", Data::integers_specials, 8}};
   int compared = 0;
-  for (const target::MmaAtom& atom : target.mma) {
-    if (atom.unit == target::MmaUnit::multiply_add) continue;  // multiply-adds are plain expressions
-    ++compared;
-    bool well = true;
-    for (const Case& c : cases) well = compare_atom(target, atom, c) && well;
-    std::cout << (well ? "verified: " : "differs: ") << atom.name << "\n";
-  }
-  EXPECT_GE(compared, 18);
+  for (const auto* atoms : {&target.mma, &target.sparse_mma})
+    for (const target::MmaAtom& atom : *atoms) {
+      if (atom.unit == target::MmaUnit::multiply_add) continue;  // multiply-adds are plain expressions
+      ++compared;
+      bool well = true;
+      for (const Case& c : cases) well = compare_atom(target, atom, c) && well;
+      std::cout << (well ? "verified: " : "differs: ") << atom.name << "\n";
+    }
+  EXPECT_GE(compared, 24);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "ir/op_kinds.h"
 #include "lower/gpu/gemm_state.h"
 #include "lower/gpu/registers.h"
+#include "lower/gpu/sparse_places.h"
 #include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
 #include "support/diag_codes.h"
@@ -40,14 +41,12 @@ class GemmLowering : GemmState {
     const Current current(*this);
     place_operands(0, 1);
     if (k_.failed()) return;
-    a_ = make_loader(sides_[0]);
-    b_ = make_loader(sides_[1]);
+    make_loaders();
   }
   void load_first(thread::Block& out) {
     out_ = &out;
     mean_current_slots();
-    load_step(a_, 0);
-    load_step(b_, 0);
+    load_step(0);
   }
   void staged(thread::Block& out, const std::function<void()>& next) {
     const Current current(*this);
@@ -56,8 +55,7 @@ class GemmLowering : GemmState {
     for (int64_t step = 0; step < steps_ && !k_.failed(); ++step) {
       mean_current_slots();
       if (step + 1 < steps_) {
-        load_step(a_, step + 1);
-        load_step(b_, step + 1);
+        load_step(step + 1);
       } else {
         next();
         out_ = &out;
@@ -80,6 +78,32 @@ class GemmLowering : GemmState {
     std::vector<OperandAddresses> elements;
     RegisterPlaces places;
   };
+
+  void make_loaders() {
+    a_ = make_loader(sides_[0]);
+    b_ = make_loader(sides_[1]);
+    if (!atom_.sparse()) return;
+    const ValueId words = SparsePlaces::words_of(k_, tile_op_);
+    if (!words.valid()) return;  // reported
+    places_.emplace(k_, tile_op_, atom_, words, sides_[0].warp_row, lane_);
+    place_registers_ = add_registers(k_, "places", ir::DType::u32, std::min(steps_, ahead_ + 1) * tiles_m_);
+  }
+
+  void mean_current_slots() {
+    GemmState::mean_current_slots();
+    if (places_) places_->mean_current_slot();
+  }
+
+  ExprId places_register(int64_t tile, int64_t step) {
+    return e_.const_int(step % (ahead_ + 1) * tiles_m_ + tile);
+  }
+
+  void load_step(int64_t step) {
+    load_step(a_, step);
+    load_step(b_, step);
+    for (int64_t tile = 0; places_ && tile < tiles_m_; ++tile)
+      store(place_registers_, places_register(tile, step), places_->word(tile * atom_.m, step * atom_.k));
+  }
 
   Loader make_loader(const Side& s) {
     Loader l;
@@ -118,7 +142,7 @@ class GemmLowering : GemmState {
     for (int64_t step = 0; step < steps_; ++step)
       for (int64_t tile = 0; tile < s.tiles; ++tile)
         for (const OperandMatrix& m : matrices)
-          if (!rows.aligned(tile * atom_rows(s) + m.row, step * atom_.k + m.k, chunk)) return;
+          if (!rows.aligned(tile * atom_rows(s) + m.row, step * atom_k(s) + m.k, chunk)) return;
     l.matrices = std::move(matrices);
   }
 
@@ -148,7 +172,7 @@ class GemmLowering : GemmState {
     std::vector<OperandMatrix> all;
     for (int64_t tile = 0; tile < s.tiles; ++tile)
       for (const OperandMatrix& m : l.matrices)
-        all.push_back({tile * atom_rows(s) + m.row, step * atom_.k + m.k});
+        all.push_back({tile * atom_rows(s) + m.row, step * atom_k(s) + m.k});
     for (size_t i = 0; i < all.size();) {
       size_t count = std::min<size_t>(4, all.size() - i);
       if (count == 3) count = 2;
@@ -193,7 +217,7 @@ class GemmLowering : GemmState {
     for (int64_t tile = 0; tile < s.tiles; ++tile)
       for (int64_t r = 0; r < registers;) {
         const size_t reg = static_cast<size_t>(r);
-        const int64_t row = rows[reg] + tile * atom_rows(s), k = ks[reg] + step * atom_.k;
+        const int64_t row = rows[reg] + tile * atom_rows(s), k = ks[reg] + step * atom_k(s);
         const int64_t width = together(reg, row, k);
         load_wide(l.registers, half + tile * registers + r, s.memory,
                   e_.add(l.elements[0].at(row, k), s.slot), width);
@@ -204,21 +228,14 @@ class GemmLowering : GemmState {
   ExprId operand_register(const Loader& l, int64_t tile, int64_t step) {
     const Side& s = *l.side;
     if (s.shared) return e_.const_int(step % (ahead_ + 1) * l.per_step + tile * s.atom->registers());
-    return register_of(s, tile * atom_rows(s), step * atom_.k);
+    return register_of(s, tile * atom_rows(s), step * atom_k(s));
   }
 
   void instructions() {
-    a_ = make_loader(sides_[0]);
-    b_ = make_loader(sides_[1]);
-    for (int64_t step = 0; step < std::min(steps_, ahead_); ++step) {
-      load_step(a_, step);
-      load_step(b_, step);
-    }
+    make_loaders();
+    for (int64_t step = 0; step < std::min(steps_, ahead_); ++step) load_step(step);
     for (int64_t step = 0; step < steps_ && !k_.failed(); ++step) {
-      if (step + ahead_ < steps_) {
-        load_step(a_, step + ahead_);
-        load_step(b_, step + ahead_);
-      }
+      if (step + ahead_ < steps_) load_step(step + ahead_);
       multiply(step);
     }
   }
@@ -238,20 +255,25 @@ class GemmLowering : GemmState {
         mma.a_registers = static_cast<int>(atom_.a_layout.registers());
         mma.b_registers = static_cast<int>(atom_.b_layout.registers());
         mma.c_registers = static_cast<int>(c_registers_);
+        if (places_) {
+          mma.places = place_registers_;
+          mma.places_index = places_register(m, step);
+        }
         emit(std::move(mma));
       }
     if (promotes_after(step)) add_to_accumulators();
   }
 
   Loader a_, b_;
+  std::optional<SparsePlaces> places_;  // of a sparse product
+  MemoryId place_registers_;
   int64_t ahead_ = 1;  // k steps
 };
 
 StagedGemm::StagedGemm(LoweringContext& lowering, const analysis::KernelOp& op, const ir::TileOp& tile_op) {
   const plan::OpPlan& plan = *plan::find_op(lowering.in.schedule, op.path);
-  for (const MmaAtom& atom : lowering.in.target.mma)
-    if (atom.name == plan.atom)
-      gemm_ = std::make_unique<GemmLowering>(lowering, op, plan, tile_op, atom, nullptr);
+  if (const MmaAtom* atom = target::find_mma_atom(lowering.in.target, plan.atom))
+    gemm_ = std::make_unique<GemmLowering>(lowering, op, plan, tile_op, *atom, nullptr);
   gemm_->prepare();
 }
 StagedGemm::~StagedGemm() = default;
@@ -261,11 +283,11 @@ void StagedGemm::first_step(thread::Block& out) { gemm_->load_first(out); }
 void StagedGemm::steps(thread::Block& out, const std::function<void()>& next) { gemm_->staged(out, next); }
 
 void OpLowering::contract_warp_mma(int a, int b, int c, bool clear) {
-  for (const MmaAtom& atom : k_.in.target.mma)
-    if (atom.name == plan_.atom) {
-      if (target::is_multiply_add(atom)) return lower_multiply_adds(k_, op_, plan_, *tile_op_, atom, out_);
-      return GemmLowering(k_, op_, plan_, *tile_op_, atom, &out_).run(a, b, c, clear);
-    }
+  const MmaAtom* atom = target::find_mma_atom(k_.in.target, plan_.atom);
+  if (atom && atom->sparse() == (tile_op_->kind == ir::OpKind::gemm_sparse)) {
+    if (target::is_multiply_add(*atom)) return lower_multiply_adds(k_, op_, plan_, *tile_op_, *atom, out_);
+    return GemmLowering(k_, op_, plan_, *tile_op_, *atom, &out_).run(a, b, c, clear);
+  }
   k_.fail(DiagCode::schedule_illegal, op_.path,
           "atom '" + plan_.atom + "' is not one of " + k_.in.target.name, "plan the program for this target");
 }

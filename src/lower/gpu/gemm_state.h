@@ -100,6 +100,7 @@ class GemmState {
   ExprId sum_tile(int64_t m, int64_t n);
 
   int64_t atom_rows(const Side& s) const { return s.index == 0 ? atom_.m : atom_.n; }
+  int64_t atom_k(const Side& s) const { return s.index == 0 ? atom_.a_k() : atom_.k; }  // of its tile
   // Where the lanes of the atom's layout stand.
   OperandAddresses lane_addresses(const Side& s);
 

@@ -182,7 +182,8 @@ sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kerne
                                                            op->flag(ir::gemm_attr::transpose_b)),
                                  c = analysis::matrix_dims(p, op->operands[2], false);
       places_of_op.product = true;
-      // Of a sparse product the tile is the expanded one, m x k (schedule/form/decode_sparse.h).
+      // Of a sparse product the tile is the expanded one, m x k, where there is one
+      // (schedule/form/decode_sparse.h).
       const bool expanded = op->kind == ir::OpKind::gemm_sparse;
       places_of_op.a_row = expanded ? 0 : a.row, places_of_op.a_k = expanded ? 1 : a.col;
       places_of_op.b_k = b.row, places_of_op.b_column = b.col;

@@ -10,6 +10,7 @@
 #include "schedule/form/group_stores.h"
 #include "schedule/form/order_variables.h"
 #include "schedule/form/preload_operands.h"
+#include "schedule/form/sparse_products.h"
 #include "schedule/form/unroll_copies.h"
 
 namespace tilegen::schedule {
@@ -26,27 +27,31 @@ bool has_another_form(const ir::Program& p) {
   });
 }
 
-bool has_sparse_products(const ir::Program& p) {
-  return std::any_of(p.stmts.begin(), p.stmts.end(), [](const ir::Stmt& s) {
-    const auto* op = std::get_if<ir::TileOp>(&s.node);
-    return op && op->kind == ir::OpKind::gemm_sparse;
-  });
+// Of `p`, in its copy.
+std::vector<DecodedOperand> decode_products(const ir::Program& p, const target::Target& t,
+                                            ir::Program& form) {
+  std::set<ir::StmtId> expanded;
+  for (const auto& [product, why] : expanded_products(p, t)) expanded.insert(product);
+  return decode_sparse(form, t, expanded);
 }
 
 }  // namespace
 
 std::optional<ir::Program> canonical_form(const ir::Program& p, const target::Target& t) {
-  const bool sparse = has_sparse_products(p), other = t.has_block_threads() && has_another_form(p);
+  const bool sparse = !sparse_products(p).empty(), other = t.has_block_threads() && has_another_form(p);
   if (!sparse && !other) return std::nullopt;
   ir::Program form = p;
   ir::Program::Written written{ir::program_hash(p), ir::statement_paths(p)};
-  for (const DecodedOperand& d : decode_sparse(form, t)) {
+  const std::vector<DecodedOperand> decoded =
+      sparse ? decode_products(p, t, form) : std::vector<DecodedOperand>();
+  for (const DecodedOperand& d : decoded) {
     written.paths.resize(form.stmts.size());
     const std::string path = written.paths[d.product.value] + "/decode#0";
     written.paths[d.loop.value] = path;
     written.paths[form.as<ir::Loop>(d.loop)->body.front().value] = path + "/store#0";
   }
   if (!t.has_block_threads()) {
+    if (decoded.empty()) return std::nullopt;
     form.written = std::make_shared<const ir::Program::Written>(std::move(written));
     return form;
   }
@@ -58,7 +63,7 @@ std::optional<ir::Program> canonical_form(const ir::Program& p, const target::Ta
   ordered = order_variables(form) || ordered;  // of loops that were parts of others
   std::vector<Preload> preloads;
   if (!t.warpgroup_mma.empty()) preloads = preload_operands(form);
-  if (!sparse && !unrolled && !forwarded && !ordered && groups.parts.empty() && !groups.joined &&
+  if (decoded.empty() && !unrolled && !forwarded && !ordered && groups.parts.empty() && !groups.joined &&
       preloads.empty())
     return std::nullopt;
   written.paths.resize(form.stmts.size());

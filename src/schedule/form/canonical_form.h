@@ -1,7 +1,7 @@
 // The form of a program that is planned: programs that differ in how the same element-wise work is written
 // have one form, so that no rule of planning asks how it is.
 //
-//   0. Sparse products are products of operands that are expanded before them, on every target.
+//   0. Sparse products that instructions do not do are products of operands that are expanded before them.
 //   1. Loops of a constant number of trips that only fill parts of tiles are written out.
 //   2. Temporaries are forwarded: what one statement stores in registers for one other to load at the same
 //      point is computed there; a scalar of dims and scalars is computed where it is used.

@@ -5,6 +5,7 @@
 #include "ir/op_kinds.h"
 #include "ir/point_loops.h"
 #include "ops/op.h"
+#include "schedule/form/sparse_products.h"
 
 namespace tilegen::schedule {
 
@@ -77,21 +78,37 @@ TileOp decode(ir::Program& p, const TileOp& op, const target::Target& t, const S
   return dense;
 }
 
+// The loop, appended to `block`, and the product with words in shared memory.
+TileOp with_shared_words(ir::Program& p, const TileOp& op, const SourceLocation& location, ir::Block& block) {
+  ir::ExprPool& e = p.exprs;
+  const Region& meta = op.operands[kMeta];
+  ir::PointLoops loops(p, location, block, p.buffer(op.operands[kC].buffer).kernel);
+  const ir::Extents shape = meta.extents;
+  const ir::BufferId tile = loops.tile("words", ir::MemScope::shared, p.buffer(meta.buffer).type, shape);
+  const Exprs point = loops.begin(shape);
+  loops.store(tile, point, loops.load(meta.buffer, ir::element_of(e, meta, point)));
+  TileOp moved = op;
+  moved.operands[kMeta] = {tile, Exprs(shape.size(), e.const_int(0)), shape};
+  return moved;
+}
+
 bool is_sparse(const ir::Program& p, StmtId s) {
   const TileOp* op = p.as<TileOp>(s);
   return op && op->kind == ir::OpKind::gemm_sparse;
 }
 
 // The block with loops in front of its sparse products.
-ir::Block decoded(ir::Program& p, const target::Target& t, const ir::Block& block,
-                  std::vector<DecodedOperand>& out) {
+ir::Block decoded(ir::Program& p, const target::Target& t, const std::set<StmtId>& expanded,
+                  const ir::Block& block, std::vector<DecodedOperand>& out) {
   ir::Block with;
   for (StmtId s : block) {
-    if (is_sparse(p, s)) {
+    const bool expands = expanded.count(s) > 0;
+    if (is_sparse(p, s) &&
+        (expands || p.buffer(p.as<TileOp>(s)->operands[kMeta].buffer).scope != ir::MemScope::shared)) {
       const TileOp op = *p.as<TileOp>(s);
       const SourceLocation location = p.stmt(s).location;
-      TileOp dense = decode(p, op, t, location, with);
-      p.stmts[s.value].node = std::move(dense);
+      TileOp made = expands ? decode(p, op, t, location, with) : with_shared_words(p, op, location, with);
+      p.stmts[s.value].node = std::move(made);
       out.push_back({s, with.back()});
     }
     with.push_back(s);
@@ -101,7 +118,15 @@ ir::Block decoded(ir::Program& p, const target::Target& t, const ir::Block& bloc
 
 }  // namespace
 
-std::vector<DecodedOperand> decode_sparse(ir::Program& p, const target::Target& t) {
+std::vector<StmtId> sparse_products(const ir::Program& p) {
+  std::vector<StmtId> all;
+  for (size_t s = 0; s < p.stmts.size(); ++s)
+    if (is_sparse(p, StmtId(s))) all.push_back(StmtId(s));
+  return all;
+}
+
+std::vector<DecodedOperand> decode_sparse(ir::Program& p, const target::Target& t,
+                                          const std::set<StmtId>& expanded) {
   std::vector<DecodedOperand> all;
   const auto in = [&](const ir::Block& block) {
     for (StmtId s : block)
@@ -109,15 +134,16 @@ std::vector<DecodedOperand> decode_sparse(ir::Program& p, const target::Target& 
     return false;
   };
   for (ir::Kernel& k : p.kernels)
-    if (in(k.body)) k.body = decoded(p, t, ir::Block(k.body), all);
+    if (in(k.body)) k.body = decoded(p, t, expanded, ir::Block(k.body), all);
   for (size_t s = 0, count = p.stmts.size(); s < count; ++s) {
     if (const auto* loop = std::get_if<ir::Loop>(&p.stmts[s].node); loop && in(loop->body)) {
-      ir::Block body = decoded(p, t, ir::Block(loop->body), all);
+      ir::Block body = decoded(p, t, expanded, ir::Block(loop->body), all);
       std::get<ir::Loop>(p.stmts[s].node).body = std::move(body);
     } else if (const auto* branch = std::get_if<ir::Branch>(&p.stmts[s].node);
                branch && (in(branch->then_body) || in(branch->else_body))) {
       const ir::Branch of = *branch;
-      ir::Block then_body = decoded(p, t, of.then_body, all), else_body = decoded(p, t, of.else_body, all);
+      ir::Block then_body = decoded(p, t, expanded, of.then_body, all),
+                else_body = decoded(p, t, expanded, of.else_body, all);
       auto& to = std::get<ir::Branch>(p.stmts[s].node);
       to.then_body = std::move(then_body);
       to.else_body = std::move(else_body);
@@ -128,13 +154,11 @@ std::vector<DecodedOperand> decode_sparse(ir::Program& p, const target::Target& 
 
 std::vector<plan::Note> decoding_notes(const ir::Program& p, const target::Target& t) {
   std::vector<plan::Note> notes;
-  std::vector<std::string> paths;
-  for (size_t s = 0; s < p.stmts.size(); ++s) {
-    if (!is_sparse(p, StmtId(s))) continue;
-    if (paths.empty()) paths = ir::statement_paths(p);
-    notes.push_back(
-        {paths[s], "its operand is expanded beside it: " + t.name + " multiplies whole operands"});
-  }
+  const std::map<StmtId, std::string> expanded = expanded_products(p, t);
+  if (expanded.empty()) return notes;
+  const std::vector<std::string> paths = ir::statement_paths(p);
+  for (const auto& [s, why] : expanded)
+    notes.push_back({paths[s.value], "its operand is expanded beside it: " + why});
   return notes;
 }
 

@@ -8,6 +8,7 @@
 #include "analysis/loads.h"
 #include "ir/annotations.h"
 #include "ir/store_parts.h"
+#include "ir/written_region.h"
 #include "schedule/form/buffer_memory.h"
 
 namespace tilegen::schedule {
@@ -165,7 +166,7 @@ class Forwarder {
     ir::for_each_statement(p_, one, [&](StmtId s, int) {
       if (const auto* store = p_.as<ir::Store>(s))
         ir::visit_written(*store, [&](BufferId b, const auto&) { note(b); });
-      if (const auto* op = p_.as<ir::TileOp>(s)) note(op->operands.back().buffer);
+      if (const auto* op = p_.as<ir::TileOp>(s)) note(ir::written_region(*op).buffer);
     });
     return any;
   }

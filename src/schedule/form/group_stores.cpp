@@ -1,7 +1,9 @@
 #include "schedule/form/group_stores.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "analysis/loads.h"
@@ -63,11 +65,14 @@ class StoreGrouper {
 
   void block(ir::Block& b) {
     for (StmtId s : b) change_inner_blocks(p_, s, [&](ir::Block& inner) { block(inner); });
-    for (size_t i = 0; i + 1 < b.size();)
-      if (join(b[i], b[i + 1]))
-        b.erase(b.begin() + static_cast<long>(i) + 1);
-      else
+    for (size_t i = 0; i + 1 < b.size();) {
+      if (!join(b[i], b[i + 1])) {
         ++i;
+        continue;
+      }
+      b.erase(b.begin() + static_cast<long>(i) + 1);
+      i -= i > 0;  // the loop before may share an element with what came
+    }
     for (size_t i = 0; i < b.size(); ++i) {
       const std::vector<StmtId> more = split(b[i]);
       b.insert(b.begin() + static_cast<long>(i) + 1, more.begin(), more.end());
@@ -120,41 +125,76 @@ class StoreGrouper {
     return meet(a, b) || meet(b, a);
   }
 
-  // What the one stores the other touches at the same points only: by one list of indices that tells the
-  // points apart.
+  // What the one stores the other touches at the same points only.
   bool is_pointwise(const ir::Loop& loop, const ElementUse& a, const ElementUse& b) const {
     for (const auto& [buffer, stored] : a.stored)
       for (const Elements* other : {&b.loaded, &b.stored})
         for (const auto& [touched, at] : *other)
-          if (may_alias(p_, buffer, touched) &&
-              (stored.size() != 1 || at != stored || !tells_points_apart(loop, *stored.begin())))
-            return false;
+          if (may_alias(p_, buffer, touched))
+            for (const std::vector<ExprId>& x : stored)
+              for (const std::vector<ExprId>& y : at)
+                if ((buffer != touched && x != y) || !meet_at_one_point(loop, x, y)) return false;
     return true;
   }
 
-  bool tells_points_apart(const ir::Loop& loop, const std::vector<ExprId>& indices) const {
+  // Elements of the two lists of indices are the same at the same point of the loop only, or never: each
+  // variable goes along with an index of both, by steps that are longer than what the two differ by.
+  bool meet_at_one_point(const ir::Loop& loop, const std::vector<ExprId>& x,
+                         const std::vector<ExprId>& y) const {
+    std::vector<VarId> told;
+    for (size_t d = 0; d < x.size() && d < y.size(); ++d) {
+      const std::optional<Walk> a = walk(loop, x[d]), b = walk(loop, y[d]);
+      if (a && b && a->var == b->var && a->step == b->step && a->rest == b->rest &&
+          std::abs(a->first - b->first) < std::abs(a->step))
+        told.push_back(a->var);
+    }
     for (size_t v = 0; v < loop.vars.size(); ++v) {
       int64_t extent = 0;
       if (p_.exprs.is_const_int(loop.extents[v], &extent) && extent == 1) continue;
-      if (std::none_of(indices.begin(), indices.end(),
-                       [&](ExprId e) { return walked(loop, e) == loop.vars[v]; }))
-        return false;
+      if (std::count(told.begin(), told.end(), loop.vars[v]) == 0) return false;
     }
     return true;
   }
 
-  // The variable of the loop that the index goes along with, beside terms that are the same for all points.
-  VarId walked(const ir::Loop& loop, ExprId e) const {
-    const ir::ExprNode n = p_.exprs[e];
-    const auto is_own = [&](VarId v) { return std::count(loop.vars.begin(), loop.vars.end(), v) > 0; };
-    if (n.op == ir::ExprOp::var) return is_own(n.var()) ? n.var() : VarId();
-    if (n.op != ir::ExprOp::add && n.op != ir::ExprOp::sub) return VarId();
-    const auto is_same = [&](ExprId part) {
-      return std::none_of(loop.vars.begin(), loop.vars.end(),
-                          [&](VarId v) { return arith::depends_on(p_.exprs, part, v); });
-    };
-    if (is_same(n.b)) return walked(loop, n.a);
-    return is_same(n.a) ? walked(loop, n.b) : VarId();
+  // step * var + first + rest, of one variable of the loop and terms that are the same for all points.
+  struct Walk {
+    VarId var;
+    int64_t step = 0, first = 0;
+    std::map<ExprId, int64_t> rest;  // how often each is added
+  };
+  // Nothing of others, and of steps and constants that could make an index wrap.
+  std::optional<Walk> walk(const ir::Loop& loop, ExprId index) const {
+    constexpr int64_t kFar = int64_t{1} << 31;
+    Walk w;
+    std::vector<std::pair<ExprId, int64_t>> pending = {{index, 1}};
+    while (!pending.empty()) {
+      const auto [e, times] = pending.back();
+      pending.pop_back();
+      const ir::ExprNode n = p_.exprs[e];
+      int64_t value = 0;
+      if (std::abs(times) > kFar || std::abs(w.first) > kFar) return std::nullopt;
+      const bool varies = std::any_of(loop.vars.begin(), loop.vars.end(),
+                                      [&](VarId v) { return arith::depends_on(p_.exprs, e, v); });
+      if (p_.exprs.is_const_int(e, &value)) {
+        if (std::abs(value) > kFar) return std::nullopt;
+        w.first += times * value;
+      } else if (!varies) {
+        if ((w.rest[e] += times) == 0) w.rest.erase(e);
+      } else if (n.op == ir::ExprOp::var) {
+        if (w.var.valid() && w.var != n.var()) return std::nullopt;
+        w.var = n.var(), w.step += times;
+      } else if (n.op == ir::ExprOp::add || n.op == ir::ExprOp::sub) {
+        pending.emplace_back(n.a, times);
+        pending.emplace_back(n.b, n.op == ir::ExprOp::add ? times : -times);
+      } else if (n.op == ir::ExprOp::mul && p_.exprs.is_const_int(n.b, &value) && std::abs(value) <= kFar) {
+        pending.emplace_back(n.a, times * value);
+      } else {
+        return std::nullopt;
+      }
+    }
+    if (!w.var.valid() || w.step == 0 || std::abs(w.step) > kFar || std::abs(w.first) > kFar)
+      return std::nullopt;
+    return w;
   }
 
   // The second loop's statements go on in the first.

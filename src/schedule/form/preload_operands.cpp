@@ -8,6 +8,7 @@
 #include "arith/prove.h"
 #include "ir/annotations.h"
 #include "ir/store_parts.h"
+#include "ir/written_region.h"
 #include "ops/op.h"
 #include "schedule/form/buffer_memory.h"
 
@@ -105,7 +106,7 @@ class Preloader {
     ir::for_each_statement(p_, one, [&](StmtId s, int) {
       if (const auto* store = p_.as<ir::Store>(s))
         ir::visit_written(*store, [&](BufferId b, const auto&) { visit(b); });
-      if (const auto* op = p_.as<ir::TileOp>(s)) visit(op->operands.back().buffer);
+      if (const auto* op = p_.as<ir::TileOp>(s)) visit(ir::written_region(*op).buffer);
     });
   }
   bool reads(StmtId stmt, const std::set<BufferId>& buffers) const {
@@ -133,7 +134,7 @@ class Preloader {
     std::set<size_t> found;
     for (size_t i = 0; i < reader; ++i) {
       if (!is_product(block[i])) continue;
-      std::set<BufferId> made = {p_.as<ir::TileOp>(block[i])->operands.back().buffer};
+      std::set<BufferId> made = {ir::written_region(*p_.as<ir::TileOp>(block[i])).buffer};
       for (size_t s = i + 1; s < reader; ++s)
         if (reads(block[s], made)) for_each_written(block[s], [&](BufferId b) { made.insert(b); });
       if (reads(block[reader], made)) found.insert(i);

@@ -201,8 +201,8 @@ Expected<GemmPlan> plan_gemm(const ir::Program& p, const TileOp& op, const Targe
                              const plan::OpPlan* given, const std::string& path,
                              const SourceLocation& location, const std::string& no_warpgroups,
                              bool columns_together) {
-  assert(op.kind == ir::OpKind::gemm && "sparse products are decoded before");
   GemmShape s = gemm_shape(p, op);
+  assert((!s.sparse || !target.sparse_mma.empty()) && "sparse products are expanded before");
   return !target.micro_kernels.empty() ? plan_host(p, op, s, target, given, path, location)
                                        : plan_mma_gemm(p, op, s, target, threads, given, path, location,
                                                        no_warpgroups, columns_together);

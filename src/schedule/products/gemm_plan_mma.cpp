@@ -78,6 +78,11 @@ bool serves(const MmaAtom& atom, const GemmShape& s) {
          atom.c == (s.c == ir::DType::f16 ? ir::DType::f32 : s.c);
 }
 
+// Those of the target that multiply such an A.
+const std::vector<MmaAtom>& atoms_of(const Target& t, const GemmShape& s) {
+  return s.sparse ? t.sparse_mma : t.mma;
+}
+
 // Rows that a program gives are for products that name them.
 bool is_open(const MmaAtom& atom, const plan::OpPlan* given) {
   return !atom.given || (given && given->atom == atom.name);
@@ -103,8 +108,9 @@ Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, const c
   cost.own_registers = s.promote && !is_multiply_add(atom) ? w.m * w.n * words(atom.c_layout, atom.c) : 0;
   const int64_t accumulators = w.m * w.n * words(atom.c_layout, atom.c) + cost.own_registers;
   const int64_t a = w.m * words(atom.a_layout, atom.a), b = w.n * words(atom.b_layout, atom.b);
+  const int64_t places = atom.sparse() ? 2 * w.m : 0;
   cost.registers = accumulators + (from[0].shared ? 2 * a : a * w.k) + (from[1].shared ? 2 * b : b * w.k) +
-                   kOtherRegisters;
+                   places + kOtherRegisters;
   cost.cycles = cost::cycles_of(cost::warp_product(s, atom, g, from, t));
   if (cost.registers > t.registers_per_thread)
     cost.cycles *= 4 * static_cast<double>(cost.registers) / static_cast<double>(t.registers_per_thread);
@@ -212,6 +218,8 @@ std::string no_instruction(const GemmShape& s, const Target& t, bool in_parts) {
 
 // Why a row that the program gives cannot do the product, where shape and types say so.
 std::string why_not(const GemmShape& s, const MmaAtom& atom) {
+  if (s.sparse != atom.sparse())
+    return s.sparse ? ": it multiplies whole operands" : ": its A holds two values of each four neighbours";
   if (!atom.given) return "";
   if (atom.tf32 && !s.tf32 && s.a == ir::DType::f32)
     return ": the instruction rounds operands to tf32, which gemm allows where it says tf32";
@@ -236,7 +244,7 @@ Expected<std::optional<GemmPlan>> plan_by_warpgroups(const ir::Program& p, const
   const bool asked = asks_for_warpgroups(given);
   if (given && !asked && (given->engine == plan::Engine::mma || !given->atom.empty()))
     return std::optional<GemmPlan>();
-  std::string why = no_warpgroups;
+  std::string why = s.sparse ? "they multiply whole operands" : no_warpgroups;
   if (why.empty())
     if (auto plan = plan_warpgroup_gemm(p, op, s, t, threads, given, &why)) return plan;
   if (asked)
@@ -277,7 +285,7 @@ Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const TileOp& op, const G
     const bool transpose = op.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
     const bool along_k =
         k_is_contiguous(matrix_dims(p, r, transpose), side) ||
-        std::any_of(t.mma.begin(), t.mma.end(), [&](const MmaAtom& atom) {
+        std::any_of(atoms_of(t, s).begin(), atoms_of(t, s).end(), [&](const MmaAtom& atom) {
           return serves(atom, s) && is_open(atom, given) && laid_together(p, op, atom, side, t) > 1;
         });
     return cost::OperandSource{p.buffer(r.buffer).scope == ir::MemScope::shared, along_k};
@@ -306,7 +314,7 @@ Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const TileOp& op, const G
   for (Pad pad : {Pad::none, Pad::instructions, Pad::multiply_adds}) {
     if (best.atom && (pad == Pad::multiply_adds || is_matrix_instruction(*best.atom))) break;
     if (pad != Pad::none && in_parts) break;
-    for (const MmaAtom& atom : t.mma) {
+    for (const MmaAtom& atom : atoms_of(t, s)) {
       if (!serves(atom, s) || !is_open(atom, given) || (given_atom && atom.name != given->atom)) continue;
       any = true;
       if (pad == Pad::none) considered += (considered.empty() ? "" : ", ") + atom.name;
@@ -321,8 +329,9 @@ Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const TileOp& op, const G
     refused = "they take " + number(static_cast<int64_t>(by_warpgroups->cycles)) + " cycles, " +
               best.atom->name + " " + number(static_cast<int64_t>(best.cost.cycles));
   }
-  std::string what = number(s.m) + "x" + number(s.n) + "x" + number(s.k) + " gemm of " + ir::dtype_name(s.a) +
-                     " and " + ir::dtype_name(s.b) + " into " + ir::dtype_name(s.c);
+  std::string what = number(s.m) + "x" + number(s.n) + "x" + number(s.k) +
+                     (s.sparse ? " sparse gemm of " : " gemm of ") + ir::dtype_name(s.a) + " and " +
+                     ir::dtype_name(s.b) + " into " + ir::dtype_name(s.c);
   if (best.atom) {
     GemmPlan plan = make_plan(p, op, s, *best.atom, best.grid, t);
     plan.registers = best.cost.registers;

@@ -18,7 +18,7 @@ namespace {
 
 // Statistics of columns are taken of the product's sum, or it is made the operand B of another.
 bool columns_together(const ir::Program& p, const KernelOps& ops, const KernelOp& product) {
-  std::set<analysis::ValueId> sums = {product.accesses.back().value};
+  std::set<analysis::ValueId> sums = {product.accesses[2].value};
   for (const KernelOp& op : ops.ops) {
     const auto* tile_op = p.as<ir::TileOp>(op.stmt);
     const auto uses = [&](size_t operand) { return sums.count(op.accesses[operand].value) > 0; };

@@ -73,9 +73,12 @@ class RegisterPrefetch {
   // A product of matrix instructions on two of the tiles.
   bool multiplies(const KernelOp& op, const std::set<ValueId>& tiles) const {
     if (op.form != analysis::OpForm::contraction || !p_.as<ir::TileOp>(op.stmt) || !atom_of(op)) return false;
-    return std::all_of(op.accesses.begin(), op.accesses.begin() + 2, [&](const analysis::OpAccess& a) {
-      return tiles.count(a.value) && s_.values[a.value.index()].memory;
-    });
+    constexpr size_t kSum = 2;
+    for (size_t i = 0; i < op.accesses.size(); ++i) {
+      const ValueId value = op.accesses[i].value;
+      if (i != kSum && (!tiles.count(value) || !s_.values[value.index()].memory)) return false;
+    }
+    return true;
   }
 
   std::string step_refusal(const KernelOp& op) const {

@@ -7,6 +7,7 @@
 #include "analysis/tensor_copy.h"
 #include "analysis/tile_parts.h"
 #include "analysis/uniformity.h"
+#include "ir/op_kinds.h"
 #include "layout/tensor_tile.h"
 
 namespace tilegen::schedule {
@@ -24,6 +25,10 @@ namespace {
 bool keeps_from_engine(const plan::KernelSchedule* given, const std::string& path) {
   const plan::OpPlan* g = given ? plan::find_op(*given, path) : nullptr;
   return g && g->engine && g->engine != Engine::tensor_copy;
+}
+
+bool is_sparse(const ir::Program& p, const KernelOp& op) {
+  return p.as<ir::TileOp>(op.stmt)->kind == ir::OpKind::gemm_sparse;
 }
 
 // The schedule has one of the copies made by the engine.
@@ -264,6 +269,7 @@ TensorLoads find_product_loads(const ir::Program& p, int kernel, const KernelOps
     ProductLoads load;
     std::string why = allowed == TensorCopies::none ? "planned without tensor copies"
                       : !produced                   ? "the schedule gives no producer"
+                      : is_sparse(p, ops.ops[i])    ? "warpgroups multiply whole operands"
                                                     : finder.find(i, load, loads.by_threads);
     if (why.empty())
       loads.products.emplace(i, std::move(load));

@@ -171,6 +171,7 @@ Target make(const Generation& g) {
   t.l2_bytes_per_cycle = g.l2_bytes_per_cycle;
   t.filled_bytes_per_cycle = g.filled_bytes_per_cycle;
   t.mma = warp_atoms(g.fp8_mma);
+  t.sparse_mma = sparse_warp_atoms(g.fp8_mma);
   for (MmaAtom& atom : t.mma)
     if (atom.c == ir::DType::f64 && !is_multiply_add(atom))
       atom.waits_around_loops = g.f64_waits_around_loops;

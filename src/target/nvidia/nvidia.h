@@ -10,6 +10,7 @@ constexpr int kWarp = 32, kWarpgroup = 4 * kWarp;
 
 // mma.sync, and what stands in where it has no form for the types; `fp8`: with products of 8-bit floats.
 std::vector<MmaAtom> warp_atoms(bool fp8);
+std::vector<MmaAtom> sparse_warp_atoms(bool fp8);  // mma.sp
 // wgmma.mma_async, of sm_90a.
 std::vector<WarpgroupAtom> warpgroup_atoms();
 // The ways, preferred first: one warp beside the computing threads, or a warpgroup that gives registers away.

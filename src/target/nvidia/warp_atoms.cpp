@@ -1,4 +1,5 @@
 // Matrix atoms of a warp: the instructions of the PTX ISA ("Matrix Fragments for mma"), and multiply-adds.
+#include <algorithm>
 #include <initializer_list>
 
 #include "target/lane_layout.h"
@@ -71,10 +72,40 @@ MmaAtom m8n8k4_f64() {
           8, meaning::fma_f64, MmaUnit::matrix, "llvm.nvvm.mma.m8n8k4.row.col.f64"};
 }
 
+// Two values of each four along k: A lies as the whole operand of half the depth. A lane's places are those
+// of a row's 16 neighbours in each half of its register, or of 32; the first lanes of a quad have those of
+// 16-bit types (sparsity selector 0).
+MmaAtom m16n8k32_sparse(const std::string& name, const std::string& types, DType in, DType out,
+                        MmaSemantics meaning) {
+  MmaAtom atom = {"mma.sp.m16n8k32" + name, 16, 8, 32, in, in, out,
+                  over_lanes({16, 16}, {{0, 8, kThread, 4}, {0, 2, kRegister, 2},
+                                        {1, 2, kRegister, 1}, {1, 4, kThread, 1}, {1, 2, kRegister, 4}}),
+                  over_lanes({32, 8}, {{0, 2, kRegister, 1}, {0, 4, kThread, 1}, {0, 4, kRegister, 2},
+                                       {1, 8, kThread, 4}}),
+                  c_16x8(), 16, meaning, MmaUnit::matrix, "mma.sp.sync.aligned.m16n8k32.row.col" + types};
+  atom.places = over_lanes({16, 8}, {{0, 8, kThread, 4}, {0, 2, kRegister, 4},
+                                     {1, 4, kRegister, 1}, {1, 2, kThread, 1}, {kReplica, 2, kThread, 2}});
+  return atom;
+}
+
+MmaAtom m16n8k64_sparse(const std::string& name, const std::string& types, DType a, DType b, DType out,
+                        MmaSemantics meaning) {
+  MmaAtom atom = {"mma.sp.m16n8k64" + name, 16, 8, 64, a, b, out,
+                  over_lanes({16, 32}, {{0, 8, kThread, 4}, {0, 2, kRegister, 4},
+                                        {1, 4, kRegister, 1}, {1, 4, kThread, 1}, {1, 2, kRegister, 8}}),
+                  over_lanes({64, 8}, {{0, 4, kRegister, 1}, {0, 4, kThread, 1}, {0, 4, kRegister, 4},
+                                       {1, 8, kThread, 4}}),
+                  c_16x8(), 16, meaning, MmaUnit::matrix, "mma.sp.sync.aligned.m16n8k64.row.col" + types};
+  atom.places = over_lanes({16, 16}, {{0, 8, kThread, 4}, {0, 2, kThread, 1},
+                                      {1, 8, kRegister, 1}, {1, 2, kThread, 2}});
+  return atom;
+}
+
 // clang-format on
 
 // 8-bit floats came with PTX 8.4; LLVM has no intrinsic.
 constexpr int kFp8Ptx = 84;
+constexpr int kSparsePtx = 71;
 
 void add_fp8_atoms(std::vector<MmaAtom>& atoms) {
   for (DType a : {DType::e4m3, DType::e5m2})
@@ -98,6 +129,30 @@ void add_integer_atoms(std::vector<MmaAtom>& atoms) {
 }
 
 }  // namespace
+
+// "mma.sp" of PTX 7.1; the form with ordered metadata, of PTX 8.5, is the same instruction on these devices,
+// and takes places in ascending order alone.
+std::vector<MmaAtom> sparse_warp_atoms(bool fp8) {
+  std::vector<MmaAtom> atoms = {
+      m16n8k32_sparse(".f32.f16", ".f32.f16.f16.f32", DType::f16, DType::f32, meaning::dot_f32),
+      m16n8k32_sparse(".f32.bf16", ".f32.bf16.bf16.f32", DType::bf16, DType::f32, meaning::dot_f32),
+  };
+  for (const auto& [a, b] : {std::pair(DType::i8, DType::i8), std::pair(DType::u8, DType::u8),
+                             std::pair(DType::i8, DType::u8), std::pair(DType::u8, DType::i8)}) {
+    const auto sign = [](DType t) { return t == DType::i8 ? ".s8" : ".u8"; };
+    const std::string types = std::string(".s32") + sign(a) + sign(b);
+    atoms.push_back(m16n8k64_sparse(types, types + ".s32", a, b, DType::i32, meaning::dot_i32));
+  }
+  for (DType a : {DType::e4m3, DType::e5m2})
+    for (DType b : {DType::e4m3, DType::e5m2}) {
+      if (!fp8) continue;
+      const std::string types = std::string(".f32.") + ir::dtype_name(a) + "." + ir::dtype_name(b);
+      atoms.push_back(m16n8k64_sparse(types, types + ".f32", a, b, DType::f32, meaning::dot_f32));
+      atoms.back().isa_version = kFp8Ptx;
+    }
+  for (MmaAtom& atom : atoms) atom.isa_version = std::max(atom.isa_version, kSparsePtx);
+  return atoms;
+}
 
 std::vector<MmaAtom> warp_atoms(bool fp8) {
   std::vector<MmaAtom> atoms = {

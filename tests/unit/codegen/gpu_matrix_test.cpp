@@ -11,6 +11,7 @@ struct Atom {
   DType in_a, in_b, out;
   int a, b, c;  // elements of a lane
   const char* instruction;
+  bool sparse = false;
 };
 
 // out = A * B + 0 of one atom, operands loaded element by element.
@@ -29,8 +30,14 @@ thread::ThreadProgram one_atom(const Atom& atom) {
   each("i", atom.a, [&](ExprId r, ExprId at) { return kb.store(ra, r, kb.load(a, at)); });
   each("j", atom.b, [&](ExprId r, ExprId at) { return kb.store(rb, r, kb.load(b, at)); });
   each("k", atom.c, [&](ExprId r, ExprId) { return kb.store(rc, r, e.const_number(0, atom.out)); });
-  body.push_back(
-      kb.add(thread::WarpMma{atom.name, ra, rb, rc, kb.i(0), kb.i(0), kb.i(0), atom.a, atom.b, atom.c}));
+  thread::WarpMma mma{atom.name, ra, rb, rc, kb.i(0), kb.i(0), kb.i(0), atom.a, atom.b, atom.c};
+  if (atom.sparse) {
+    MemoryId p = kb.tensor("p", DType::u32);
+    mma.places = kb.registers("rp", DType::u32, 1), mma.places_index = kb.i(0);
+    body.push_back(
+        kb.add(thread::Store{mma.places, kb.i(0), kb.load(p, kb.tid()), ExprId(), false, ExprId()}));
+  }
+  body.push_back(kb.add(mma));
   each("l", atom.c, [&](ExprId r, ExprId at) { return kb.store(c, at, kb.load(rc, r)); });
   return kb.p;
 }
@@ -69,6 +76,27 @@ TEST(GpuMatrix, EveryAtomOfTheTargetsHasAnInstruction) {
       if (row.unit == target::MmaUnit::multiply_add) atom.a = atom.b = atom.c = 1;
       EXPECT_FALSE(compile_gpu(one_atom(atom), sm).ptx.empty()) << row.name;
     }
+}
+
+TEST(GpuMatrix, SparseAtoms) {
+  for (int sm : {80, 89, 90}) {
+    std::vector<thread::ThreadProgram> all;
+    for (const target::MmaAtom& row : gpu(sm).sparse_mma) {
+      const auto registers = [](const layout::Fragment& f) { return static_cast<int>(f.registers()); };
+      all.push_back(one_atom({row.name.c_str(), row.a, row.b, row.c, registers(row.a_layout),
+                              registers(row.b_layout), registers(row.c_layout), "", true}));
+      const PtxResult r = compile_gpu(all.back(), sm);
+      EXPECT_EQ(count_of(r.ptx, row.instruction + " {"), 1u) << row.name << r.ptx;
+      EXPECT_EQ(count_of(r.ptx, ", 0x0;"), 1u) << row.name << r.ptx;
+      const Assembled a = assemble(r.ptx, sm);
+      if (a.ran) EXPECT_TRUE(a.ok) << a.log;
+    }
+    EXPECT_EQ(all.size(), sm == 80 ? 6u : 10u);
+  }
+  auto p = one_atom({"mma.sp.m16n8k32.f32.f16", DType::f16, DType::f16, DType::f32, 8, 8, 4, ""});
+  auto r = compile_ptx({&p, 1}, gpu(80), {});
+  ASSERT_FALSE(r);
+  EXPECT_HAS(r.error().to_text(), "takes a register of places");
 }
 
 TEST(GpuMatrix, Atoms) {

@@ -141,6 +141,46 @@ TEST(TextFuzz, MutatedSamples) {
   EXPECT_LT(programs, 1500);  // but leave it
 }
 
+// Statements are read on where the line of the only kernel is refused.
+TEST(TextFuzz, StatementsOfARefusedKernel) {
+  for (const char* statement :
+       {"threads i in 32 { barrier }", "assert true, \"text\"", "print \"text\", 1", "alloc t: shared f32[4]",
+        "parallel i in 4 { A[i] = 0.0 }", "compress A -> A, A", "sort A -> A", "argmax A -> A, A",
+        "gemm_sparse A, A, A -> A", "if true { return }", "x: copy A -> A", "let y = 1", "var y = 1"}) {
+    const std::string text =
+        "tl 1 program t\ntensor A: f32[4]\nkernel k grid [b: 1] {\n  " + std::string(statement) + "\n}\n";
+    EXPECT_FALSE(survives(text)) << text;
+  }
+}
+
+// Extents that are refused do not stop the statements in their loops from being read.
+TEST(TextFuzz, StatementsInRefusedLoops) {
+  for (const char* head :
+       {"threads i in 0", "threads i, j in 0, 4", "threads i, j in 32", "parallel i, j in 4",
+        "parallel i, j in 4- 8", "parallel i in 4, 8", "threads i in 8, 4", "parallel i in 0"})
+    for (const char* statement : {"assert true, \"text\"", "print \"text\", 1", "A[0] = 1.0"}) {
+      const std::string text = "tl 1 program t\ntensor A: f32[4]\nkernel k grid (b: 1) {\n  " +
+                               std::string(head) + " {\n    " + statement + "\n  }\n}\n";
+      EXPECT_EQ(survives(text), std::string(head).find("in 0") != std::string::npos)
+          << text;  // refused by checks
+    }
+}
+
+// And those on tiles whose declarations are refused.
+TEST(TextFuzz, StatementsOnARefusedTile) {
+  for (const char* statement :
+       {"compress t -> v, p", "compress v -> t, p", "compress v -> v, t", "gemm_sparse t, v, p -> v",
+        "gemm_sparse v, t, p -> v", "gemm_sparse v, v, t -> v", "gemm_sparse v, v, p -> t", "sort t -> v",
+        "topk v -> t, p", "argmax t -> v, p", "reduce t -> v", "scan t -> v", "cumsum t -> v",
+        "print \"t\" of t", "copy t -> v", "fill t, 0.0", "parallel i in 4 { t[i] = v[0, i] }"}) {
+    const std::string text =
+        "tl 1 program p\nkernel k grid (b: 1) {\n  alloc t:$shared f32[4, 8]\n  alloc v: shared f32[4, 8]\n"
+        "  alloc p: shared u8[4, 1]\n  " +
+        std::string(statement) + "\n}\n";
+    EXPECT_FALSE(survives(text)) << text;
+  }
+}
+
 TEST(TextFuzz, RandomBytes) {
   std::mt19937 random(kSeed);
   for (int i = 0; i < 2000; ++i) {

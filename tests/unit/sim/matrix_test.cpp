@@ -74,7 +74,7 @@ TEST(SimMatrix, StoresReverseLoads) {
 void check_atom(const target::Target& target, const target::MmaAtom& atom) {
   GpuProgram g(32);
   const MemoryId a = g.tensor("A", atom.a), b = g.tensor("B", atom.b), c = g.tensor("C", atom.c),
-                 d = g.tensor("D", atom.c);
+                 d = g.tensor("D", atom.c), p = g.tensor("P", DType::u32);
   const auto registers = [](const layout::Fragment& f) { return f.registers(); };
   const MemoryId ra = g.registers("ra", atom.a, registers(atom.a_layout)),
                  rb = g.registers("rb", atom.b, registers(atom.b_layout)),
@@ -85,11 +85,22 @@ void check_atom(const target::Target& target, const target::MmaAtom& atom) {
   };
   fetch(ra, a, registers(atom.a_layout)), fetch(rb, b, registers(atom.b_layout)),
       fetch(rc, c, registers(atom.c_layout));
-  g.add(
-      thread::WarpMma{atom.name, ra, rb, rc, g.i(0).id, g.i(0).id, g.i(0).id,
-                      static_cast<int>(registers(atom.a_layout)), static_cast<int>(registers(atom.b_layout)),
-                      static_cast<int>(registers(atom.c_layout))},
-      "mma");
+  thread::WarpMma mma{atom.name,
+                      ra,
+                      rb,
+                      rc,
+                      g.i(0).id,
+                      g.i(0).id,
+                      g.i(0).id,
+                      static_cast<int>(registers(atom.a_layout)),
+                      static_cast<int>(registers(atom.b_layout)),
+                      static_cast<int>(registers(atom.c_layout))};
+  if (atom.sparse()) {
+    mma.places = g.registers("rp", DType::u32, 1);
+    mma.places_index = g.i(0).id;
+    fetch(mma.places, p, 1);
+  }
+  g.add(mma, "mma");
   g.loop(g.i(registers(atom.c_layout)), LoopForm::unrolled,
          [&](E u) { g.store(d, u * 32 + g.thread(), g.load(rc, u)); });
 
@@ -102,7 +113,7 @@ void check_atom(const target::Target& target, const target::MmaAtom& atom) {
     return v;
   };
   const bool floating = ir::is_float(atom.c);
-  const std::vector<double> ma = matrix(atom.m, atom.k, atom.a, floating ? 8 : 128),
+  const std::vector<double> ma = matrix(atom.m, atom.a_k(), atom.a, floating ? 8 : 128),
                             mb = matrix(atom.k, atom.n, atom.b, floating ? 8 : 128),
                             mc = matrix(atom.m, atom.n, atom.c, floating ? 64 : 1 << 30);
   const auto pack = [&](const layout::Fragment& f, DType t, const std::vector<double>& m) {
@@ -119,16 +130,31 @@ void check_atom(const target::Target& target, const target::MmaAtom& atom) {
       }
     return memory;
   };
+  // Any places, of which no two of a group are equal.
+  std::vector<uint32_t> words(32);
+  for (uint32_t& word : words)
+    for (int i = 0; i < 8; ++i) {
+      const uint32_t first = random() % 4, second = (first + 1 + random() % 3) % 4;
+      word |= (first | second << 2) << 4 * i;
+    }
+  // k of A's value `k` of the row.
+  const auto k_of = [&](int row, int k) {
+    if (!atom.sparse()) return k;
+    const int64_t at[] = {row, k / 2};
+    const uint32_t word = words[static_cast<size_t>(atom.places->holders(at)[0])];
+    return k / 2 * 4 + static_cast<int>(word >> (atom.places->register_of(at) * 4 + k % 2 * 2) & 3);
+  };
   std::vector<uint64_t> va = pack(atom.a_layout, atom.a, ma), vb = pack(atom.b_layout, atom.b, mb),
                         vc = pack(atom.c_layout, atom.c, mc), vd(vc.size());
-  EXPECT_EQ(texts(run(g, Arguments().tensor(va).tensor(vb).tensor(vc).tensor(vd), {}, target)), "")
+  EXPECT_EQ(texts(run(g, Arguments().tensor(va).tensor(vb).tensor(vc).tensor(vd).tensor(words), {}, target)),
+            "")
       << atom.name;
   std::vector<double> expected = mc;
   for (int i = 0; i < atom.m; ++i)
     for (int j = 0; j < atom.n; ++j) {
       double sum = mc[static_cast<size_t>(i * atom.n + j)];
-      for (int k = 0; k < atom.k; ++k)
-        sum += ma[static_cast<size_t>(i * atom.k + k)] * mb[static_cast<size_t>(k * atom.n + j)];
+      for (int k = 0; k < atom.a_k(); ++k)
+        sum += ma[static_cast<size_t>(i * atom.a_k() + k)] * mb[static_cast<size_t>(k_of(i, k) * atom.n + j)];
       expected[static_cast<size_t>(i * atom.n + j)] =
           floating ? sum : static_cast<double>(static_cast<int32_t>(static_cast<int64_t>(sum)));
     }
@@ -140,6 +166,8 @@ TEST(SimMatrix, EveryAtomMultipliesMatrices) {
     const target::Target t = *target::find_target(name);
     ASSERT_FALSE(t.mma.empty());
     for (const target::MmaAtom& atom : t.mma) check_atom(t, atom);
+    ASSERT_FALSE(t.sparse_mma.empty());
+    for (const target::MmaAtom& atom : t.sparse_mma) check_atom(t, atom);
   }
 }
 

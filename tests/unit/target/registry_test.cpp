@@ -118,6 +118,15 @@ TEST(Targets, AtomsAreOfTheMachine) {
       for (const layout::Fragment* f : {&atom.a_layout, &atom.b_layout, &atom.c_layout})
         EXPECT_EQ(f->threads(), t.warp) << atom.name;
     }
+    for (const MmaAtom& atom : t.sparse_mma) {
+      EXPECT_EQ(find_mma_atom(t, atom.name), &atom);
+      ASSERT_TRUE(atom.sparse()) << atom.name;
+      EXPECT_EQ(atom.a_layout.shape(), (std::vector<int64_t>{atom.m, atom.k / 2})) << atom.name;
+      EXPECT_EQ(atom.places->shape(), (std::vector<int64_t>{atom.m, atom.k / 4})) << atom.name;
+      EXPECT_EQ(atom.places->registers(), 8) << "groups of four bits in a word: " << atom.name;
+      for (const layout::Fragment* f : {&atom.a_layout, &atom.b_layout, &atom.c_layout, &*atom.places})
+        EXPECT_EQ(f->threads(), t.warp) << atom.name;
+    }
     EXPECT_EQ(find_mma_atom(t, "mma"), nullptr);
     for (const WarpgroupAtom& atom : t.warpgroup_mma) {
       EXPECT_EQ(atom.m, t.warpgroup_rows()) << atom.name;
@@ -136,6 +145,30 @@ TEST(Targets, AtomsAreOfTheMachine) {
   }
   EXPECT_FALSE(find_warpgroup_atom(*find_target("sm_90a"), "wgmma.m64n12k16.f32.f16.f16"));
   EXPECT_FALSE(find_warpgroup_atom(*find_target("sm_90"), "wgmma.m64n64k16.f32.f16.f16"));
+}
+
+// PTX ISA, "Sparse matrix storage": 16-bit types by the first two lanes of a quad, a half of the register for
+// each of two rows; 8-bit ones by all, the second lane of a pair for the second row.
+TEST(Targets, PlacesOfSparseAtomsLieAsTheManualSays) {
+  const Target t = *find_target("sm_80");
+  const auto holders = [&](const char* name, int64_t row, int64_t group) {
+    return find_mma_atom(t, name)->places->holders(std::vector<int64_t>{row, group});
+  };
+  const auto position = [&](const char* name, int64_t row, int64_t group) {
+    return find_mma_atom(t, name)->places->register_of(std::vector<int64_t>{row, group});
+  };
+  const char *halves = "mma.sp.m16n8k32.f32.f16", *bytes = "mma.sp.m16n8k64.s32.s8.u8";
+  for (int64_t row = 0; row < 16; ++row) {
+    for (int64_t group = 0; group < 8; ++group) {
+      const int64_t lane = row % 8 * 4 + group / 4;
+      EXPECT_EQ(holders(halves, row, group), (std::vector<int64_t>{lane, lane + 2}));
+      EXPECT_EQ(position(halves, row, group), row / 8 * 4 + group % 4);
+    }
+    for (int64_t group = 0; group < 16; ++group) {
+      EXPECT_EQ(holders(bytes, row, group), (std::vector<int64_t>{row % 8 * 4 + group / 8 * 2 + row / 8}));
+      EXPECT_EQ(position(bytes, row, group), group % 8);
+    }
+  }
 }
 
 }  // namespace

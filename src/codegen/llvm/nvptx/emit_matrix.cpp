@@ -81,6 +81,10 @@ std::pair<std::string, std::string> assembly_of(std::string text, const MatrixOp
   list(row.a, "", row.a_word);
   list(row.b, "", row.a_word);
   list(row.c, "", row.c_word);
+  if (row.places) {  // and the sparsity selector
+    text += ", $" + std::to_string(next) + ", 0x0";
+    constraints += ",r";
+  }
   return {text + ";", constraints};
 }
 
@@ -115,6 +119,10 @@ PtxEmitter::Values PtxEmitter::mma_operands(const MatrixOperands& row, const War
   add(mma.a, mma.a_index, mma.a_registers, row.a, row.a_word);
   add(mma.b, mma.b_index, mma.b_registers, row.b, row.a_word);
   add(mma.c, mma.c_index, mma.c_registers, row.c, row.c_word);
+  if (row.places != mma.places.valid())
+    refuse("atom '" + mma.atom + (row.places ? "' takes a register of places" : "' takes no places"));
+  else if (row.places)
+    add(mma.places, mma.places_index, 1, 1, MatrixWord::i32);
   return operands;
 }
 

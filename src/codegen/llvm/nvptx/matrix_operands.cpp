@@ -29,12 +29,15 @@ int registers_of(const layout::Fragment& lanes, ir::DType type) {
 
 MatrixOperands matrix_operands(const target::MmaAtom& atom) {
   // Inline assembly takes registers of halves as words.
-  const bool as_words = atom.given && atom.a == ir::DType::f16;
+  const bool as_words = (atom.given || atom.sparse()) && atom.a == ir::DType::f16;
   return {atom.tf32  ? MatrixWord::tf32
           : as_words ? MatrixWord::i32
                      : word_of(atom.a),
-          word_of(atom.c), registers_of(atom.a_layout, atom.a), registers_of(atom.b_layout, atom.b),
-          registers_of(atom.c_layout, atom.c)};
+          word_of(atom.c),
+          registers_of(atom.a_layout, atom.a),
+          registers_of(atom.b_layout, atom.b),
+          registers_of(atom.c_layout, atom.c),
+          atom.sparse()};
 }
 
 }  // namespace tilegen::codegen

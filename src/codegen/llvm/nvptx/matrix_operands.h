@@ -11,6 +11,7 @@ enum class MatrixWord : uint8_t { i32, half2, f32, f64, tf32 };
 struct MatrixOperands {
   MatrixWord a_word, c_word;  // b is like a
   int a, b, c;                // registers of a lane
+  bool places;                // a register of the places of A's values follows C
 };
 
 // Of an atom of the matrix unit: as the layouts of its operands say.
