@@ -267,9 +267,11 @@ Need HazardWalk::find_between(const Outstanding& earlier, const Outstanding& lat
 Need HazardWalk::walk_loop(StmtId id, State& state) {
   const OpenLoop loop = open_loop(id);
   const Block body = as<thread::Loop>(id)->body;
+  // It may end before each of its iterations, the first one too.
+  const bool may_end = loop.extent < 0 || as<thread::Loop>(id)->condition.valid();
   Need need = meet(id, state);
   State after;
-  if (loop.extent < 0) after = state;
+  if (may_end) after = state;
   int64_t numbered =
       std::any_of(state.begin(), state.end(), [&](const Held& h) { return (*this)[h].in_flight; }) ? back_
                                                                                                    : 0;
@@ -279,7 +281,7 @@ Need HazardWalk::walk_loop(StmtId id, State& state) {
   for (; n < numbered; ++n) {
     current_[loop.var] = {Binding::Kind::at, n};
     need = std::max(need, walk(body, state));
-    if (loop.extent < 0 || n + 1 == loop.extent) add_to(after, released(state, loop));
+    if (may_end || n + 1 == loop.extent) add_to(after, released(state, loop));
   }
   if (loop.extent < 0 || n < loop.extent) {
     state = from_numbers(state, loop, n);
