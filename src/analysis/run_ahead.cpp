@@ -31,10 +31,22 @@ std::vector<const KernelOp*> ops_inside(const ir::Program& p, const KernelOps& o
   return body;
 }
 
-bool is_tile_load(const ir::Program& p, const KernelOp& op) {
+namespace {
+
+bool is_load_to(const ir::Program& p, const KernelOp& op, ir::MemScope scope) {
   const auto* copy = p.as<ir::TileOp>(op.stmt);
   return copy && ops::is_copy(*copy) && p.buffer(copy->operands[0].buffer).scope == ir::MemScope::global &&
-         p.buffer(copy->operands[1].buffer).scope == ir::MemScope::shared;
+         p.buffer(copy->operands[1].buffer).scope == scope;
+}
+
+}  // namespace
+
+bool is_tile_load(const ir::Program& p, const KernelOp& op) {
+  return is_load_to(p, op, ir::MemScope::shared);
+}
+
+bool is_fragment_load(const ir::Program& p, const KernelOp& op) {
+  return is_load_to(p, op, ir::MemScope::fragment);
 }
 
 const ir::Store* moving_store(const ir::Program& p, const KernelOp& op) {

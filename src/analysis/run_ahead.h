@@ -17,13 +17,16 @@ std::vector<const KernelOp*> ops_inside(const ir::Program& p, const KernelOps& o
 // From global to shared memory.
 bool is_tile_load(const ir::Program& p, const KernelOp& op);
 
+// From global memory to a fragment.
+bool is_fragment_load(const ir::Program& p, const KernelOp& op);
+
 // The store of a parallel loop that does nothing but move elements of a tensor, as they are, to a tile in
 // shared memory that it does not read; null for other ops.
 const ir::Store* moving_store(const ir::Program& p, const KernelOp& op);
 
-// Why the tile load may not run ahead; empty when it may: it depends on nothing computed in the loop, stands
-// directly in the loop's body, fills its tile by itself or with others of which the same is true
-// (tile_parts.h), and the tile is read after it and in this loop only.
+// Why the load of a tile or fragment may not run ahead; empty when it may: it depends on nothing computed in
+// the loop, stands directly in the loop's body, fills its tile by itself or with others of which the same is
+// true (tile_parts.h), and the tile is read after it and in this loop only.
 std::string held_back(const ir::Program& p, const KernelOps& ops, LoopDependences& dependences,
                       ir::StmtId loop, const KernelOp& op);
 

@@ -12,7 +12,8 @@
 //
 // so the registers of one tile serve, and a load has the whole of an iteration to arrive. With two slots one
 // barrier, in front of the deposits, keeps them apart from what others read of the slot before, and shows
-// everybody what was deposited an iteration ago. With one there is a second one behind them.
+// everybody what was deposited an iteration ago. With one there is a second one behind them. A fragment
+// has one, and nobody else reads it.
 #include <algorithm>
 #include <set>
 

@@ -23,7 +23,7 @@ std::vector<int64_t> distinct_units(std::span<const int64_t> addresses, int byte
 template <class Cost>
 int64_t sum_of_phases(std::span<const int64_t> addresses, int bytes, const BankModel& model, Cost&& cost) {
   if (bytes <= 0) return 0;
-  // As many lanes per phase as the banks can serve at once: all 32 up to 4 bytes, 16 at 8, 8 at 16.
+  // As many lanes per phase as the banks serve at once: of 32 banks of 4 bytes 32 up to 4 bytes, 16 at 8.
   const size_t lanes = std::max(1, model.banks * model.bank_bytes / std::max(bytes, model.bank_bytes));
   int64_t sum = 0;
   for (size_t first = 0; first < addresses.size(); first += lanes)

@@ -4,6 +4,8 @@
 #include <functional>
 #include <map>
 
+#include "layout/bank_model.h"
+
 namespace tilegen::layout {
 
 namespace {
@@ -38,6 +40,9 @@ struct Window {
   }
 };
 
+// A picture is of no target; the memories of all that there are have these.
+constexpr BankModel kBanks{32, 4};
+
 struct Cell {
   std::string text;
   int64_t group = 0;  // bank or thread: what the colour says
@@ -49,7 +54,7 @@ CellOf layout_cells(const Layout& l) {
     const std::vector<int64_t> at = l.eval(index);
     Cell cell;
     for (size_t o = 0; o < at.size(); ++o) cell.text += (o ? "," : "") + std::to_string(at[o]);
-    cell.group = at[0] * l.element_bytes() / 4 % 32;
+    cell.group = at[0] * l.element_bytes() / kBanks.bank_bytes % kBanks.banks;
     return cell;
   };
 }

@@ -1,10 +1,12 @@
 // Our linker against ld.lld, where that is installed: the same object, linked by both, has the same code,
-// notes, descriptors and exports, and computes the same.
+// notes, descriptors and exports, by our reader and by llvm-readelf, and computes the same.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <sstream>
 
 #include "code_object.h"
@@ -150,6 +152,44 @@ TEST(Linker, AgreesWithLld) {
     EXPECT_EQ(facts.code_bytes, same.code_bytes);
     EXPECT_EQ(scaled(made.hsaco, name), scaled(other, name));
   }
+}
+
+// Lines of llvm-readelf's that say something of the contents, not of where they lie.
+std::vector<std::string> read_by_llvm(const std::string& bytes, const std::string& name) {
+  const std::string base = testing::TempDir() + name;
+  std::ofstream(base, std::ios::binary) << bytes;
+  const std::string command = std::string(TILEGEN_READELF) +
+                              " --file-header --notes --dyn-syms --elf-output-style=GNU " + base + " > " +
+                              base + ".txt 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  std::vector<std::string> lines;
+  std::ifstream in(base + ".txt");
+  // number and value, size to visibility, section, name
+  const std::regex symbol("^ +[0-9]+: [0-9a-f]{16} +(.*) [0-9]+ (\\S+)$");
+  for (std::string line; std::getline(in, line);) {
+    for (const char* word : {"Entry point", "Start of", "Number of", "string table index", "File:"})
+      if (line.find(word) != std::string::npos) line.clear();
+    line = std::regex_replace(line, symbol, "$1 $2");
+    if (!line.empty()) lines.push_back(line);
+  }
+  std::sort(lines.begin(), lines.end());  // symbols have no order
+  return lines;
+}
+
+TEST(Linker, ReadsAsLldsByLlvmReadelf) {
+  if (std::string(TILEGEN_LLD).empty() || std::string(TILEGEN_READELF).empty())
+    GTEST_SKIP() << "ld.lld or llvm-readelf is not installed";
+  const codegen::HsacoResult made = compiled();
+  const std::vector<std::string> ours = read_by_llvm(made.hsaco, "amdemu_ours"),
+                                 theirs = read_by_llvm(linked_by_lld(made.object), "amdemu_theirs");
+  EXPECT_EQ(ours, theirs);
+  const auto says = [&](const char* words) {
+    return std::any_of(ours.begin(), ours.end(),
+                       [&](const std::string& line) { return line.find(words) != std::string::npos; });
+  };
+  for (const char* words : {"AMDGPU", "gfx942", "amdhsa.kernels", ".group_segment_fixed_size: 256",
+                            "64 OBJECT  GLOBAL PROTECTED   first.kd"})
+    EXPECT_TRUE(says(words)) << words;
 }
 
 // Every dynamic tag that lld writes and that a loader needs.

@@ -157,6 +157,25 @@ TEST(DirectCopiesAhead, StayUnderWay) {
   EXPECT_GE(ahead["B"], counters.matrix_instructions / 5 / 4);  // of each wave
 }
 
+// The same where it is known how often a loop runs: a group is one iteration's.
+TEST(DirectCopiesAhead, StayUnderWayInLoopsOfKnownLength) {
+  const Loop& l = kLoops[1];
+  std::string text = text_of(l);
+  const std::string extent = "ceildiv(k, " + std::to_string(l.k) + ")";
+  text.replace(text.find(extent), extent.size(), "9");
+  const plan::Schedule given = direct({"gemm/ko/copy#0", "gemm/ko/copy#1"});
+  const auto artifact = compiled(text, "gfx942", given);
+  ASSERT_TRUE(artifact);
+  EXPECT_TRUE(has((*artifact)->assembly, "vmcnt(16)")) << (*artifact)->assembly;
+  Subject subject(text, {"gfx942"});
+  ASSERT_EQ(subject.invalid(), "");
+  subject.give(given);
+  Launch launch;
+  launch.dims = {{"m", l.m + 5}, {"n", l.n + 3}, {"k", l.k * 9 - 4}};
+  const Outcome o = subject.compare(launch);
+  EXPECT_EQ(o.kind, Outcome::Kind::agree) << o.text << text;
+}
+
 // Refused by name, with a way out.
 TEST(DirectCopiesRefused, WhereTheyCannotBe) {
   const auto refusal = [](const std::string& text, const char* target) {

@@ -1,5 +1,6 @@
 #include "codegen/llvm/types.h"
 
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
@@ -144,14 +145,31 @@ Value* select_float(B& b, llvm::CmpInst::Predicate wins, Value* x, Value* y) {
   return never_nan(y) ? v : b.CreateSelect(b.CreateFCmpUNO(y, y), x, v);
 }
 
+const llvm::IntrinsicInst* extremum(const Value* v) {
+  const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(v);
+  const auto id = call ? call->getIntrinsicID() : llvm::Intrinsic::not_intrinsic;
+  return id == llvm::Intrinsic::minnum || id == llvm::Intrinsic::maxnum ? call : nullptr;
+}
+
+// LLVM 19.1.7 crashes on min(min(x, y), fma(x, y, z)): of two intrinsics with the same first operands, one of
+// them a minimum, it takes the other for a minimum or maximum, and looks its opposite up beyond a table. That
+// operands are the same may turn out later.
+bool is_instruction(const MachineFeatures& f, const Value* x, const Value* y) {
+  const auto other = [](const Value* a, const Value* b) {
+    const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(b);
+    return extremum(a) && call && !extremum(b) && call->arg_size() > 1;
+  };
+  return (f.nvptx || f.amdgpu) && !other(x, y) && !other(y, x);
+}
+
 }  // namespace
 
 Value* float_min(B& b, const MachineFeatures& f, Value* x, Value* y) {
-  if (f.nvptx || f.amdgpu) return b.CreateMinNum(x, y);
+  if (is_instruction(f, x, y)) return b.CreateMinNum(x, y);
   return select_float(b, llvm::CmpInst::FCMP_OLT, x, y);
 }
 Value* float_max(B& b, const MachineFeatures& f, Value* x, Value* y) {
-  if (f.nvptx || f.amdgpu) return b.CreateMaxNum(x, y);
+  if (is_instruction(f, x, y)) return b.CreateMaxNum(x, y);
   return select_float(b, llvm::CmpInst::FCMP_OGT, x, y);
 }
 

@@ -63,13 +63,14 @@ class LoopPlanner {
       plan.num_stages = fitting_stages(loop, ahead, produced, plan);
     }
     for (const auto* op : body)
-      plan.stages.push_back(
-          {op->path, std::find(ahead.begin(), ahead.end(), op) != ahead.end() ? 0 : plan.num_stages - 1});
+      plan.stages.push_back({op->path, std::find(ahead.begin(), ahead.end(), op) != ahead.end()
+                                           ? first_stage(*op, plan.num_stages)
+                                           : plan.num_stages - 1});
     if (given && !given->stages.empty()) take_stages(*given, id, ahead, produced, plan);
     if (plan.num_stages > 1)
       for (const auto* op : ahead)
         for (const auto& a : op->accesses)
-          if (a.write && a.value.valid())
+          if (takes_slots(*op, a))
             out_.slots[a.value] = std::max(out_.slots[a.value], slots_of(plan.num_stages));
     out_.loops.push_back(std::move(plan));
   }
@@ -82,6 +83,13 @@ class LoopPlanner {
 
  private:
   bool through_registers() const { return !target_.async_copy(); }
+  // A fragment has no slots: the registers of its next iteration are the copy's.
+  int64_t first_stage(const analysis::KernelOp& op, int64_t stages) const {
+    return analysis::is_fragment_load(p_, op) ? std::max<int64_t>(0, stages - 2) : 0;
+  }
+  bool takes_slots(const analysis::KernelOp& op, const analysis::OpAccess& a) const {
+    return a.write && a.value.valid() && !analysis::is_fragment_load(p_, op);
+  }
   int64_t slots_of(int64_t stages) const {
     return through_registers() ? std::max<int64_t>(1, stages - 1) : stages;
   }
@@ -104,10 +112,11 @@ class LoopPlanner {
       const bool is_ahead = std::any_of(ahead.begin(), ahead.end(), is);
       if (asked < 0)
         why = "`stages` leaves out " + path;
-      else if (produced ? is_ahead && asked != 0 : asked != newest && (!is_ahead || asked > newest))
+      else if (produced ? is_ahead && asked != 0
+                        : asked != newest && (!is_ahead || asked > newest || asked < stage))
         why = "`stages` gives " + path + " stage " + std::to_string(asked) + ", expected " +
               (produced   ? "0: its producer copies as early as slots are free"
-               : is_ahead ? "0 to " + std::to_string(newest)
+               : is_ahead ? std::to_string(stage) + " to " + std::to_string(newest)
                           : std::to_string(newest) +
                                 ": only copies from tensors that depend on nothing in the loop run ahead");
       if (!produced) stage = asked;
@@ -127,7 +136,9 @@ class LoopPlanner {
   // noted. Where a producer fills the loop's tiles, only its copies do.
   bool runs_ahead(ir::StmtId id, const analysis::KernelOp& op, bool produced) {
     const bool loop = target_.async_copy() && analysis::moving_store(p_, op);
-    if (!loop && !analysis::is_tile_load(p_, op)) return false;
+    const bool fragment =
+        target_.register_copies && through_registers() && analysis::is_fragment_load(p_, op);
+    if (!loop && !fragment && !analysis::is_tile_load(p_, op)) return false;
     if (produced && produced_.count(&op) && tree_.loop_of(op.stmt) == id) return true;
     std::string why = produced ? "the loop's tiles come from a producer, which makes tensor copies only"
                                : analysis::held_back(p_, ops_, dependences_, id, op);
@@ -146,18 +157,22 @@ class LoopPlanner {
     }
     int64_t wanted = loop.num_stages > 0 ? loop.num_stages : produced ? kProducedStages : kDefaultStages;
     if (loop.num_stages == 0 && most_stages_ > 0) wanted = std::min(wanted, most_stages_);
+    const bool fragments = std::all_of(ahead.begin(), ahead.end(), [&](const analysis::KernelOp* op) {
+      return analysis::is_fragment_load(p_, *op);
+    });
+    if (loop.num_stages == 0 && fragments) wanted = std::min<int64_t>(wanted, 2);
     int64_t ring = 0;
     auto arena = [&](int64_t stages) {
       std::map<ValueId, int64_t> slots = out_.slots;
       for (const auto* op : ahead)
         for (const auto& a : op->accesses)
-          if (a.write && a.value.valid()) slots[a.value] = std::max(slots[a.value], slots_of(stages));
+          if (takes_slots(*op, a)) slots[a.value] = std::max(slots[a.value], slots_of(stages));
       return arena_(slots);
     };
     std::set<ValueId> filled;
     for (const auto* op : ahead)
       for (const auto& a : op->accesses)
-        if (a.write && a.value.valid() && filled.insert(a.value).second) ring += bytes_[a.value];
+        if (takes_slots(*op, a) && filled.insert(a.value).second) ring += bytes_[a.value];
     const bool deeper = loop.num_stages == 0 && produced && single_wave_;
     while (deeper && wanted < kSingleWaveStages && arena(wanted + 1) <= target_.shared_bytes) ++wanted;
     int64_t stages = wanted;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/exchange.h"
 #include "analysis/run_ahead.h"
 #include "support/checked.h"
 
@@ -15,6 +16,20 @@ namespace {
 constexpr int64_t kOtherRegisters = 96;
 
 bool through_registers(const target::Target& t) { return t.register_copies && !t.async_copy(); }
+
+// Why a thread cannot load elements of a fragment iterations ahead to registers that become the fragment's;
+// empty where it can.
+std::string not_in_place(const ir::Program& p, const analysis::KernelOps& ops,
+                         const infer::InferResult& layouts, OpId load) {
+  const plan::ValuePlan& value = layouts.values[ops.ops[load].accesses.back().value];
+  const plan::OpPlan& plan = layouts.ops[load];
+  if (value.memory || !value.fragment) return "its fragment takes more registers than there are";
+  const bool converted =
+      !analysis::conversions_of(p, ops, ops.ops[load], layouts.values, layouts.conversions).empty();
+  return converted || !plan.through_memory.empty() || plan.iteration != value.fragment
+             ? "threads load elements that others hold"
+             : "";
+}
 
 }  // namespace
 
@@ -33,11 +48,14 @@ std::map<OpId, std::string> not_loaded(const ir::Program& p, const analysis::Ker
     const analysis::KernelOp& op = ops.ops[i];
     const plan::OpPlan* g = given ? plan::find_op(*given, op.path) : nullptr;
     const std::optional<layout::Fragment>& iteration = layouts.ops[i].iteration;
-    if (!analysis::is_tile_load(p, op)) continue;
+    const bool fragment = analysis::is_fragment_load(p, op);
+    if (!fragment && !analysis::is_tile_load(p, op)) continue;
     if (g && g->engine && g->engine != plan::Engine::register_copy) {
       kept[i] = std::string("the schedule gives it engine '") + plan::engine_name(*g->engine) + "'";
     } else if (!iteration) {
       kept[i] = "no thread has elements of its own";
+    } else if (std::string why = fragment ? not_in_place(p, ops, layouts, i) : ""; !why.empty()) {
+      kept[i] = why;
     } else {
       const int64_t own = ceil_div(
           iteration->registers() * ir::dtype_bytes(p.buffer(op.accesses.front().buffer).type), int64_t{4});

@@ -1,5 +1,6 @@
-// Tile loads that come through registers: loaded there iterations ahead, and deposited in the tile when its
-// slot is free, on targets without asynchronous copies whose loads go on beside other work (AMD).
+// Loads that come through registers: loaded there iterations ahead, and deposited in the tile when its slot
+// is free, on targets without asynchronous copies whose loads go on beside other work (AMD). Those of a
+// fragment come one iteration ahead, and become the fragment when the iteration before has done with it.
 //
 // requires: engines and iterations of copies, layouts of values; for take_register_copies the loops' stages.
 // ensures: not_loaded: the copies that planning of loops may not run ahead, each with a reason.

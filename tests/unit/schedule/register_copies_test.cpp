@@ -155,5 +155,72 @@ TEST(RegisterCopies, WhatDependsOnTheLoopStays) {
   EXPECT_EQ(note_of(k, "g/ko/copy#0"), "does not run ahead: another operation writes the tile too");
 }
 
+// A in registers, of rows of `k`; `more` stands in the loop, before the product.
+std::shared_ptr<const ir::Program> gemm_of_registers(const std::string& k, const std::string& stages = "",
+                                                     const std::string& more = "", int threads = 128) {
+  return program_from(
+      "tl 1 program p\ndim m divisible 64\ndim n divisible 64\ndim k divisible 64\n"
+      "tensor A: f16[m, k] readonly\ntensor B: f16[k, n] readonly\ntensor C: f32[m, n]\n"
+      "kernel g grid (by: ceildiv(m, 64), bx: ceildiv(n, 64)) threads " +
+      std::to_string(threads) + " {\n alloc a: fragment f16[64, " + k + "]\n alloc Bs: shared f16[" + k +
+      ", 64]\n alloc acc: fragment f32[64, 64]\n fill acc, 0.0f32\n pipelined ko in 0 .. ceildiv(k, " + k +
+      ")" + stages + " {\n copy A[by * 64 :+ 64, ko * " + k + " :+ " + k + "] -> a\n copy B[ko * " + k +
+      " :+ " + k + ", bx * 64 :+ 64] -> Bs\n" + more + " gemm a, Bs -> acc {policy=full_row}\n }\n" +
+      " copy acc -> C[by * 64 :+ 64, bx * 64 :+ 64]\n}\n");
+}
+
+using Stages = std::vector<std::pair<std::string, int64_t>>;
+
+// The tile's other slot takes an iteration more than the fragment, which has none.
+TEST(RegisterCopies, FragmentsRunAheadByOneIteration) {
+  for (const char* target : {"gfx942", "gfx90a"}) {
+    const auto s = plan_for(*gemm_of_registers("32", " stages 3"), target);
+    ASSERT_TRUE(s) << s.error().to_text();
+    const plan::KernelSchedule& k = s->kernels[0];
+    EXPECT_TRUE(through_registers(k)) << target;
+    EXPECT_EQ(k.loops[0].stages, (Stages{{"g/ko/copy#0", 1}, {"g/ko/copy#1", 0}, {"g/ko/gemm#0", 2}}));
+    EXPECT_EQ(plan::find_value(k, "g:a")->slots, 1);
+    EXPECT_EQ(plan::find_value(k, "g:Bs")->slots, 2);
+  }
+  const auto s = plan_for(*gemm_of_registers("32"), "sm_80");
+  ASSERT_TRUE(s);
+  EXPECT_FALSE(through_registers(s->kernels[0])) << "other warps run beside a load there";
+}
+
+TEST(RegisterCopies, FragmentsThatStay) {
+  const auto why = [](const std::shared_ptr<const ir::Program>& p) {
+    const auto s = plan_for(*p, "gfx942");
+    EXPECT_TRUE(s) << s.error().to_text();
+    if (!s) return std::string();
+    EXPECT_FALSE(through_registers(s->kernels[0]));
+    return note_of(s->kernels[0], "g/ko/copy#0");
+  };
+  const std::string twice = " parallel i, j in 64, 32 { a[i, j] = a[i, j] * 2.0f16 }\n";
+  EXPECT_EQ(why(gemm_of_registers("32", "", twice)),
+            "does not run ahead: another operation writes the tile too");
+  const std::string many = why(gemm_of_registers("512", "", "", 64));
+  EXPECT_EQ(many.rfind("does not run ahead: a thread would keep 256 registers of it beside", 0), 0) << many;
+}
+
+TEST(RegisterCopies, StagesOfFragmentsThatAreGiven) {
+  plan::Schedule given;
+  given.kernels = {{.kernel = "g"}};
+  plan::LoopPlan loop;
+  loop.loop = "g/ko";
+  loop.num_stages = 3;
+  const auto plan = [&](int64_t stage) {
+    loop.stages = {{"g/ko/copy#0", stage}, {"g/ko/copy#1", 0}, {"g/ko/gemm#0", 2}};
+    given.kernels[0].loops = {loop};
+    return plan_for(*gemm_of_registers("32"), "gfx942", &given);
+  };
+  const auto ahead = plan(1), stays = plan(2), refused = plan(0);
+  ASSERT_TRUE(ahead && stays);
+  EXPECT_TRUE(through_registers(ahead->kernels[0]));
+  EXPECT_FALSE(through_registers(stays->kernels[0]));
+  ASSERT_FALSE(refused) << "one iteration's loads have registers";
+  EXPECT_NE(refused.error().to_text().find("gives g/ko/copy#0 stage 0, expected 1 to 2"), std::string::npos)
+      << refused.error().to_text();
+}
+
 }  // namespace
 }  // namespace tilegen::schedule

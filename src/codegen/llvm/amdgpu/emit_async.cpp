@@ -61,7 +61,7 @@ class Groups {
         open_ = std::max(open_, then);
       } else if (const auto* loop = std::get_if<Loop>(&node)) {
         int64_t extent = 1;
-        p_.exprs.is_const_int(loop->extent, &extent);
+        if (!commits(loop->body)) p_.exprs.is_const_int(loop->extent, &extent);
         const int64_t around = times_;
         times_ = std::min(times_ * std::max<int64_t>(extent, 1), kMostCounted);
         walk(loop->body);
@@ -70,6 +70,16 @@ class Groups {
         for (const Block* inner : blocks_inside(node)) walk(*inner);
       }
     }
+  }
+
+  // Each of its iterations ends a group then.
+  bool commits(const Block& body) const {
+    return std::any_of(body.begin(), body.end(), [&](StmtId id) {
+      const StmtNode& node = p_.stmts[id.value].node;
+      const auto inside = blocks_inside(node);
+      return std::holds_alternative<AsyncCommit>(node) ||
+             std::any_of(inside.begin(), inside.end(), [&](const Block* b) { return commits(*b); });
+    });
   }
 
   const ThreadProgram& p_;

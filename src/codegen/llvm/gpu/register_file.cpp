@@ -27,8 +27,9 @@ RegisterFile::RegisterFile(const ThreadProgram& program, llvm::IRBuilder<>& b, P
   mark_packed();
 }
 
-// Elements of these memories are loaded from tensors and stored to shared memory as they are, and nothing
-// else: where control flow joins words do, and no load is waited for to be taken apart.
+// Elements of these memories are loaded from tensors and stored as they are to shared memory or to registers
+// that are words, and nothing else: where control flow joins words do, and no load is waited for to be taken
+// apart.
 void RegisterFile::mark_copied() {
   std::vector<bool> copied(packed_.size(), false);
   const auto loaded = [&](ir::ExprId e) {  // the register memory of a load, or an invalid one
@@ -47,6 +48,12 @@ void RegisterFile::mark_copied() {
     const ir::ExprNode& n = program_.exprs[ir::ExprId(i)];
     for (ir::ExprId operand : {n.a, n.b, n.c}) used(operand);
   }
+  const auto keeps_words = [&](const Store& s) {
+    const Memory& to = program_.memory(s.memory);
+    const MemoryId from = loaded(s.value);
+    return to.space == Space::shared || (owns(s.memory) && packed_[s.memory.value] && from.valid() &&
+                                         program_.memory(from).type == to.type);
+  };
   for (const Stmt& s : program_.stmts) {
     if (const auto* shuffle = std::get_if<Shuffle>(&s.node)) {
       used(shuffle->value);
@@ -54,8 +61,7 @@ void RegisterFile::mark_copied() {
     }
     const auto* store = std::get_if<Store>(&s.node);
     if (!store) continue;
-    const Memory& to = program_.memory(store->memory);
-    if (to.space != Space::shared || store->atomic) used(store->value);
+    if (!keeps_words(*store) || store->atomic) used(store->value);
     if (!owns(store->memory)) continue;
     const ir::ExprNode& value = program_.exprs[store->value];
     if (value.op != ir::ExprOp::load || program_.memory(value.object).space != Space::global)
@@ -66,7 +72,6 @@ void RegisterFile::mark_copied() {
 }
 
 void RegisterFile::mark_packed() {
-  mark_copied();
   auto pack = [&](MemoryId m) { packed_[m.value] = owns(m) && word_elements(program_.memory(m).type) > 1; };
   for (const Stmt& s : program_.stmts) {
     if (auto* load = std::get_if<LoadMatrix>(&s.node)) pack(load->dst);
@@ -78,6 +83,7 @@ void RegisterFile::mark_packed() {
     if (auto* wait = std::get_if<WarpgroupWait>(&s.node))
       for (MemoryId m : wait->registers) pack(m);
   }
+  mark_copied();
 }
 
 RegisterFile::Word& RegisterFile::word(MemoryId m, int64_t index) {
