@@ -156,7 +156,8 @@ void IterationValues::forget(const ir::Block& b, Tiles& tiles) {
       ir::visit_written(*store, [&](ir::BufferId b, const auto&) {
         if (on_chip(b)) tiles[b] = unknown(b);
       });
-    if (const auto* op = p_.as<ir::TileOp>(s); op && on_chip(op->operands.back().buffer))
+    if (const auto* op = p_.as<ir::TileOp>(s);
+        op && !op->operands.empty() && on_chip(op->operands.back().buffer))
       tiles[op->operands.back().buffer] = unknown(op->operands.back().buffer);
   });
 }

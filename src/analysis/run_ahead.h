@@ -18,7 +18,7 @@ std::vector<const KernelOp*> ops_inside(const ir::Program& p, const KernelOps& o
 bool is_tile_load(const ir::Program& p, const KernelOp& op);
 
 // The store of a parallel loop that does nothing but move elements of a tensor, as they are, to a tile in
-// shared memory that it does not read; null for other ops.
+// shared memory that it does not read; null for other ops. Of an asynchronous loop it may be guarded.
 const ir::Store* moving_store(const ir::Program& p, const KernelOp& op);
 
 // Why the tile load may not run ahead; empty when it may: it depends on nothing computed in the loop, stands

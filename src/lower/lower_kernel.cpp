@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "analysis/copy_groups.h"
 #include "lower/access_facts.h"
 #include "lower/declarations.h"
 #include "lower/gpu/assumptions.h"
@@ -29,6 +30,14 @@ void clear_registers(LoweringContext& k) {
       clear_unheld(k, fragment_view(k, v), k.out.body, k.in.kernel.name, moved.count(v) > 0);
 }
 
+// What is said of a statement has its place in the text.
+Error at_place(const LoweringContext& k, Error error) {
+  for (Diagnostic& d : error.diagnostics)
+    for (const analysis::KernelOp& op : k.in.ops.ops)
+      if (op.path == d.op) d.location = op.location;
+  return error;
+}
+
 }  // namespace
 
 Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, const expand::ScheduledKernel& scheduled,
@@ -40,7 +49,9 @@ Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, const expand:
   if (k.failed()) return std::move(k.error);
   if (k.block_threads()) drop_unused_assumptions(k);
   if (k.block_threads())
-    if (Checked planted = sync::plant_barriers(k.out); !planted) return planted.error();
+    if (Checked planted = sync::plant_barriers(k.out, analysis::counts_own_groups(p, scheduled.kernel));
+        !planted)
+      return at_place(k, planted.error());
   return std::move(k.out);
 }
 

@@ -64,6 +64,7 @@ class HazardWalk {
   bool is_warpgroup_barrier(thread::StmtId id) const;
   bool varies(ir::ExprId e) const;  // between the threads of a block
   int64_t back() const { return back_; }
+  thread::MemoryId accessed(const Held& h) const { return oracle_[(*this)[h].access].access.memory; }
   const Outstanding& operator[](const Held& h) const { return *outstanding_[h.access]; }
 
  private:

@@ -19,7 +19,7 @@ namespace {
 
 class Planter {
  public:
-  explicit Planter(ThreadProgram& p) : p_(p), walk_(p) {
+  Planter(ThreadProgram& p, bool own_waits) : p_(p), own_waits_(own_waits), walk_(p) {
     // Barriers that lowering put are needed as far as accesses say so.
     for (size_t i = 0; i < p.stmts.size(); ++i)
       if (const auto* b = as<thread::Barrier>(StmtId(i));
@@ -115,6 +115,7 @@ class Planter {
         state = std::move(probe);
         continue;
       }
+      if (own_waits_ && need == Need::wait) return refuse_unawaited(block[i], state);
       if (!uniform) return refuse(block[i]);
       // Copies in flight may be waited for within the statement with no barrier after: they are waited for
       // here.
@@ -190,6 +191,21 @@ class Planter {
     return changed;
   }
 
+  void refuse_unawaited(StmtId id, const State& state) {
+    if (error_) return;
+    std::string tile;
+    for (const Held& h : state) {
+      State alone{h};
+      if (tile.empty() && walk_[h].in_flight && walk_.walk(id, alone) == Need::wait)
+        tile = p_.memory(walk_.accessed(h)).name;
+    }
+    error_ = Error(DiagCode::misplaced_statement, p_.stmts[id.value].origin,
+                   "it reads or writes '" + tile +
+                       "' where asynchronous copies into the same elements may still be under way",
+                   "put commit_group behind these copies, and in front of this a wait_group with the number "
+                   "of groups that were committed later");
+  }
+
   void refuse(StmtId id) {
     if (error_) return;
     error_ = Error(DiagCode::internal_error, p_.stmts[id.value].origin,
@@ -198,6 +214,7 @@ class Planter {
   }
 
   ThreadProgram& p_;
+  const bool own_waits_;
   HazardWalk walk_;
   std::set<StmtId> planted_;
   std::optional<Error> error_;
@@ -220,14 +237,14 @@ void make_role_barriers(ThreadProgram& p, const Block& block, int64_t threads) {
 
 // The computing threads among themselves, as if they were the block; other roles issue copies, which
 // transaction barriers order.
-Checked plant_role(ThreadProgram& p, StmtId roles, size_t index) {
+Checked plant_role(ThreadProgram& p, StmtId roles, size_t index, bool own_waits) {
   const auto role = [&]() -> thread::Role& {
     return std::get<thread::Roles>(p.stmts[roles.value].node).roles[index];
   };
   if (role().first_thread != 0) return Unit{};
   const int64_t threads = std::exchange(p.threads, role().threads);
   Block body = std::exchange(p.body, role().body);
-  Checked planted = Planter(p).run();
+  Checked planted = Planter(p, own_waits).run();
   role().body = std::exchange(p.body, std::move(body));
   p.threads = threads;
   make_role_barriers(p, role().body, role().threads);
@@ -236,7 +253,7 @@ Checked plant_role(ThreadProgram& p, StmtId roles, size_t index) {
 
 }  // namespace
 
-Checked plant_barriers(ThreadProgram& p) {
+Checked plant_barriers(ThreadProgram& p, bool own_waits) {
   if (p.threads <= 1) return Unit{};
   // Asked for each time: planting adds statements, which moves them all.
   const auto roles_in = [&](StmtId id) {
@@ -245,8 +262,8 @@ Checked plant_barriers(ThreadProgram& p) {
   };
   for (StmtId id : p.body)
     for (size_t i = 0; i < roles_in(id); ++i)
-      if (Checked planted = plant_role(p, id, i); !planted) return planted;
-  return Planter(p).run();
+      if (Checked planted = plant_role(p, id, i, own_waits); !planted) return planted;
+  return Planter(p, own_waits).run();
 }
 
 }  // namespace tilegen::sync

@@ -20,6 +20,9 @@
 
 namespace tilegen::sync {
 
-Checked plant_barriers(thread::ThreadProgram& p);
+// `own_waits`: the program awaits its asynchronous copies itself, in groups that a further wait would not
+// leave as it counts them. Then no wait is planted: refuses misplaced_statement for what meets a copy that
+// may be unfinished.
+Checked plant_barriers(thread::ThreadProgram& p, bool own_waits = false);
 
 }  // namespace tilegen::sync

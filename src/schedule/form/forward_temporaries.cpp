@@ -165,7 +165,8 @@ class Forwarder {
     ir::for_each_statement(p_, one, [&](StmtId s, int) {
       if (const auto* store = p_.as<ir::Store>(s))
         ir::visit_written(*store, [&](BufferId b, const auto&) { note(b); });
-      if (const auto* op = p_.as<ir::TileOp>(s)) note(op->operands.back().buffer);
+      if (const auto* op = p_.as<ir::TileOp>(s); op && !op->operands.empty())
+        note(op->operands.back().buffer);
     });
     return any;
   }
