@@ -247,6 +247,33 @@ TEST(Threads, CopiesInGroups) {
   });
 }
 
+std::string ptx_of(const Context& context, const Program& program) {
+  tl_target* target = nullptr;
+  tl_artifact* artifact = nullptr;
+  EXPECT_EQ(tl_target_parse("sm_80", &target, nullptr), TL_OK);
+  EXPECT_EQ(tl_compile(context.get(), program.get(), target, nullptr, &artifact, nullptr), TL_OK);
+  const char* data = nullptr;
+  size_t size = 0;
+  EXPECT_EQ(tl_artifact_section(artifact, TL_SECTION_PTX, &data, &size, nullptr), TL_OK);
+  const std::string text(data, size);
+  tl_target_release(target), tl_artifact_release(artifact);
+  return text;
+}
+
+// Two warps of the four wait for each other, and the others for nobody.
+TEST(Threads, BarriersOfSomeWarps) {
+  const Context context = make_context();
+  const Program program = parsed(
+      context,
+      "tl 1 program p\ntensor X: i32[128] readonly\ntensor Y: i32[128]\nkernel k grid(b: 1) threads 128 {\n"
+      "  alloc s: shared i32[64]\n  threads w, l in 4, 32 {\n    var r = X[w * 32 + l]\n    if w < 2 {\n"
+      "      s[w * 32 + l] = r\n      barrier\n      r = s[63 - w * 32 - l]\n    }\n"
+      "    Y[w * 32 + l] = r\n  }\n}\n");
+  const std::string ptx = ptx_of(context, program);
+  EXPECT_EQ(ptx.find("bar.sync \t0"), std::string::npos) << ptx;
+  EXPECT_NE(ptx.find("bar.sync 1, 64"), std::string::npos) << ptx;
+}
+
 // Copies of the widest instruction, in the groups that the text has.
 TEST(Threads, GroupsAreInstructions) {
   const Context context = make_context();
@@ -258,14 +285,8 @@ TEST(Threads, GroupsAreInstructions) {
       "      copy_async X[r, w * 256 + l * 8 :+ 8] -> s[r, w * 256 + l * 8 :+ 8]\n      commit_group\n    }\n"
       "    wait_group 1\n    let a = s[0, 127 - w * 32 - l]\n    wait_group 0\n"
       "    Y[w * 32 + l] = a + s[1, w * 32 + l]\n  }\n}\n");
-  tl_target* target = nullptr;
-  tl_artifact* artifact = nullptr;
-  ASSERT_EQ(tl_target_parse("sm_80", &target, nullptr), TL_OK);
-  ASSERT_EQ(tl_compile(context.get(), program.get(), target, nullptr, &artifact, nullptr), TL_OK);
-  const char* data = nullptr;
-  size_t size = 0;
-  ASSERT_EQ(tl_artifact_section(artifact, TL_SECTION_PTX, &data, &size, nullptr), TL_OK);
-  const std::string all(data, size), ptx = all.substr(0, all.find(".entry", all.find(".entry") + 1));
+  const std::string all = ptx_of(context, program),
+                    ptx = all.substr(0, all.find(".entry", all.find(".entry") + 1));
   const auto count = [&](const std::string& word) {
     int found = 0;
     for (size_t at = ptx.find(word); at != std::string::npos; at = ptx.find(word, at + 1)) ++found;
@@ -274,7 +295,6 @@ TEST(Threads, GroupsAreInstructions) {
   EXPECT_EQ(count("cp.async.cg.shared.global"), 2) << ptx;
   EXPECT_EQ(count("cp.async.commit_group"), 2) << ptx;
   EXPECT_EQ(count("cp.async.wait_group"), 2) << ptx;
-  tl_target_release(target), tl_artifact_release(artifact);
 }
 
 // Lanes hand values over in registers: no shared memory, no barrier, one instruction a word.

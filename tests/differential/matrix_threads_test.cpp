@@ -108,6 +108,37 @@ kernel k grid (g: ceildiv(2040, 128 * $e)) threads 128 {
                                        {{"t", type}, {"e", std::to_string(elements)}, {"c", condition}}));
 }
 
+// Warps that wait for each other and for no others, in branches and in loops.
+TEST(Threads, WarpsMeetAmongThemselves) {
+  for (const std::string type : {"f32", "i64", "u8"})
+    expect_agree_everywhere(replaced(R"(tl 1 program p
+dim m
+tensor X: $t[m] readonly
+tensor Y: $t[m]
+kernel k grid (g: ceildiv(m, 128)) threads 128 {
+  alloc s: shared $t[64]
+  alloc u: shared $t[2, 32]
+  threads w, l in 4, 32 {
+    let i = g * 128 + w * 32 + l
+    var r = X[i]
+    if w < 2 {
+      s[w * 32 + l] = r
+      barrier
+      r += s[63 - w * 32 - l]
+    } else {
+      serial d in 0 .. m // 100 {
+        if w == 2 { u[d % 2, l] = r }
+        barrier
+        if w == 3 { r += u[d % 2, 31 - l] }
+      }
+    }
+    Y[i] = r
+  }
+}
+)",
+                                     {{"t", type}}));
+}
+
 // Tile operations before and behind the block, shared tiles and fragments of the program in it, loops and ifs
 // that all threads take alike.
 TEST(Threads, BesideTileOperations) {
