@@ -839,9 +839,22 @@ TL_API tl_expr tl_shuffle(tl_builder* builder, tl_shuffle_kind kind, tl_expr val
 /** What the lanes of the group say of a condition, under the same rule. (CUDA: __any_sync ...) */
 TL_API tl_expr tl_vote(tl_builder* builder, tl_vote_kind kind, tl_expr condition);
 
-/** All threads of the block meet, under conditions that are the same for all of them: what they have stored
- *  before, all see behind it. (CUDA: __syncthreads) */
+/** All threads of the block meet, under conditions that are the same for the lanes of a group those that they
+ *  hold for: what any has stored before, all see behind it. (CUDA: __syncthreads) */
 TL_API void tl_barrier(tl_builder* builder);
+
+/** An asynchronous copy of the thread, of 4, 8 or 16 bytes: elements of a tensor beside each other, to a
+ *  shared tile. They are there for all threads behind a tl_wait_group that the copy's group is done by.
+ *  (PTX: cp.async) */
+TL_API void tl_copy_async(tl_builder* builder, tl_region from, tl_region to);
+
+/** Closes the group of each thread's asynchronous copies since the last one, under conditions that are the
+ *  same for all threads of the block. (PTX: cp.async.commit_group) */
+TL_API void tl_commit_group(tl_builder* builder);
+
+/** Of each thread's newest `pending` groups, at most 63, copies may still be under way; all others are done.
+ *  (PTX: cp.async.wait_group) */
+TL_API void tl_wait_group(tl_builder* builder, uint32_t pending);
 
 /** Opens the branch taken when `condition` (bool) holds. Outside parallel loops it must be the same for the
  *  block. */

@@ -131,6 +131,7 @@ void IterationValues::store(const ir::Store& store, const ir::Loop* points, Expr
 }
 
 void IterationValues::tile_op(const ir::TileOp& op, Tiles& tiles) {
+  if (op.operands.empty()) return;
   const ir::Region& to = ir::written_region(op);
   if (!on_chip(to.buffer)) return;
   ExprId value = unknown(to.buffer);
@@ -157,7 +158,8 @@ void IterationValues::forget(const ir::Block& b, Tiles& tiles) {
       ir::visit_written(*store, [&](ir::BufferId b, const auto&) {
         if (on_chip(b)) tiles[b] = unknown(b);
       });
-    if (const auto* op = p_.as<ir::TileOp>(s); op && on_chip(ir::written_region(*op).buffer))
+    if (const auto* op = p_.as<ir::TileOp>(s);
+        op && !op->operands.empty() && on_chip(ir::written_region(*op).buffer))
       tiles[ir::written_region(*op).buffer] = unknown(ir::written_region(*op).buffer);
   });
 }

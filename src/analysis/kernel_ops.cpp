@@ -225,6 +225,7 @@ class WebBuilder {
       merge(state, else_state);
       return;
     }
+    if (const auto* op = p_.as<ir::TileOp>(id); op && op->operands.empty()) return;  // touches no memory
     KernelOp record;
     record.stmt = id;
     record.path = paths_[id.value];

@@ -4,6 +4,8 @@
 #include <set>
 
 #include "analysis/tile_parts.h"
+#include "ir/annotations.h"
+#include "ir/copy_groups.h"
 
 namespace tilegen::analysis {
 
@@ -52,6 +54,7 @@ bool is_fragment_load(const ir::Program& p, const KernelOp& op) {
 const ir::Store* moving_store(const ir::Program& p, const KernelOp& op) {
   const auto* loop = p.as<ir::Loop>(op.stmt);
   const auto* store = loop && loop->body.size() == 1 ? p.as<ir::Store>(loop->body.front()) : nullptr;
+  if (loop && ir::is_asynchronous(p.stmt(op.stmt))) store = ir::guarded_copy(p, *loop).store;
   if (!store || store->atomic || p.buffer(store->buffer).scope != ir::MemScope::shared) return nullptr;
   const ir::ExprNode& from = p.exprs[store->value];
   if (from.op != ir::ExprOp::load || p.buffer(from.object).scope != ir::MemScope::global ||

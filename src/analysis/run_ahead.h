@@ -21,7 +21,7 @@ bool is_tile_load(const ir::Program& p, const KernelOp& op);
 bool is_fragment_load(const ir::Program& p, const KernelOp& op);
 
 // The store of a parallel loop that does nothing but move elements of a tensor, as they are, to a tile in
-// shared memory that it does not read; null for other ops.
+// shared memory that it does not read; null for other ops. Of an asynchronous loop it may be guarded.
 const ir::Store* moving_store(const ir::Program& p, const KernelOp& op);
 
 // Why the load of a tile or fragment may not run ahead; empty when it may: it depends on nothing computed in

@@ -87,6 +87,8 @@ class Builder {
                          std::span<const std::string_view> names = {});
   ir::ExprId lane_call(std::string_view call, const ir::LaneCall& what);
   void barrier();
+  void async_copy(const ir::Region& from, const ir::Region& to);
+  void copy_group(ir::OpKind kind, int64_t pending);  // commit_group, wait_group
   uint64_t begin_if(ir::ExprId condition);
   void begin_else(uint64_t if_token);
   // Ifs on an integer that is taken once: cases stand in the switch and nothing else, each with constants of

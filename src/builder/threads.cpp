@@ -2,7 +2,9 @@
 #include <string>
 
 #include "builder/builder.h"
+#include "ir/copy_groups.h"
 #include "ir/draft_threads.h"
+#include "ir/op_kinds.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::builder {
@@ -62,6 +64,33 @@ void Builder::barrier() {
   if (!ready(kCall) || !inside_kernel(kCall) || !unmarked(kCall) || !threads_around(kCall)) return;
   const ir::StmtId s = add_statement(kCall, ir::Branch{});
   if (s) draft_.barriers.insert(s);
+}
+
+// An element of each is at the offsets, or so many as the extents say.
+void Builder::async_copy(const ir::Region& from, const ir::Region& to) {
+  constexpr std::string_view kCall = "tl_copy_async";
+  if (!ready(kCall) || !inside_kernel(kCall) || !check_region(kCall, "what is copied", from) ||
+      !check_region(kCall, "where it is copied to", to) || !threads_around(kCall) || !reached(kCall))
+    return;
+  if (static_cast<int64_t>(program_.stmts.size()) + 2 > limits_.statements)
+    return fail(DiagCode::limit_nodes, kCall,
+                "the program has more than " + std::to_string(limits_.statements) + " statements",
+                "use loops instead of repeating statements");
+  for (const ir::Region* r : {&from, &to})
+    for (ir::ExprId e : r->offsets)
+      if (!check_operands(kCall, {e})) return;
+  if (const auto wrong = ir::async_copy_refusal(program_, from, to))
+    return fail(wrong->code, kCall, wrong->message, wrong->hint);
+  marked(kCall, ir::add_async_copy(program_, draft_, from, to, location_, frames_.back().body));
+}
+
+void Builder::copy_group(ir::OpKind kind, int64_t pending) {
+  const std::string call = "tl_" + std::string(ir::op_row(kind).text);
+  if (!ready(call) || !inside_kernel(call)) return;
+  ir::TileOp op;
+  op.kind = kind;
+  if (ir::op_row(kind).has_value) op.value = const_int(pending, ir::DType::i64);
+  marked(call, add_statement(call, std::move(op)));
 }
 
 }  // namespace tilegen::builder

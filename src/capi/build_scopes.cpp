@@ -1,6 +1,7 @@
 // Builder calls: kernels, loops and ifs, and what leaves them; blocks of threads.
 #include "capi/handles.h"
 #include "ir/lane_exchange.h"
+#include "ir/op_kinds.h"
 #include "support/diag_codes.h"
 
 using namespace tilegen;
@@ -156,6 +157,23 @@ tl_expr tl_vote(tl_builder* builder, tl_vote_kind kind, tl_expr condition) {
 
 void tl_barrier(tl_builder* builder) {
   on_builder(builder, "tl_barrier", [&](const BuilderCall& c) { c->barrier(); });
+}
+
+void tl_copy_async(tl_builder* builder, tl_region from, tl_region to) {
+  on_builder(builder, "tl_copy_async", [&](const BuilderCall& c) {
+    const ir::Region src = c.region("from", from), dst = c.region("to", to);
+    if (!c.failed()) c->async_copy(src, dst);
+  });
+}
+
+void tl_commit_group(tl_builder* builder) {
+  on_builder(builder, "tl_commit_group",
+             [&](const BuilderCall& c) { c->copy_group(ir::OpKind::commit_group, 0); });
+}
+
+void tl_wait_group(tl_builder* builder, uint32_t pending) {
+  on_builder(builder, "tl_wait_group",
+             [&](const BuilderCall& c) { c->copy_group(ir::OpKind::wait_group, pending); });
 }
 
 tl_scope tl_begin_if(tl_builder* builder, tl_expr condition) {

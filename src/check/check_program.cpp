@@ -18,6 +18,7 @@ std::vector<Diagnostic> check_program(const ir::Program& program, const Limits& 
       check_types(ctx);
       check_bounds(ctx);
       check_races(ctx);
+      check_copy_groups(ctx);
       check_initialised(ctx);
     }
   }

@@ -264,7 +264,14 @@ void CKernels::tile_op(const ir::TileOp& op) {
   const auto digits = [&](int slot) { return std::to_string(op.attrs[static_cast<size_t>(slot)]); };
   switch (op.kind) {
     case ir::OpKind::copy:
+    case ir::OpKind::commit_group:
       break;
+    case ir::OpKind::wait_group: {
+      int64_t pending = 0;
+      p_.exprs.is_const_int(op.value, &pending);
+      arguments.push_back(std::to_string(pending));
+      break;
+    }
     case ir::OpKind::fill:
       arguments.push_back(exprs_.value(op.value));
       break;

@@ -6,9 +6,11 @@
 #include <algorithm>
 
 #include "analysis/carried_sums.h"
+#include "analysis/copy_groups.h"
 #include "analysis/split_loop.h"
 #include "expand/expander.h"
 #include "expand/versions.h"
+#include "ir/op_kinds.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::expand {
@@ -183,12 +185,24 @@ void Expander::statement(StmtId id, Block& out) {
     block(b->else_body, branch.else_body);
     return emit(out, std::move(branch));
   }
+  if (const auto* groups = p_.as<ir::TileOp>(id); groups && groups->operands.empty())
+    return copy_groups(*groups, out);
   if (role_ == RoleKind::producer) return produce(*op(id), out);
   if (overwrites_stored_tile(*op(id))) {
     emit(out, AwaitStores{});
     emit(out, Barrier{});
   }
   emit(out, Run{id, overwrite_, stages_in_turn_.count(ops().id_of(*op(id))) > 0});
+}
+
+// Where the machine has groups. Threads that wait for theirs see what these brought; what others see is for
+// barriers.
+void Expander::copy_groups(const ir::TileOp& op, Block& out) const {
+  if (!analysis::has_copy_groups(target_)) return;
+  if (op.kind == ir::OpKind::commit_group) return emit(out, CommitGroup{});
+  WaitGroup wait;
+  p_.exprs.is_const_int(op.value, &wait.pending);
+  emit(out, wait);
 }
 
 // The copy engine may still read the tile for a store of an earlier statement, iteration or tile of the grid.

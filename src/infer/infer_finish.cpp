@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/copy_groups.h"
 #include "analysis/exchange.h"
 #include "analysis/lane_reads.h"
 #include "analysis/projection.h"
@@ -17,6 +18,19 @@ using layout::ConversionKind;
 using layout::Fragment;
 using layout::Layout;
 using plan::Origin;
+
+namespace {
+
+// What a thread copies to one place after the other, as far as one copy may move it; whether it is aligned is
+// for the facts of its addresses.
+int64_t elements_beside(int64_t element_bytes, const Fragment& iteration, const target::Target& t) {
+  const layout::Digit* digit = analysis::vector_digit(iteration);
+  int64_t width = digit ? digit->extent : 1;
+  while ((width & (width - 1)) != 0 || width * element_bytes > t.async_copy_bytes.back()) --width;
+  return width;
+}
+
+}  // namespace
 
 void Inference::finish_op(OpId id) {
   const KernelOp& op = ops_.ops[id];
@@ -38,6 +52,10 @@ void Inference::finish_op(OpId id) {
       plan.transposing = true;
       plan.reason = "blocks along the tensor's rows, stored as the tile lies";
     }
+    if (analysis::has_copy_groups(in_.target) && ir::is_asynchronous(p_.stmt(op.stmt)))
+      plan.vector = std::max(
+          plan.vector,
+          elements_beside(ir::dtype_bytes(p_.buffer(op.accesses.back().buffer).type), iteration, in_.target));
     // Parts of the widest access, in powers of two.
     if (const plan::OpPlan* g = given(id); g && g->vector > 0 && plan.vector % g->vector == 0)
       plan.vector = g->vector;

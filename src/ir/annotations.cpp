@@ -36,6 +36,12 @@ bool fixes_threads(const Stmt& s) {
                      [](const Annotation& a) { return a.key == "iteration"; });
 }
 
+bool is_asynchronous(const Stmt& s) {
+  return std::any_of(s.annotations.begin(), s.annotations.end(), [](const Annotation& a) {
+    return a.key == "asynchronous" && a.values.front() == "true";
+  });
+}
+
 std::optional<AnnotationPlace> annotation_place(const Program& p, StmtId s) {
   if (p.as<TileOp>(s)) return AnnotationPlace::op;
   const auto* loop = p.as<Loop>(s);

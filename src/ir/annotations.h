@@ -41,6 +41,8 @@ Expected<Annotations> parse_annotations(std::string_view text, AnnotationPlace p
 bool is_marked(const Stmt& s);
 // The program says which thread runs which point of the loop: it stays a loop of its own, as written.
 bool fixes_threads(const Stmt& s);
+// A parallel loop whose copies are done where a wait_group says so.
+bool is_asynchronous(const Stmt& s);
 
 // (i, j) -> i * 72 + j: what the function gives for each index of `shape`, in row-major order. `text` is what
 // the parser made canonical.

@@ -69,6 +69,8 @@ struct Draft {
   };
   std::map<StmtId, Exchange> exchanges;
   std::set<StmtId> barriers;  // empty Branches
+  // Parallel loops over the elements that a thread copies, a store in each (ir/copy_groups.h).
+  std::set<StmtId> async_copies;
 
   bool empty() const {
     return views.empty() && assignments.empty() && old_values.empty() && !loops_in_parallel && !functions &&

@@ -84,6 +84,8 @@ class DraftResolver {
   void run_threads(StmtId s, Loop loop, Block& out);
   void run_threads_block(const Block& block, Block& out);
   void run_exchange(StmtId s, Block& out);
+  void run_async_copy(StmtId s, Block& out);
+  bool holds_copies_alone(StmtId s) const;
   void hoist_branch(StmtId s, Block& out);
   void hoist_loop(StmtId s, Block& out);
   std::map<VarId, bool> fix_assigned(StmtId s, Block& out);
@@ -93,7 +95,7 @@ class DraftResolver {
   Memory define(VarId var, ExprId value);
   void flush_guarded();
   bool is_alike(ExprId e, size_t variables) const;
-  void refuse_divergent(std::string_view word);
+  void refuse_divergent(std::string_view word, bool of_block = false);
 
   void assign(VarId var, ExprId value, int64_t at, Block& out);
   void keep(VarId var, int64_t at, Block& out);

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "ir/copy_groups.h"
 #include "ir/draft_resolver.h"
+#include "ir/op_kinds.h"
 #include "ir/point_loops.h"
 #include "ir/store_parts.h"
 
@@ -25,13 +27,20 @@ class OfPart : public ExprRewriter {
   const std::vector<VarId>&from_, &to_vars_;
 };
 
+bool is_group_word(OpKind kind) { return kind == OpKind::commit_group || kind == OpKind::wait_group; }
+
+bool meets_of_block(std::string_view word) {
+  return word == "barrier" || word == "commit_group" || word == "wait_group";
+}
+
 constexpr int64_t kNothingLater = INT64_MAX;  // behind all uses of names
 
 }  // namespace
 
 bool has_lanes(int64_t n) { return n >= 2 && n <= kMaxLanes && (n & (n - 1)) == 0; }
 
-Annotations in_thread_order(std::span<const int64_t> extents, const SourceLocation& location) {
+Annotations in_thread_order(std::span<const int64_t> extents, const SourceLocation& location,
+                            int64_t elements) {
   int64_t threads = 1;
   for (int64_t n : extents) threads *= n;
   std::string shape, digits;
@@ -43,8 +52,12 @@ Annotations in_thread_order(std::span<const int64_t> extents, const SourceLocati
       digits += (digits.empty() ? "d" : " + d") + std::to_string(d) + "/1%" + std::to_string(extents[d]) +
                 "*" + std::to_string(stride);
   }
+  std::string registers = "0";
+  if (elements > 0) shape += "," + std::to_string(elements);
+  if (elements > 1)
+    registers = "d" + std::to_string(extents.size()) + "/1%" + std::to_string(elements) + "*1";
   const std::string text = "threads " + std::to_string(threads) + " : (" + shape +
-                           ") -> [0: " + (digits.empty() ? "0" : digits) + "; 1: 0]";
+                           ") -> [0: " + (digits.empty() ? "0" : digits) + "; 1: " + registers + "]";
   return {{"iteration", {text}, location},
           {"full_tile_version", {"false"}, location},
           {"unmasked_version", {"false"}, location}};
@@ -75,8 +88,7 @@ std::optional<Diagnostic> threads_refusal(const Program& p, std::span<const int6
                 : "let the extents multiply to the kernel's threads, and use an if for some of them");
 }
 
-void DraftResolver::refuse_divergent(std::string_view word) {
-  const bool of_block = word == "barrier";
+void DraftResolver::refuse_divergent(std::string_view word, bool of_block) {
   error(DiagCode::misplaced_statement,
         std::string(word) + " stands where " +
             (of_block ? "threads of the block" : "lanes of a group of its threads") +
@@ -107,14 +119,21 @@ void DraftResolver::run_threads_block(const Block& block, Block& out) {
     const auto* branch = std::get_if<Branch>(&written_[s.value].node);
     const auto* loop = std::get_if<Loop>(&written_[s.value].node);
     const auto is_uniform = [&](ExprId e) { return is_alike(e, threads_->head.vars.size()); };
+    const auto* op = std::get_if<TileOp>(&written_[s.value].node);
     if (draft_.exchanges.contains(s)) {
       run_exchange(s, out);
+    } else if (draft_.async_copies.contains(s)) {
+      run_async_copy(s, out);
+    } else if (op && is_group_word(op->kind)) {
+      if (threads_->guard.valid()) return refuse_divergent(op_row(op->kind).text, true);
+      end_part(out, uses_.position(s));
+      run_tile_op(s, *op, out);
     } else if (draft_.barriers.contains(s)) {
-      if (threads_->guard.valid()) return refuse_divergent("barrier");
       end_part(out, uses_.position(s));
     } else if (branch && !meeting(s).empty() && is_uniform(resolved(branch->condition))) {
       hoist_branch(s, out);
-    } else if (branch && !meeting(s).empty() && is_alike(resolved(branch->condition), 1)) {
+    } else if (branch && !meeting(s).empty() &&
+               (is_alike(resolved(branch->condition), 1) || holds_copies_alone(s))) {
       guard_branch(s, out);
     } else if (loop && loop->kind == LoopKind::unroll && !meeting(s).empty()) {
       Loop head = *loop;
@@ -125,7 +144,7 @@ void DraftResolver::run_threads_block(const Block& block, Block& out) {
                is_uniform(resolved(loop->extents[0]))) {
       hoist_loop(s, out);
     } else if (loop && !meeting(s).empty()) {
-      refuse_divergent(meeting(s));
+      refuse_divergent(meeting(s), meets_of_block(meeting(s)));
     } else {
       run_statement(s, threads_->body);
     }
@@ -140,12 +159,70 @@ std::string_view DraftResolver::meeting(StmtId s) const {
     todo.pop_back();
     if (const auto it = draft_.exchanges.find(next); it != draft_.exchanges.end()) return it->second.word;
     if (draft_.barriers.contains(next)) return "barrier";
+    if (draft_.async_copies.contains(next)) return "copy_async";
     const auto& node = written_[next.value].node;
+    if (const auto* op = std::get_if<TileOp>(&node); op && is_group_word(op->kind))
+      return op_row(op->kind).text;
     const auto add = [&](const Block& b) { todo.insert(todo.end(), b.begin(), b.end()); };
     if (const auto* loop = std::get_if<Loop>(&node)) add(loop->body);
     if (const auto* branch = std::get_if<Branch>(&node)) add(branch->then_body), add(branch->else_body);
   }
   return {};
+}
+
+// What stands in it that cuts the block are asynchronous copies, which each thread may have or not.
+bool DraftResolver::holds_copies_alone(StmtId s) const {
+  std::vector<StmtId> todo{s};
+  while (!todo.empty()) {
+    const StmtId next = todo.back();
+    todo.pop_back();
+    const auto& node = written_[next.value].node;
+    if (draft_.async_copies.contains(next)) continue;
+    const auto* op = std::get_if<TileOp>(&node);
+    if (draft_.exchanges.contains(next) || draft_.barriers.contains(next) || op) return false;
+    const auto add = [&](const Block& b) { todo.insert(todo.end(), b.begin(), b.end()); };
+    if (const auto* loop = std::get_if<Loop>(&node)) add(loop->body);
+    if (const auto* branch = std::get_if<Branch>(&node)) add(branch->then_body), add(branch->else_body);
+  }
+  return true;
+}
+
+// A loop of its own, over the threads and over the elements of each.
+void DraftResolver::run_async_copy(StmtId s, Block& out) {
+  const int64_t at = uses_.position(s);
+  keep_before_writes(writes_of(s), at, threads_->body);
+  end_part(out, at - 1);
+  if (!errors_.empty()) return;
+  const Loop& written = std::get<Loop>(written_[s.value].node);
+  Store store = std::get<Store>(written_[written.body.front().value].node);
+  visit_exprs(store, [&](ExprId& e) { e = resolved(e); });
+  Loop loop = threads_->head;
+  loop.vars.push_back(written.vars.front());
+  loop.extents.push_back(written.extents.front());
+  const std::vector<VarId> from = loop.vars;
+  for (VarId& v : loop.vars) {
+    const Var var = p_.var(v);
+    v = VarId(p_.vars.size());
+    p_.vars.push_back(var);
+  }
+  OfPart of_part(p_.exprs, from, loop.vars);
+  visit_exprs(store, [&](ExprId& e) { e = of_part.rewrite(e); });
+  std::vector<int64_t> extents;
+  for (ExprId e : loop.extents) p_.exprs.is_const_int(e, &extents.emplace_back(1));
+  const int64_t elements = extents.back();
+  extents.pop_back();
+  if (threads_->guard.valid()) {
+    Branch guarded{of_part.rewrite(threads_->guard), {}, {}};
+    emit(std::move(store), guarded.then_body);
+    emit(std::move(guarded), loop.body);
+  } else {
+    emit(std::move(store), loop.body);
+  }
+  Annotations annotations = in_thread_order(extents, location_, elements);
+  annotations.insert(annotations.begin(), {"asynchronous", {"true"}, location_});
+  const StmtId made = emit(std::move(loop), out, s);
+  p_.stmts[made.value].annotations = std::move(annotations);
+  threads_->first = p_.stmts.size();
 }
 
 // It names none of the last variables, so many. Elements that it loads are then the same for all threads that
@@ -254,6 +331,8 @@ void DraftResolver::guard_branch(StmtId s, Block& out) {
   const ExprId condition = resolved(branch.condition);
   const auto were_fixed = fix_assigned(s, out);
   const auto taken = [&](const char* name, ExprId when) {
+    if (exprs_.reads(when).empty() && p_.exprs[when].depth + 2 < limits_.expr_depth)  // always the same
+      return threads_->guard.valid() ? p_.exprs.logical_and(threads_->guard, when) : when;
     Var v;
     v.name = name;
     v.type = DType::boolean;
@@ -315,6 +394,7 @@ void DraftResolver::end_part(Block& out, int64_t at) {
   }
   flush_guarded();
   if (!threads_->whole.empty()) {
+    const SourceLocation here = std::exchange(location_, p_.stmt(threads_->whole.front()).location);
     Loop loop = threads_->head;
     for (VarId& v : loop.vars) {
       const Var var = p_.var(v);
@@ -331,6 +411,7 @@ void DraftResolver::end_part(Block& out, int64_t at) {
     loop.body = std::exchange(threads_->whole, {});
     const StmtId made = emit(std::move(loop), out);
     p_.stmts[made.value].annotations = threads_->annotations;
+    location_ = here;
   }
   threads_->first = p_.stmts.size();
 }

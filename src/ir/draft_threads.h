@@ -28,8 +28,10 @@ namespace tilegen::ir {
 constexpr int64_t kMaxLanes = 32;
 bool has_lanes(int64_t last_extent);
 
-// Point number t is run by thread t, in one form of the code.
-Annotations in_thread_order(std::span<const int64_t> extents, const SourceLocation& location);
+// Point number t is run by thread t, in one form of the code. `elements`: a further dimension, of which the
+// thread runs all points; 0: there is none.
+Annotations in_thread_order(std::span<const int64_t> extents, const SourceLocation& location,
+                            int64_t elements = 0);
 
 // Why a block of threads of these extents cannot stand in a kernel of so many threads, inside these loops and
 // ifs; nothing where it can.

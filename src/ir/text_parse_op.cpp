@@ -33,8 +33,8 @@ bool Parser::parse_tile_op(OpKind kind) {
   if (row.has_value) {
     const BufferId first = op.operands.empty() ? BufferId() : op.operands[0].buffer;
     const DType type = first.valid() ? program_.buffer(first).type : DType::none;
-    if (!expect(",", "and the value of " + std::string(row.text)) || !parse_expr(op.value, kAny, type))
-      return false;
+    if (!op.operands.empty() && !expect(",", "and the value of " + std::string(row.text))) return false;
+    if (!parse_expr(op.value, kAny, type)) return false;
   }
   if (order.back_count > 0) {
     if (!expect("->", "and what " + std::string(row.text) + " writes")) return false;

@@ -1,6 +1,7 @@
 // Blocks of threads of the text form: threads, barrier, and what lanes give each other.
 #include <algorithm>
 
+#include "ir/copy_groups.h"
 #include "ir/draft_threads.h"
 #include "ir/lane_exchange.h"
 #include "ir/text_parser.h"
@@ -70,6 +71,54 @@ bool Parser::parse_barrier(const Token& word) {
   const StmtId id = add_statement(word, Branch{});
   if (id.valid()) draft_.barriers.insert(id);
   return id.valid();
+}
+
+// copy_async X[row, at :+ 4] -> tile[place :+ 4]; an index without an extent is one element's.
+bool Parser::parse_async_copy(const Token& word) {
+  Region from, to;
+  if (!parse_thread_region(from, "what copy_async copies") ||
+      !expect("->", "and where copy_async copies to") ||
+      !parse_thread_region(to, "where copy_async copies to"))
+    return false;
+  if (threads_around() == nullptr) {
+    error(DiagCode::misplaced_statement, word, "copy_async stands outside of a block of threads",
+          "copy a box of the tensor with copy, which moves it asynchronously where that pays");
+    return true;
+  }
+  const bool named = from.buffer.valid() && to.buffer.valid() &&
+                     from.offsets.size() == program_.buffer(from.buffer).shape.size() &&
+                     to.offsets.size() == program_.buffer(to.buffer).shape.size();
+  if (!named) return true;
+  if (const auto wrong = async_copy_refusal(program_, from, to)) {
+    error(wrong->code, word, wrong->message, wrong->hint);
+    return true;
+  }
+  if (static_cast<int64_t>(program_.stmts.size()) + 2 > limits_.statements)
+    return limit(DiagCode::limit_nodes, word,
+                 "a program has at most " + std::to_string(limits_.statements) + " statements",
+                 "split the program");
+  for (const Region* r : {&from, &to})
+    for (ExprId e : r->offsets)
+      if (!e.valid() || !room_for_node(program_.exprs[e].depth + 1, word)) return true;
+  check_reached(word);
+  take_label(add_async_copy(program_, draft_, from, to, location(word), open_.back().body));
+  return true;
+}
+
+bool Parser::parse_thread_region(Region& region, std::string_view what) {
+  Token name;
+  if (!parse_name(name, what)) return false;
+  region.buffer = find_buffer(name);
+  if (!expect("[", "and the indices of " + std::string(what))) return false;
+  do {
+    if (!room_for_rank(region.offsets.size(), token_) ||
+        !parse_index(region.offsets.emplace_back(), "an index"))
+      return false;
+    region.extents.push_back(1);
+    if (accept(":+") && !parse_extent(region.extents.back(), "a constant extent")) return false;
+  } while (accept(","));
+  if (region.buffer.valid()) check_rank(region.buffer, region.offsets.size(), name);
+  return expect("]", "or ',' and a further index");
 }
 
 // A value of another lane: statements in front of the one that is being read.

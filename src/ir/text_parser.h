@@ -190,6 +190,8 @@ class Parser {
   bool parse_points(const Token& at, std::string_view what, Loop& loop, std::vector<int64_t>& extents);
   bool parse_threads(const Token& at);
   bool parse_barrier(const Token& word);
+  bool parse_async_copy(const Token& word);
+  bool parse_thread_region(Region& region, std::string_view what);
   const Loop* threads_around() const;
   ExprId make_lane_call(std::string_view name, std::span<const ExprId> args, const Token& at);
 

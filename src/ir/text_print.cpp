@@ -301,7 +301,7 @@ class ProgramPrinter {
     out_ += row.text;
     for (int i = 0; i < order.front_count; ++i) print_operand(i == 0 ? " " : ", ", op, order.front[i]);
     if (row.has_value) {
-      out_ += ", ";
+      out_ += order.front_count > 0 ? ", " : " ";
       exprs_.print(out_, op.value);
     }
     for (int i = 0; i < order.back_count; ++i) print_operand(i == 0 ? " -> " : ", ", op, order.back[i]);

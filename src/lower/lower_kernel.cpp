@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "analysis/copy_groups.h"
+#include "ir/annotations.h"
 #include "lower/access_facts.h"
 #include "lower/declarations.h"
 #include "lower/gpu/assumptions.h"
@@ -29,6 +31,21 @@ void clear_registers(LoweringContext& k) {
       clear_unheld(k, fragment_view(k, v), k.out.body, k.in.kernel.name, moved.count(v) > 0);
 }
 
+sync::Planting planting(const ir::Program& p, int kernel) {
+  bool fixed = false;
+  ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body,
+                         [&](ir::StmtId s, int) { fixed = fixed || ir::fixes_threads(p.stmt(s)); });
+  return {analysis::counts_own_groups(p, kernel), fixed};
+}
+
+// What is said of a statement has its place in the text.
+Error at_place(const LoweringContext& k, Error error) {
+  for (Diagnostic& d : error.diagnostics)
+    for (const analysis::KernelOp& op : k.in.ops.ops)
+      if (op.path == d.op) d.location = op.location;
+  return error;
+}
+
 }  // namespace
 
 Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, const expand::ScheduledKernel& scheduled,
@@ -40,7 +57,8 @@ Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, const expand:
   if (k.failed()) return std::move(k.error);
   if (k.block_threads()) drop_unused_assumptions(k);
   if (k.block_threads())
-    if (Checked planted = sync::plant_barriers(k.out); !planted) return planted.error();
+    if (Checked planted = sync::plant_barriers(k.out, planting(p, scheduled.kernel)); !planted)
+      return at_place(k, planted.error());
   return std::move(k.out);
 }
 

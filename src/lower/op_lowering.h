@@ -68,6 +68,7 @@ class OpLowering final : public ops::LowerSink {
   struct Moved {
     ir::BufferId from, to;
     std::function<std::vector<ExprId>(const Nest& nest, bool of_source)> element;
+    ExprId guard;  // of the program, bool; none: all are moved
   };
   Moved moved(int dst) const;  // of a copy
   Moved moved(const ir::Loop& loop, const ir::Store& store) const;

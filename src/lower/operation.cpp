@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/annotations.h"
 #include "lower/gpu/element_nest.h"
 #include "lower/gpu/masks.h"
 #include "lower/gpu/operand_forms.h"
@@ -39,7 +40,8 @@ class Operation {
     if (k_.block_threads()) begin_copies(k_, *k_.at.op, plan_, out);
     one(s, out);
     // What is issued belongs to the group of the loop around it.
-    if (!issued_ && copies_asynchronously()) out.push_back(k_.out.add(thread::AsyncCommit{}, path_));
+    if (!issued_ && copies_asynchronously() && !ir::is_asynchronous(k_.in.program.stmt(id_)))
+      out.push_back(k_.out.add(thread::AsyncCommit{}, path_));
     if (k_.block_threads()) end_copies(k_, *k_.at.op, out);
     if (k_.block_threads()) end_conversions(k_, *k_.at.op, out);
     k_.at.taken.clear();

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <map>
 
+#include "analysis/copy_groups.h"
 #include "analysis/kernel_ops.h"
 #include "ir/matrix_atom.h"
 #include "ir/statement_paths.h"
@@ -165,6 +166,8 @@ class AnnotationReader {
   void of_statement(ir::StmtId s) {
     if (const auto where = ir::annotation_place(p_, s))
       for (const Annotation& a : p_.stmt(s).annotations) {
+        // Where copies are done in order their groups are empty.
+        if (a.key == "asynchronous" && !analysis::has_copy_groups(target_)) continue;
         if (!applies(a, paths_[s.value])) continue;
         *where == ir::AnnotationPlace::loop ? of_loop(a, s) : of_op(a, s);
       }
@@ -201,6 +204,10 @@ class AnnotationReader {
         plan.warps_m = number_of(a.values[0]);
         plan.warps_n = number_of(a.values[1]);
         fields = {"warps_m", "warps_n"};
+      } else if (a.key == "asynchronous") {
+        if (a.values.front() != "true") continue;
+        plan.engine = plan::Engine::async_copy;
+        fields = {"engine"};
       } else if (a.key == "iteration") {
         auto f = layout::Fragment::from_text(a.values.front());
         if (!f)

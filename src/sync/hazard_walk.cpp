@@ -151,6 +151,16 @@ Need HazardWalk::walk(StmtId id, State& state) {
   if (!touches_memory(id)) return Need::nothing;
   if (is_leaf(id)) return walk_leaf(id, state);
   if (as<thread::Loop>(id)) return walk_loop(id, state);
+  if (const auto warps = warp_barriers_.find(id); warps != warp_barriers_.end()) {
+    for (Held& h : state) {
+      Outstanding access = *outstanding_[h.access];
+      if (access.in_flight) continue;
+      access.met_in |= uint32_t{1} << warps->second;
+      h.access = number_of(std::move(access));
+    }
+    close(state);
+    return Need::nothing;
+  }
   if (is_warpgroup_barrier(id)) {
     for (Held& h : state) {
       Outstanding access = *outstanding_[h.access];
@@ -258,8 +268,62 @@ Need HazardWalk::find_between(const Outstanding& earlier, const Outstanding& lat
   const Meeting m = oracle_.meeting(earlier.access, earlier.at, later.access, later.at);
   if (m == Meeting::disjoint) return Need::nothing;
   if (earlier.in_flight) return Need::wait;
+  for (size_t set = 0; set < warp_sets_.size(); ++set)
+    if ((earlier.met_in >> set & 1) != 0 && warp_sets_[set].holds(warps_of(earlier.access)) &&
+        warp_sets_[set].holds(warps_of(later.access)))
+      return Need::nothing;
   return m == Meeting::clash || (m == Meeting::same_warpgroup && !earlier.met) ? Need::barrier
                                                                                : Need::nothing;
+}
+
+bool HazardWalk::add_warp_barrier(StmtId id, const WarpRange& warps) {
+  constexpr size_t kMaxSets = 32;  // bits of Outstanding::met_in
+  const auto same = [&](const WarpRange& w) { return w.first == warps.first && w.count == warps.count; };
+  const auto it = std::find_if(warp_sets_.begin(), warp_sets_.end(), same);
+  if (it == warp_sets_.end() && warp_sets_.size() == kMaxSets) return false;
+  warp_barriers_[id] = static_cast<size_t>(it - warp_sets_.begin());
+  if (it == warp_sets_.end()) warp_sets_.push_back(warps);
+  return true;
+}
+
+WarpRange HazardWalk::warps_to_await(StmtId id, const State& state) {
+  WarpRange all;
+  const auto add = [&](int access) {
+    const WarpRange& own = warps_of(access);
+    if (own.count == 0) return;
+    const int64_t first = all.count == 0 ? own.first : std::min(all.first, own.first);
+    all = {first, std::max(all.first + all.count, own.first + own.count) - first};
+  };
+  for (const Held& h : state) {
+    State alone{h};
+    if (walk(id, alone) == Need::nothing) continue;
+    const int earlier = (*this)[h].access;
+    if (oracle_[earlier].access.async || oracle_[earlier].access.engine) return {};
+    add(earlier);
+    if (!is_leaf(id)) continue;
+    for (int own : classes_of(id))
+      if (thread::may_overlap(p_, oracle_[own].access.memory, oracle_[earlier].access.memory)) add(own);
+  }
+  return all;
+}
+
+// Those with a thread that its condition is not known to leave out.
+const WarpRange& HazardWalk::warps_of(int access) {
+  const auto [at, fresh] = warps_.try_emplace(access);
+  if (!fresh) return at->second;
+  const int64_t warp = std::max(p_.machine.warp, 1), warps = (p_.threads + warp - 1) / warp;
+  const ir::ExprId condition = oracle_[access].access.predicate;
+  if (!condition || !p_.thread_var.valid()) return at->second = {0, warps};
+  const thread::IndexProgram program(p_.exprs, condition);
+  thread::PointValues values(p_.vars.size());
+  int64_t first = warps, end = 0;
+  for (int64_t t = 0; t < p_.threads; ++t) {
+    values.set(p_.thread_var, t);
+    if (program.eval(values).value_or(1) == 0) continue;
+    first = std::min(first, t / warp);
+    end = std::max(end, t / warp + 1);
+  }
+  return at->second = {std::min(first, end), end - std::min(first, end)};
 }
 
 // The first iterations by their number, as what stands before a pipelined loop fills slots by number;
@@ -358,6 +422,7 @@ void HazardWalk::find_written_tensors(const Block& block) {
 
 bool HazardWalk::touches_memory(StmtId id) {
   if (as<thread::Barrier>(id) || as<thread::AsyncCommit>(id) || as<thread::AsyncWait>(id)) return true;
+  if (warp_barriers_.contains(id)) return true;
   if (is_leaf(id)) return !classes_of(id).empty();
   auto [it, fresh] = touches_.try_emplace(id, false);
   if (!fresh) return it->second;

@@ -19,7 +19,8 @@ struct Outstanding {
   int access = 0;  // id of its class
   Bindings at;     // parallel to the class's loops
   bool in_flight = false;
-  bool met = false;  // each warpgroup has met since
+  bool met = false;     // each warpgroup has met since
+  uint32_t met_in = 0;  // sets of warps that have met since, as bits
   auto operator<=>(const Outstanding&) const = default;
 };
 // One of a state's accesses, by the number that the walk gave it, and the commits since it was issued as an
@@ -31,6 +32,12 @@ struct Held {
 };
 // Ascending by number, each once: states are copied and compared at every statement.
 using State = std::vector<Held>;
+
+// Warps of the block that meet at a barrier of their own.
+struct WarpRange {
+  int64_t first = 0, count = 0;
+  bool holds(const WarpRange& w) const { return first <= w.first && w.first + w.count <= first + count; }
+};
 
 enum class Need : uint8_t { nothing, barrier, wait };  // wait: for async copies, with a barrier
 
@@ -57,6 +64,13 @@ class HazardWalk {
   void leave_branch() { conditions_.pop_back(); }
   void age(State& state, const OpenLoop& loop);
 
+  // The statement is a barrier of these warps: what they alone did before it comes before what they alone do
+  // behind it. False where no more are told apart.
+  bool add_warp_barrier(thread::StmtId id, const WarpRange& warps);
+  // Of the accesses of the state that the statement needs a barrier for, and of its own to what they are of;
+  // none where these are not of threads alone.
+  WarpRange warps_to_await(thread::StmtId id, const State& state);
+
   OpenLoop open_loop(thread::StmtId id) const;
   bool is_leaf(thread::StmtId id) const;  // vectorized loops are
   bool touches_memory(thread::StmtId id);
@@ -64,6 +78,7 @@ class HazardWalk {
   bool is_warpgroup_barrier(thread::StmtId id) const;
   bool varies(ir::ExprId e) const;  // between the threads of a block
   int64_t back() const { return back_; }
+  thread::MemoryId accessed(const Held& h) const { return oracle_[(*this)[h].access].access.memory; }
   const Outstanding& operator[](const Held& h) const { return *outstanding_[h.access]; }
 
  private:
@@ -87,6 +102,7 @@ class HazardWalk {
   Need meet(thread::StmtId id, const State& state, std::vector<uint32_t>& fresh);
   Need between(uint32_t earlier, uint32_t later);
   bool orders_block(int earlier, int later);
+  const WarpRange& warps_of(int access);
   Need find_between(const Outstanding& earlier, const Outstanding& later);
   const std::vector<int>& classes_of(thread::StmtId id);
   bool shared_by_accesses(const thread::SyncAccess& a);
@@ -108,6 +124,9 @@ class HazardWalk {
   std::unordered_map<thread::StmtId, Leaf> leaves_;
   std::unordered_map<thread::StmtId, bool> touches_;
   std::set<thread::MemoryId> written_tensors_;
+  std::map<thread::StmtId, size_t> warp_barriers_;  // the number of each in warp_sets_
+  std::vector<WarpRange> warp_sets_;
+  std::map<int, WarpRange> warps_;  // by access
 };
 
 }  // namespace tilegen::sync

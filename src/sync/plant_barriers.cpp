@@ -19,7 +19,7 @@ namespace {
 
 class Planter {
  public:
-  explicit Planter(ThreadProgram& p) : p_(p), walk_(p) {
+  Planter(ThreadProgram& p, const Planting& how) : p_(p), how_(how), walk_(p) {
     // Barriers that lowering put are needed as far as accesses say so.
     for (size_t i = 0; i < p.stmts.size(); ++i)
       if (const auto* b = as<thread::Barrier>(StmtId(i));
@@ -115,6 +115,7 @@ class Planter {
         state = std::move(probe);
         continue;
       }
+      if (how_.own_waits && need == Need::wait) return refuse_unawaited(block[i], state);
       if (!uniform) return refuse(block[i]);
       // Copies in flight may be waited for within the statement with no barrier after: they are waited for
       // here.
@@ -124,12 +125,44 @@ class Planter {
 
   // Puts what is needed before block[i]; false, and nothing is done, when that does not help.
   bool order(Block& block, size_t& i, State& state, Need need) {
+    if (need == Need::barrier && how_.by_warps && order_warps(block, i, state)) return true;
     State after = state;
     const std::vector<StmtId> ordered = ordering(need, state, block[i]);
     for (StmtId s : ordered) walk_.walk(s, after);
     if (walk_.walk(block[i], after) != Need::nothing) return false;
     block.insert(block.begin() + static_cast<long>(i), ordered.begin(), ordered.end());
     i += ordered.size();
+    state = std::move(after);
+    return true;
+  }
+
+  // The same by a barrier of some warps alone.
+  bool order_warps(Block& block, size_t& i, State& state) {
+    const WarpRange warps = walk_.warps_to_await(block[i], state);
+    const int64_t warp = p_.machine.warp, end = warps.first + warps.count;
+    if (warps.count == 0 || warps.count * warp >= p_.threads) return false;
+    const thread::NamedBarrier use{thread::BarrierUse::warps, warps.first, warps.count};
+    const auto& named = p_.named_barriers;
+    const bool known = std::find(named.begin(), named.end(), use) != named.end();
+    if (!known && static_cast<int64_t>(named.size()) + 1 >= p_.machine.named_barriers) return false;
+    const std::string origin = p_.stmts[block[i].value].origin;
+    ir::ExprPool& e = p_.exprs;
+    const ir::ExprId at = e.floordiv(e.var(p_.thread_var), e.const_int(warp));
+    ir::ExprId inside = e.lt(at, e.const_int(end));
+    if (end * warp == p_.threads)
+      inside = e.le(e.const_int(warps.first), at);
+    else if (warps.first > 0)
+      inside = e.logical_and(e.le(e.const_int(warps.first), at), inside);
+    const int number = known ? p_.named_barrier(use) : static_cast<int>(named.size()) + 1;
+    const StmtId meeting = p_.add(thread::Barrier{number, warps.count * warp}, origin);
+    const StmtId branch = p_.add(thread::Branch{inside, {meeting}, {}}, origin);
+    if (!walk_.add_warp_barrier(branch, warps)) return false;
+    State after = state;
+    walk_.walk(branch, after);
+    if (walk_.walk(block[i], after) != Need::nothing) return false;
+    p_.named_barrier(use);
+    block.insert(block.begin() + static_cast<long>(i), branch);
+    ++i;
     state = std::move(after);
     return true;
   }
@@ -190,6 +223,21 @@ class Planter {
     return changed;
   }
 
+  void refuse_unawaited(StmtId id, const State& state) {
+    if (error_) return;
+    std::string tile;
+    for (const Held& h : state) {
+      State alone{h};
+      if (tile.empty() && walk_[h].in_flight && walk_.walk(id, alone) == Need::wait)
+        tile = p_.memory(walk_.accessed(h)).name;
+    }
+    error_ = Error(DiagCode::misplaced_statement, p_.stmts[id.value].origin,
+                   "it reads or writes '" + tile +
+                       "' where asynchronous copies into the same elements may still be under way",
+                   "put commit_group behind these copies, and in front of this a wait_group with the number "
+                   "of groups that were committed later");
+  }
+
   void refuse(StmtId id) {
     if (error_) return;
     error_ = Error(DiagCode::internal_error, p_.stmts[id.value].origin,
@@ -198,6 +246,7 @@ class Planter {
   }
 
   ThreadProgram& p_;
+  const Planting how_;
   HazardWalk walk_;
   std::set<StmtId> planted_;
   std::optional<Error> error_;
@@ -220,14 +269,14 @@ void make_role_barriers(ThreadProgram& p, const Block& block, int64_t threads) {
 
 // The computing threads among themselves, as if they were the block; other roles issue copies, which
 // transaction barriers order.
-Checked plant_role(ThreadProgram& p, StmtId roles, size_t index) {
+Checked plant_role(ThreadProgram& p, StmtId roles, size_t index, const Planting& how) {
   const auto role = [&]() -> thread::Role& {
     return std::get<thread::Roles>(p.stmts[roles.value].node).roles[index];
   };
   if (role().first_thread != 0) return Unit{};
   const int64_t threads = std::exchange(p.threads, role().threads);
   Block body = std::exchange(p.body, role().body);
-  Checked planted = Planter(p).run();
+  Checked planted = Planter(p, how).run();
   role().body = std::exchange(p.body, std::move(body));
   p.threads = threads;
   make_role_barriers(p, role().body, role().threads);
@@ -236,17 +285,20 @@ Checked plant_role(ThreadProgram& p, StmtId roles, size_t index) {
 
 }  // namespace
 
-Checked plant_barriers(ThreadProgram& p) {
+Checked plant_barriers(ThreadProgram& p, const Planting& how) {
   if (p.threads <= 1) return Unit{};
   // Asked for each time: planting adds statements, which moves them all.
   const auto roles_in = [&](StmtId id) {
     const auto* roles = std::get_if<thread::Roles>(&p.stmts[id.value].node);
     return roles ? roles->roles.size() : 0;
   };
+  Planting around = how;
   for (StmtId id : p.body)
-    for (size_t i = 0; i < roles_in(id); ++i)
-      if (Checked planted = plant_role(p, id, i); !planted) return planted;
-  return Planter(p).run();
+    for (size_t i = 0; i < roles_in(id); ++i) {
+      around.by_warps = false;  // roles have the named barriers
+      if (Checked planted = plant_role(p, id, i, {how.own_waits, false}); !planted) return planted;
+    }
+  return Planter(p, around).run();
 }
 
 }  // namespace tilegen::sync

@@ -20,6 +20,15 @@
 
 namespace tilegen::sync {
 
-Checked plant_barriers(thread::ThreadProgram& p);
+struct Planting {
+  // The program awaits its asynchronous copies itself, in groups that a further wait would not leave as it
+  // counts them. No wait is planted: refuses misplaced_statement for what meets a copy that may be
+  // unfinished.
+  bool own_waits = false;
+  // The program says what each thread does: warps that alone have to do with each other meet at a barrier of
+  // theirs, where the machine has such.
+  bool by_warps = false;
+};
+Checked plant_barriers(thread::ThreadProgram& p, const Planting& how = {});
 
 }  // namespace tilegen::sync

@@ -9,12 +9,14 @@ namespace tilegen::thread {
 enum class BarrierUse : uint8_t {
   role,       // all threads of the computing role
   warpgroup,  // those of one warpgroup of it
+  warps,      // `count` warps from `first` on
   order,      // turns of the warpgroups' products (ping-pong): the one that waits, and the one before it
 };
 
 struct NamedBarrier {
   BarrierUse use = BarrierUse::role;
-  int64_t warpgroup = 0;
+  int64_t first = 0;  // warpgroup, or warp
+  int64_t count = 0;  // of warps
   bool operator==(const NamedBarrier&) const = default;
 };
 

@@ -1,8 +1,9 @@
 // Who wrote and read each unit of the arena last, and since which barrier: what verify_synchronization asks
 // when it comes to the next access. A unit is as wide as the smallest element.
 //
-// Barriers are counted: those of all threads present, and those of each warpgroup. An access is ordered after
-// one of another thread where the count of a barrier that both meet at has grown in between.
+// Barriers are counted: those of all threads present, those of each warpgroup, and those of other sets of
+// warps. An access is ordered after one of another thread where the count of a barrier that both meet at has
+// grown in between.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,7 @@ class SyncHistory {
   void begin() { ++instance_; }
   void meet() { ++epoch_; }
   void meet_of(int64_t warpgroup) { ++met_[static_cast<size_t>(warpgroup)]; }
+  void meet_of_threads(int64_t first, int64_t end);
 
   // Groups of asynchronous copies.
   void commit(int64_t thread);
@@ -71,6 +73,17 @@ class SyncHistory {
     Stamp written, read;
     StmtId write_stmt, read_stmt;
   };
+  // Of programs where sets of warps meet: when the threads that a unit's last accesses are of did them.
+  struct Span {
+    Number time = -1, first = 0, last = 0;
+  };
+  struct UnitSpans {
+    Span written, read;
+  };
+  struct WarpSet {
+    int64_t first = 0, end = 0;  // threads
+    Number met = -1;             // when they did so last
+  };
   struct CopyGroups {
     Number open = 0;              // number of the group being filled
     std::vector<Stamp> finished;  // of closed groups: the wait that saw them done
@@ -83,7 +96,9 @@ class SyncHistory {
   // Of a warpgroup's threads.
   Stamp now(Number warpgroup) const;
   bool before(const Stamp& s, Number warpgroup) const;
-  bool write_is_visible(const Unit& u, const Access& a) const;
+  bool write_is_visible(size_t unit, const Access& a) const;
+  bool warps_have_met(const Span& s, int64_t thread) const;
+  void extend(Span& s, const Access& a, bool anew) const;
 
   const int64_t warpgroup_;  // threads
   std::vector<Unit> units_;
@@ -91,7 +106,10 @@ class SyncHistory {
   std::vector<Products> products_;  // by warpgroup
   std::vector<Number> met_;         // by warpgroup
   std::vector<bool> finished_;      // products, by number
-  Number product_ = kNobody;        // being issued
+  std::vector<UnitSpans> spans_;    // by unit, where sets of warps meet
+  std::vector<WarpSet> warp_sets_;
+  Number time_ = 0;           // counts their meetings
+  Number product_ = kNobody;  // being issued
   Number epoch_ = 0, instance_ = 0;
 };
 

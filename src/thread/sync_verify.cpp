@@ -153,6 +153,10 @@ class Walk {
   bool meet(StmtId id, const Barrier& barrier, const std::vector<bool>& active) {
     // orders none but those that wait
     if (barrier.arrive_only || (split_ >> barrier.id & 1) != 0) return true;
+    if (barrier.id > 0 && static_cast<size_t>(barrier.id) <= p_.named_barriers.size())
+      if (const NamedBarrier& named = p_.named_barriers[static_cast<size_t>(barrier.id - 1)];
+          named.use == BarrierUse::warps)
+        return meet_of_warps(id, named, active);
     const int64_t here = std::count(active.begin(), active.end(), true);
     const int64_t wanted = barrier.threads == 0 ? p_.threads : barrier.threads;
     if (wanted == present_) {
@@ -165,6 +169,18 @@ class Walk {
         if (std::all_of(first, first + warpgroup_, [](bool a) { return a; })) history_.meet_of(g);
       });
     }
+    return true;
+  }
+
+  // Exactly these warps come by.
+  bool meet_of_warps(StmtId id, const NamedBarrier& named, const std::vector<bool>& active) {
+    const int64_t first = named.first * p_.machine.warp, end = first + named.count * p_.machine.warp;
+    for (int64_t t = 0; t < p_.threads; ++t)
+      if (active[static_cast<size_t>(t)] != (first <= t && t < end)) {
+        hazard(id, id, "a barrier of some warps that others or not all of them reach");
+        return true;
+      }
+    history_.meet_of_threads(first, end);
     return true;
   }
 

@@ -180,8 +180,17 @@ class Player {
     }
     open(tl_begin_case(b_, choice, rarely() ? 0 : static_cast<uint32_t>(pick(3)), values));
   }
+  void copies() {
+    const int what = pick(3);
+    if (what == 0) return tl_commit_group(b_);
+    if (what == 1) return tl_wait_group(b_, rarely() ? small() : static_cast<uint32_t>(pick(3)));
+    if (regions_.empty()) return;
+    const tl_region from = regions_[pick(static_cast<int>(regions_.size()))];
+    tl_copy_async(b_, from, regions_[pick(static_cast<int>(regions_.size()))]);
+  }
   // What lanes of a block of threads give each other, wherever it stands.
   void lanes() {
+    if (rarely()) return copies();
     if (pick(3) == 0) return tl_barrier(b_);
     const uint32_t kind = rarely() ? small() : 1 + static_cast<uint32_t>(pick(4));
     keep(pick(2) ? tl_vote(b_, kind, expr_of(TL_BOOL))

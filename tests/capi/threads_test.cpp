@@ -160,6 +160,32 @@ TEST(Threads, GroupsGoTheirOwnWays) {
   });
 }
 
+// Warps that meet among themselves, in branches and loops of their own.
+TEST(Threads, GroupsMeetAmongThemselves) {
+  const Program program = parse(
+      "kernel k grid(b: ceildiv(n, 128)) threads 128 {\n  alloc s: shared i64[64]\n  alloc u: shared i64[2, "
+      "32]\n"
+      "  threads w, l in 4, 32 {\n    var r = X[b * 128 + w * 32 + l]\n"
+      "    if w < 2 {\n      s[w * 32 + l] = r\n      barrier\n      r = r * 3 + s[63 - w * 32 - l]\n"
+      "    } else {\n      serial d in 0 .. 3 {\n"
+      "        if w == 2 { u[d % 2, l] = r }\n        barrier\n        r += u[d % 2, 31 - l]\n        "
+      "barrier\n      }\n"
+      "    }\n    Y[b * 128 + w * 32 + l] = r\n  }\n}\n");
+  expect_threads(program, [](const std::vector<int64_t>& in, int64_t first, int64_t t) {
+    const int64_t lane = t % 32;
+    if (t < 64) return in[first + t] * 3 + in[first + 63 - t];
+    int64_t r = in[first + t], of_two[32];
+    for (int64_t i = 0; i < 32; ++i) of_two[i] = in[first + 64 + i];
+    for (int d = 0; d < 3; ++d) {
+      int64_t next[32];
+      r += of_two[31 - lane];
+      for (int64_t i = 0; i < 32; ++i) next[i] = of_two[i] + of_two[31 - i];
+      std::copy(next, next + 32, of_two);
+    }
+    return r;
+  });
+}
+
 // One variable; values of others go through shared memory, and a barrier is what makes them visible.
 TEST(Threads, BarriersOrderStores) {
   const auto program = [](const std::string& barrier) {
@@ -177,6 +203,98 @@ TEST(Threads, BarriersOrderStores) {
   EXPECT_NE(tl_program_parse(context.get(), text.data(), text.size(), "p.tl", &refused, &error), TL_OK);
   EXPECT_NE(std::string(tl_error_message(error)).find("race"), std::string::npos) << tl_error_message(error);
   tl_error_release(error), tl_program_release(refused);
+}
+
+// Two groups of copies, of which the first is awaited alone; lanes copy under a condition of their own.
+TEST(Threads, CopiesInGroups) {
+  const Context context = make_context();
+  const Builder owner = make_builder(context);
+  tl_builder* b = owner.get();
+  const tl_expr n = tl_dim(b, "n"), size = tl_index(b, kThreads);
+  const int64_t shape[] = {2, kThreads}, one[] = {1, 1}, extents[] = {4, 32};
+  const tl_buffer x = tl_tensor(b, "X", TL_I64, 1, &n, nullptr, TL_TENSOR_READ_ONLY);
+  const tl_buffer y = tl_tensor(b, "Y", TL_I64, 1, &n, nullptr, 0);
+  const tl_expr grid = tl_binary(b, TL_FLOORDIV, tl_binary(b, TL_ADD, n, tl_index(b, kThreads - 1)), size);
+  tl_expr block, ids[2];
+  const tl_scope kernel = tl_begin_kernel(b, "k", 1, &grid, kThreads, nullptr, &block);
+  const tl_buffer tile = tl_alloc(b, "tile", TL_SCOPE_SHARED, TL_I64, 2, shape);
+  const tl_scope scope = tl_begin_threads(b, 2, extents, nullptr, ids);
+  const tl_expr t = tl_binary(b, TL_ADD, tl_binary(b, TL_MUL, ids[0], tl_index(b, 32)), ids[1]);
+  const tl_expr at = tl_binary(b, TL_ADD, tl_binary(b, TL_MUL, block, size), t);
+  const tl_expr back = tl_binary(b, TL_SUB, tl_index(b, kThreads - 1), t);
+  for (int64_t slot = 0; slot < 2; ++slot) {
+    const tl_expr place[] = {tl_index(b, slot), t};
+    tl_store(b, tile, 2, place, tl_const_i64(b, TL_I64, 7));
+  }
+  tl_barrier(b);
+  for (int64_t slot = 0; slot < 2; ++slot) {
+    const tl_expr place[] = {tl_index(b, slot), t};
+    const tl_scope some = tl_begin_if(b, tl_binary(b, TL_LT, ids[1], tl_index(b, slot == 0 ? 32 : 20)));
+    tl_copy_async(b, tl_region_of(b, x, 1, &at, one), tl_region_of(b, tile, 2, place, one));
+    tl_end(b, some);
+    tl_commit_group(b);
+  }
+  tl_wait_group(b, 1);
+  const tl_expr first[] = {tl_index(b, 0), back}, second[] = {tl_index(b, 1), back};
+  const tl_expr sum = tl_let(b, "sum", tl_load(b, tile, 2, first));
+  tl_wait_group(b, 0);
+  tl_store(b, y, 1, &at, tl_binary(b, TL_ADD, sum, tl_load(b, tile, 2, second)));
+  tl_end(b, scope);
+  tl_end(b, kernel);
+  expect_threads(made_by(owner), [](const std::vector<int64_t>& in, int64_t begin, int64_t thread) {
+    const int64_t other = kThreads - 1 - thread;
+    return in[begin + other] + (other % 32 < 20 ? in[begin + other] : 7);
+  });
+}
+
+std::string ptx_of(const Context& context, const Program& program) {
+  tl_target* target = nullptr;
+  tl_artifact* artifact = nullptr;
+  EXPECT_EQ(tl_target_parse("sm_80", &target, nullptr), TL_OK);
+  EXPECT_EQ(tl_compile(context.get(), program.get(), target, nullptr, &artifact, nullptr), TL_OK);
+  const char* data = nullptr;
+  size_t size = 0;
+  EXPECT_EQ(tl_artifact_section(artifact, TL_SECTION_PTX, &data, &size, nullptr), TL_OK);
+  const std::string text(data, size);
+  tl_target_release(target), tl_artifact_release(artifact);
+  return text;
+}
+
+// Two warps of the four wait for each other, and the others for nobody.
+TEST(Threads, BarriersOfSomeWarps) {
+  const Context context = make_context();
+  const Program program = parsed(
+      context,
+      "tl 1 program p\ntensor X: i32[128] readonly\ntensor Y: i32[128]\nkernel k grid(b: 1) threads 128 {\n"
+      "  alloc s: shared i32[64]\n  threads w, l in 4, 32 {\n    var r = X[w * 32 + l]\n    if w < 2 {\n"
+      "      s[w * 32 + l] = r\n      barrier\n      r = s[63 - w * 32 - l]\n    }\n"
+      "    Y[w * 32 + l] = r\n  }\n}\n");
+  const std::string ptx = ptx_of(context, program);
+  EXPECT_EQ(ptx.find("bar.sync \t0"), std::string::npos) << ptx;
+  EXPECT_NE(ptx.find("bar.sync 1, 64"), std::string::npos) << ptx;
+}
+
+// Copies of the widest instruction, in the groups that the text has.
+TEST(Threads, GroupsAreInstructions) {
+  const Context context = make_context();
+  const Program program = parsed(
+      context,
+      "tl 1 program p\ntensor X: f16[2, 1024] readonly\ntensor Y: f16[128]\nkernel k grid(b: 1) threads 128 "
+      "{\n"
+      "  alloc s: shared f16[2, 1024]\n  threads w, l in 4, 32 {\n    unroll r in 0 .. 2 {\n"
+      "      copy_async X[r, w * 256 + l * 8 :+ 8] -> s[r, w * 256 + l * 8 :+ 8]\n      commit_group\n    }\n"
+      "    wait_group 1\n    let a = s[0, 127 - w * 32 - l]\n    wait_group 0\n"
+      "    Y[w * 32 + l] = a + s[1, w * 32 + l]\n  }\n}\n");
+  const std::string all = ptx_of(context, program),
+                    ptx = all.substr(0, all.find(".entry", all.find(".entry") + 1));
+  const auto count = [&](const std::string& word) {
+    int found = 0;
+    for (size_t at = ptx.find(word); at != std::string::npos; at = ptx.find(word, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("cp.async.cg.shared.global"), 2) << ptx;
+  EXPECT_EQ(count("cp.async.commit_group"), 2) << ptx;
+  EXPECT_EQ(count("cp.async.wait_group"), 2) << ptx;
 }
 
 // Lanes hand values over in registers: no shared memory, no barrier, one instruction a word.
@@ -246,7 +364,7 @@ TEST(Threads, Mistakes) {
                 tl_end(b, s);
                 return x;
               }),
-      "barrier stands where threads of the block may go different ways");
+      "barrier stands where lanes of a group of its threads may go different ways");
 }
 
 }  // namespace

@@ -72,6 +72,73 @@ kernel k grid (g: ceildiv(m, 128)) threads 128 {
                  {{"groups", std::to_string(128 / lanes)}, {"lanes", std::to_string(lanes)}}));
 }
 
+// Copies of 4, 8 and 16 bytes in a ring of groups, for any number of rows.
+TEST(Threads, AsynchronousCopies) {
+  const std::pair<const char*, int> kinds[] = {{"f32", 1}, {"f32", 4}, {"f16", 2}, {"f16", 8},
+                                               {"u8", 8},  {"i64", 1}, {"i64", 2}, {"i32", 2}};
+  for (const auto& [type, elements] : kinds)
+    for (const std::string condition : {"r + 2 < m // 20", "r < 5 and w != 1", "l < 20"})
+      expect_agree_everywhere(replaced(R"(tl 1 program p
+dim m
+tensor X: $t[m, 2040] readonly
+tensor Y: $t[2040]
+kernel k grid (g: ceildiv(2040, 128 * $e)) threads 128 {
+  alloc ring: shared $t[3, 128 * $e]
+  threads w, l in 4, 32 {
+    let at = (w * 32 + l) * $e
+    unroll r in 0 .. 3 { unroll e in 0 .. $e { ring[r, at + e] = 1 } }
+    barrier
+    unroll r in 0 .. 2 {
+      copy_async X[r, g * 128 * $e + at :+ $e] -> ring[r, at :+ $e]
+      commit_group
+    }
+    var sum = ring[2, 0]
+    serial r in 0 .. m // 20 {
+      wait_group 1
+      sum += ring[r % 3, 128 * $e - 1 - at]
+      if $c {
+        copy_async X[r + 2, g * 128 * $e + at :+ $e] -> ring[(r + 2) % 3, at :+ $e]
+      }
+      commit_group
+    }
+    Y[g * 128 * $e + at] = sum
+  }
+}
+)",
+                                       {{"t", type}, {"e", std::to_string(elements)}, {"c", condition}}));
+}
+
+// Warps that wait for each other and for no others, in branches and in loops.
+TEST(Threads, WarpsMeetAmongThemselves) {
+  for (const std::string type : {"f32", "i64", "u8"})
+    expect_agree_everywhere(replaced(R"(tl 1 program p
+dim m
+tensor X: $t[m] readonly
+tensor Y: $t[m]
+kernel k grid (g: ceildiv(m, 128)) threads 128 {
+  alloc s: shared $t[64]
+  alloc u: shared $t[2, 32]
+  threads w, l in 4, 32 {
+    let i = g * 128 + w * 32 + l
+    var r = X[i]
+    if w < 2 {
+      s[w * 32 + l] = r
+      barrier
+      r += s[63 - w * 32 - l]
+    } else {
+      serial d in 0 .. m // 100 {
+        if w == 2 { u[d % 2, l] = r }
+        barrier
+        if w == 3 { r += u[d % 2, 31 - l] }
+      }
+    }
+    Y[i] = r
+  }
+}
+)",
+                                     {{"t", type}}));
+}
+
 // Tile operations before and behind the block, shared tiles and fragments of the program in it, loops and ifs
 // that all threads take alike.
 TEST(Threads, BesideTileOperations) {

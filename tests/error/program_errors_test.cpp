@@ -187,7 +187,7 @@ TEST(ProgramErrors, Threads) {
   expect_golden("misplaced_statement.shuffle_of_values",
                 threads_failure(x + "    if x > 0 {\n      Y[l] = shuffle(x, 1)\n    }\n"));
   expect_golden("misplaced_statement.divergent_barrier",
-                threads_failure("    if w == 0 {\n      barrier\n    }\n"));
+                threads_failure("    if l == 0 {\n      barrier\n    }\n"));
   expect_golden("misplaced_statement.barrier_in_loop",
                 threads_failure("    serial i in 0 .. w {\n      barrier\n    }\n"));
   expect_golden("misplaced_statement.barrier_outside", parse_failure(kernel("  barrier\n")));
@@ -207,6 +207,36 @@ TEST(ProgramErrors, Threads) {
   expect_golden(
       "parallel_race.threads",
       threads_failure("    s[w * 32 + l] = X[w * 32 + l]\n    Y[w * 32 + l] = s[127 - w * 32 - l]\n"));
+}
+
+TEST(ProgramErrors, AsynchronousCopies) {
+  const std::string copy = "    copy_async X[w * 32 + l] -> s[w * 32 + l]\n", commit = "    commit_group\n";
+  const std::string read = "    Y[w * 32 + l] = s[127 - w * 32 - l]\n";
+  expect_golden("misplaced_statement.copy_async_outside",
+                parse_failure(kernel("  copy_async A[b, 0 :+ 4] -> B[b, 0 :+ 4]\n")));
+  expect_golden("scope_not_allowed.copy_async", threads_failure("    copy_async s[l] -> s[l + 32]\n"));
+  expect_golden("bad_shape.copy_async", threads_failure("    copy_async X[l * 3 :+ 3] -> s[l * 3 :+ 3]\n"));
+  expect_golden("shape_mismatch.copy_async",
+                threads_failure("    copy_async X[l * 4 :+ 4] -> s[l * 2 :+ 2]\n"));
+  expect_golden("misplaced_statement.divergent_commit",
+                threads_failure("    if w == 0 {\n  " + copy + "  " + commit + "    }\n"));
+  expect_golden("misplaced_statement.nothing_awaits", threads_failure(copy + commit + read));
+  expect_golden("bad_attribute.wait_group", threads_failure(copy + commit + "    wait_group 0 - 1\n"));
+  expect_golden("misplaced_statement.group_in_pipeline",
+                parse_failure(kernel("  pipelined i in 0 .. 4 {\n    commit_group\n  }\n")));
+  expect_golden("bad_attribute.asynchronous_loop",
+                parse_failure(kernel("  parallel i in 32 with {asynchronous} {\n    B[b, i] = A[b, i]\n  }\n"
+                                     "  wait_group 0\n")));
+  const auto unawaited = [&](const std::string& waits) {
+    return compile_failure(
+        "tl 1 program p\ntensor X: f32[128] readonly\ntensor Y: f32[128]\nkernel k grid(b: 1) threads 128 {\n"
+        "  alloc s: shared f32[128]\n  threads w, l in 4, 32 {\n" +
+            copy + waits + read + "    wait_group 0\n  }\n}\n",
+        "sm_80");
+  };
+  expect_golden("misplaced_statement.unawaited_copy", unawaited(commit));
+  expect_golden("misplaced_statement.wait_for_others", unawaited(commit + commit + "    wait_group 2\n"));
+  expect_golden("misplaced_statement.uncommitted_copy", unawaited("    wait_group 0\n"));
 }
 
 TEST(ProgramErrors, Jumps) {

@@ -249,6 +249,27 @@ class Atomics(unittest.TestCase):
             program.compile(target).load()(array.array("i", values), out)
             self.assertEqual(list(out), [given(k) for k in range(128)], target)
 
+    def test_copies_in_groups(self):
+        b = tg.Builder("copies")
+        x, y = b.tensor("X", i32, [512], read_only=True), b.tensor("Y", i32, [64])
+        with b.kernel("k", [1], threads=64):
+            tile = b.shared("t", i32, [2, 256])
+            with b.threads(2, 32) as (warp, lane):
+                at = (warp * 32 + lane) * 4
+                for row in range(2):
+                    b.copy_async(x[row * 256 + at:4], tile[row, at:4])
+                    b.commit_group()
+                b.wait_group(1)
+                first = b.let(tile(0, 255 - at), "first")
+                b.wait_group()
+                b.store(y, warp * 32 + lane, first + tile(1, at))
+        program = b.finish()
+        values = [k * 3 % 101 for k in range(512)]
+        for target in ("host", "sim:sm_80", "sim:gfx942"):
+            out = array.array("i", [0] * 64)
+            program.compile(target).load()(array.array("i", values), out)
+            self.assertEqual(list(out), [values[255 - 4 * k] + values[256 + 4 * k] for k in range(64)], target)
+
 
 class Names(unittest.TestCase):
     def test_values_at_their_place(self):

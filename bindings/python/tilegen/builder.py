@@ -289,6 +289,19 @@ class Builder(Atomics, Combinations):
         lib.tl_barrier(self.handle)
 
     @marked
+    def copy_async(self, src, dst):
+        """In threads: an asynchronous copy of the thread, of 4, 8 or 16 bytes that lie beside each other in a tensor."""
+        lib.tl_copy_async(self.handle, self._region(src), self._region(dst))
+
+    def commit_group(self):
+        """Closes the group of each thread's asynchronous copies since the last one."""
+        lib.tl_commit_group(self.handle)
+
+    def wait_group(self, pending=0):
+        """Copies of the newest `pending` groups may still be under way; all others are done."""
+        lib.tl_wait_group(self.handle, pending)
+
+    @marked
     def branch(self, condition):
         """with b.branch(c) as otherwise: ...; otherwise() begins the other branch."""
         raw = lib.tl_begin_if(self.handle, condition.raw)

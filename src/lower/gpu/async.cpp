@@ -9,6 +9,8 @@
 #include <algorithm>
 
 #include "arith/prove.h"
+#include "ir/annotations.h"
+#include "ir/copy_groups.h"
 #include "lower/addressing.h"
 #include "lower/gpu/access_facts.h"
 #include "lower/gpu/element_nest.h"
@@ -23,20 +25,26 @@ namespace tilegen::lower {
 
 OpLowering::Moved OpLowering::moved(int dst) const {
   const auto buffer = [&](int operand) { return tile_op_->operands[static_cast<size_t>(operand)].buffer; };
-  return {buffer(1 - dst), buffer(dst), [this, dst](const Nest& nest, bool of_source) {
+  return {buffer(1 - dst),
+          buffer(dst),
+          [this, dst](const Nest& nest, bool of_source) {
             return element_at(of_source ? 1 - dst : dst, nest.point);
-          }};
+          },
+          {}};
 }
 
 OpLowering::Moved OpLowering::moved(const ir::Loop& loop, const ir::Store& store) const {
   const ir::ExprPool& e = k_.in.program.exprs;
-  return {e[store.value].object, store.buffer, [&](const Nest& nest, bool of_source) {
+  return {e[store.value].object, store.buffer,
+          [&](const Nest& nest, bool of_source) {
             for (size_t i = 0; i < loop.vars.size(); ++i) k_.names.vars[loop.vars[i]] = nest.point[i];
             std::vector<ExprId> indices;
             const std::span<const ExprId> at = of_source ? e.indices(store.value) : std::span(store.indices);
             for (ExprId index : at) indices.push_back(k_.simplified(lower_expr(k_, index)));
             return indices;
-          }};
+          },
+          ir::is_asynchronous(k_.in.program.stmt(op_.stmt)) ? ir::guarded_copy(k_.in.program, loop).guard
+                                                            : ExprId()};
 }
 
 namespace {
@@ -140,7 +148,9 @@ std::optional<thread::Block> OpLowering::async_copies(const Moved& m, int64_t wi
   dst_index = first(dst_memory, dst_index);
   const bool by_lane = vector && ((predicate && arith::depends_on(e, predicate, lane)) ||
                                   arith::depends_on(e, nest.inside, lane));
-  const bool legal = src_index && dst_index && (vector || width == 1) && !by_lane;
+  const ExprId guard = m.guard.valid() ? k_.simplified(lower_expr(k_, m.guard)) : ExprId();
+  const bool guarded_by_lane = vector && guard && arith::depends_on(e, guard, lane);
+  const bool legal = src_index && dst_index && !guarded_by_lane && (vector || width == 1) && !by_lane;
   std::optional<thread::Block> result;
   if (legal) {
     edges = predicate.valid();
@@ -152,7 +162,7 @@ std::optional<thread::Block> OpLowering::async_copies(const Moved& m, int64_t wi
     // Padding and copies of other threads are not copied at all: a condition that is not simplified by
     // itself.
     k_.ctx.rollback(outside);
-    if (const ExprId own = both(k_, nest.writer, both(k_, ExprId(), nest.inside))) {
+    if (const ExprId own = both(k_, both(k_, nest.writer, guard), both(k_, ExprId(), nest.inside))) {
       body = {k_.out.add(thread::Branch{own, std::move(body), {}}, op_.path)};
       if (!k_.facts) finish_thread_nest(k_, nest, body);
     }

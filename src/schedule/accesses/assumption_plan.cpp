@@ -11,6 +11,7 @@
 #include "arith/context.h"
 #include "arith/prove.h"
 #include "arith/simplify.h"
+#include "ir/annotations.h"
 #include "layout/tensor_tile.h"
 #include "support/diag_codes.h"
 
@@ -170,8 +171,9 @@ class AssumptionPlanner {
       if (allowed_ == Assumptions::copy_engine) continue;
       if (op.form != analysis::OpForm::element || plan.vector < 2 || !plan.iteration) continue;
       const int dim = analysis::vector_dim(*plan.iteration);
+      const bool by_copies = plan.engine == plan::Engine::async_copy && ir::is_asynchronous(p_.stmt(op.stmt));
       for (const ops::ElementAccess& a : op.view.accesses) {
-        if (!tensor(a.buffer) || a.along_last() != dim || dim < 0) continue;
+        if (!tensor(a.buffer) || (a.along_last() != dim && !by_copies) || dim < 0) continue;
         widest[a.buffer] = std::max(widest[a.buffer], plan.vector);
       }
     }

@@ -166,7 +166,8 @@ class Forwarder {
     ir::for_each_statement(p_, one, [&](StmtId s, int) {
       if (const auto* store = p_.as<ir::Store>(s))
         ir::visit_written(*store, [&](BufferId b, const auto&) { note(b); });
-      if (const auto* op = p_.as<ir::TileOp>(s)) note(ir::written_region(*op).buffer);
+      if (const auto* op = p_.as<ir::TileOp>(s); op && !op->operands.empty())
+        note(ir::written_region(*op).buffer);
     });
     return any;
   }

@@ -106,7 +106,8 @@ class Preloader {
     ir::for_each_statement(p_, one, [&](StmtId s, int) {
       if (const auto* store = p_.as<ir::Store>(s))
         ir::visit_written(*store, [&](BufferId b, const auto&) { visit(b); });
-      if (const auto* op = p_.as<ir::TileOp>(s)) visit(ir::written_region(*op).buffer);
+      if (const auto* op = p_.as<ir::TileOp>(s); op && !op->operands.empty())
+        visit(ir::written_region(*op).buffer);
     });
   }
   bool reads(StmtId stmt, const std::set<BufferId>& buffers) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/block_tree.h"
+#include "analysis/copy_groups.h"
 #include "analysis/run_ahead.h"
 #include "schedule/products/gemm_plan.h"
 #include "support/diag_codes.h"
@@ -126,6 +127,7 @@ std::string choices_text(const std::vector<int>& numbers) {
 void plan_copy_engines(const ir::Program& p, int kernel, const KernelOps& ops, const target::Target& t,
                        const KernelSchedule* given, infer::InferResult& r) {
   const analysis::BlockTree tree(p, p.kernels[static_cast<size_t>(kernel)]);
+  const bool own_groups = analysis::counts_own_groups(p, kernel);
   for (OpId i : ops.ops.ids()) {
     const KernelOp& op = ops.ops[i];
     const auto* tile_op = p.as<ir::TileOp>(op.stmt);
@@ -141,6 +143,7 @@ void plan_copy_engines(const ir::Program& p, int kernel, const KernelOps& ops, c
     } else {
       plan.engine = plan::Engine::vector_copy;
     }
+    if (own_groups && !ir::is_asynchronous(p.stmt(op.stmt))) continue;
     const ir::Buffer &src = p.buffer(moved ? p.exprs[moved->value].object : tile_op->operands[0].buffer),
                      &dst = p.buffer(moved ? moved->buffer : tile_op->operands[1].buffer);
     if (!t.async_copy() || src.scope != ir::MemScope::global || dst.scope != ir::MemScope::shared) continue;

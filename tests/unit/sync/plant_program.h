@@ -101,10 +101,10 @@ struct Maker {
     return waits;
   }
   // Barriers planted; the verifier must agree before (hazards or none) and after.
-  int plant(bool hazards_before) {
+  int plant(bool hazards_before, const Planting& how = {}) {
     EXPECT_EQ(thread::verify_thread_program(p), std::vector<std::string>());
     EXPECT_EQ(!thread::verify_synchronization(p).empty(), hazards_before);
-    const Checked done = plant_barriers(p);
+    const Checked done = plant_barriers(p, how);
     EXPECT_TRUE(done) << (done ? "" : done.error().to_text());
     EXPECT_EQ(thread::verify_synchronization(p), std::vector<std::string>()) << print_thread_program(p);
     EXPECT_EQ(thread::verify_thread_program(p), std::vector<std::string>());
