@@ -19,8 +19,8 @@ struct Span {
   Work work;
   Span& operator+=(const Span& more);
   Span& operator*=(double times);
-  // Cycles of the multiprocessor where so many groups of warps each go their way: products and what threads do
-  // with them take turns, ops of several use different pipes at once.
+  // Cycles of the multiprocessor where so many groups of warps each go their way: products and what threads
+  // do with them take turns, ops of several use different pipes at once.
   double busy(double groups) const;
 };
 

@@ -25,8 +25,8 @@ using plan::Engine;
 namespace {
 
 // Fitted as those of kernel_walk.cpp: what a byte of a line that is fetched for nothing costs, of one that is
-// wanted (rows of 64 bytes in GEMM); issue slots of a warp for an op, however small: its instructions beside those
-// for elements, and results that they wait for (attention of small tiles).
+// wanted (rows of 64 bytes in GEMM); issue slots of a warp for an op, however small: its instructions beside
+// those for elements, and results that they wait for (attention of small tiles).
 constexpr double kPartOfLine = 0.518, kOpInstructions = 14.7;
 
 // Of a wave, beside a copy that goes to shared memory in the order of lanes: its addresses on both sides,
