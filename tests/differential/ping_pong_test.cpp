@@ -156,7 +156,7 @@ TEST(PingPong, TurnsPassedToTheWrongWarpgroupAreNamed) {
   const AttentionKernel kernel = kernel_of(tile_of(3), true);
   ThreadProgram p = kernel.best();
   for (Barrier* b : turn_barriers(p, true)) {
-    const int64_t whose = p.named_barriers[static_cast<size_t>(b->id - 1)].warpgroup;
+    const int64_t whose = p.named_barriers[static_cast<size_t>(b->id - 1)].first;
     b->id = p.named_barrier({thread::BarrierUse::order, (whose + 1) % 3});
   }
   EXPECT_FALSE(thread::verify_transactions(p).empty());
