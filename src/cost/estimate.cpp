@@ -82,11 +82,11 @@ class Sample {
 
 // Cycles of one wave, of so many blocks of a multiprocessor.
 struct Wave {
-  double blocks = 0, pipes = 0, l2 = 0, memory = 0, filled = 0, waits = 0, late = 0;
+  double blocks = 0, pipes = 0, l2 = 0, memory = 0, filled = 0, waits = 0, late = 0, loads = 0;
   // The copy engine reads and fills with zeros one after the other.
   double device() const { return std::max(l2, memory) + filled; }
   double all() const {
-    const double beside = kBesideWaits + kBesideLoads * late / std::max(1.0, waits);
+    const double beside = kBesideWaits + loads * late / std::max(1.0, waits);
     return together(together(pipes, device(), kBesideMemory), waits, blocks > 1 ? beside : kAlone);
   }
 };
@@ -168,7 +168,8 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
         blocks * (cold * e.block.work.l2_bytes + kRepeated * e.block.work.repeated_bytes) * memory_cycles,
         blocks * e.block.work.filled_bytes * filled_cycles,
         e.block.serial,
-        e.block.late};
+        e.block.late,
+        t.measured_latencies ? kBesideLoads : 0};
   };
   // Clusters do not straddle groups of multiprocessors.
   const int64_t cluster = k.schedule.cluster ? std::max<int64_t>(1, k.schedule.cluster->blocks) : 1;

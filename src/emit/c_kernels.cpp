@@ -26,7 +26,7 @@ std::string flags(const std::vector<std::pair<bool, const char*>>& all) {
 }
 
 void CKernels::call(const std::string& function, const std::vector<std::string>& arguments) {
-  source_.line(function + "(t, " + joined(arguments) + ");");
+  source_.line(function + (arguments.empty() ? "(t" : "(t, ") + joined(arguments) + ");");
 }
 
 std::vector<std::string> CKernels::written_names(const std::vector<VarId>& vars) const {

@@ -12,7 +12,6 @@
 #include "schedule/pipeline/overlap_plan.h"
 #include "schedule/pipeline/ping_pong_plan.h"
 #include "support/diag_codes.h"
-#include "target/resident_blocks.h"
 
 namespace tilegen::schedule {
 
@@ -242,11 +241,9 @@ bool KernelPlanner::registers_fit(const std::map<ValueId, int64_t>& slots, int64
   const bool in_turn = std::any_of(slots.begin(), slots.end(), [](const auto& s) { return s.second > 1; });
   const int64_t most = target::most_consumer_registers(target_, threads) - (in_turn ? kTurnRegisters : 0);
   if (needed > most) return false;
-  // A producer may leave computing threads as many as one block needs.
   const auto resident = [&](int64_t registers) {
-    return std::min(
-        target_.shared_bytes / std::max<int64_t>(1, arena(pipelines_.slots)),
-        std::max<int64_t>(1, target::blocks_by_registers(target_, registers, threads + target_.warp)));
+    return std::min(target_.shared_bytes / std::max<int64_t>(1, arena(pipelines_.slots)),
+                    target_.registers_per_multiprocessor / (registers * (threads + target_.warp)));
   };
   return resident(needed) >= resident(before);
 }

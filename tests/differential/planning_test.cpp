@@ -9,6 +9,7 @@
 #include "files.h"
 #include "ir/text.h"
 #include "random_program.h"
+#include "schedule/form/canonical_form.h"
 #include "schedule/plan_program.h"
 #include "shrink.h"
 #include "support/diag_codes.h"
@@ -24,6 +25,12 @@ ir::Program parsed(const std::string& text) {
   return p ? std::move(*p) : ir::Program();
 }
 
+// The form that is planned.
+ir::Program form_of(const ir::Program& p, const target::Target& t) {
+  auto canonical = schedule::canonical_form(p, t);
+  return canonical ? std::move(*canonical) : p;
+}
+
 struct Plan {
   bool made = false;
   std::string text;  // of the schedule or of the refusal
@@ -34,7 +41,7 @@ Plan plan_of(const ir::Program& p) {
   Plan plan;
   const auto crash = crash_of([&] {
     const auto target = target::find_target(kTarget);
-    const auto schedule = schedule::plan_program(p, *target, {});
+    const auto schedule = schedule::plan_program(form_of(p, *target), *target, {});
     plan.made = static_cast<bool>(schedule);
     if (plan.made) {
       plan.text = plan::schedule_to_text(*schedule);
@@ -99,7 +106,8 @@ std::string replay_defect(const ir::Program& p, const char* target_name) {
   std::string defect;
   const auto crash = crash_of([&] {
     const auto target = target::find_target(target_name);
-    const auto schedule = schedule::plan_program(p, *target, {});
+    const ir::Program form = form_of(p, *target);
+    const auto schedule = schedule::plan_program(form, *target, {});
     if (!schedule) return;
     const auto read = plan::schedule_from_json(plan::schedule_to_json(*schedule), Limits());
     if (!read) {
@@ -108,7 +116,7 @@ std::string replay_defect(const ir::Program& p, const char* target_name) {
     }
     schedule::PlanOptions options;
     options.given = &*read;
-    const auto replayed = schedule::plan_program(p, *target, options);
+    const auto replayed = schedule::plan_program(form, *target, options);
     if (!replayed)
       defect = "the replay is refused: " + replayed.error().to_text();
     else if (decisions(*replayed) != decisions(*schedule))

@@ -57,6 +57,8 @@ constexpr Conflict kConflicts[] = {
     {"gathered_rows", "rows:ids", kNumbers},
     {"jumps", "columns:x", kUnaligned},
     {"local_larger_than_registers", "k:l", kComputed},
+    {"loop_that_a_condition_skips", "k:other", kBackwards},
+    {"loop_that_a_condition_skips", "k:x", kBackwards},
     {"loops_of_different_extents_over_one_fragment", "k:f", kConditional},
     {"moe_gate", "gate:keys", kRuns},
     {"operand_written_under_a_condition", "elements:packed", kUnaligned},

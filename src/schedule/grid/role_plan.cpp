@@ -7,7 +7,6 @@
 #include "analysis/empty_tiles.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
-#include "target/resident_blocks.h"
 
 namespace tilegen::schedule {
 
@@ -263,8 +262,12 @@ Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir:
   int64_t all = 0;
   for (const plan::RolePlan& r : roles) all += r.warps * t.warp;
   const int64_t by_memory = (t.shared_bytes + reserved) / (arena_bytes + reserved);
+  // `registers` is what the code may come to need, mostly more than it takes: where units that issue keep
+  // whole warps' registers (target/resident_blocks.h) would be too strict a rule for it.
   const int64_t by_registers =
-      roles[0].registers > 0 ? 1 : target::blocks_by_registers(t, registers, all);
+      roles[0].registers > 0 ? 1
+                             : t.registers_per_multiprocessor /
+                                   (all * ceil_div(registers, int64_t{t.register_unit}) * t.register_unit);
   const int64_t blocks = std::max<int64_t>(1, std::min(by_memory, by_registers));
   plan.persistent = blocks == 1;
   if (plan.persistent) plan.order = "static";
