@@ -3,9 +3,9 @@
 configurations is judged by (model_order.py).
 
 Graphs of launches over input sets that rotate past the L2, shuffled order, medians; every result is checked.
-  configurations.py [--json FILE] [--only REGEX] [--rounds 3] [--each 64] [--shapes first|held_out|unseen]
---shapes: held_out and unseen are other shapes and other configurations; to unseen ones no constant was fitted. Other processes
-load the code first, so that the driver's cache has it."""
+  configurations.py [--json FILE] [--only REGEX] [--rounds 3] [--each 64] [--shapes first|held_out|unseen|later]
+--shapes: held_out, unseen and later are other shapes and other configurations; to later ones no constant was fitted. Other
+processes load the code first, so that the driver's cache has it."""
 import argparse
 import concurrent.futures
 import itertools
@@ -246,7 +246,19 @@ UNSEEN |= {f: [dict(heads=h, length=n) for h, n in ((24, 640), (96, 1536), (20, 
 UNSEEN |= {f: [dict(m=2500), dict(m=24000 if f in ("softmax_512", "softmax_2048") else 7000)] for f in FAMILIES if f.startswith("softmax")}
 UNSEEN |= {f: [dict(m=m) for m in (72, 260, 640)] for f in FAMILIES if f.startswith("rows")}
 
-SHAPES = {"first": {f: shapes for f, (_, _, shapes) in FAMILIES.items()}, "held_out": HELD_OUT, "unseen": UNSEEN}
+# Measured when the constants stood: what the model may be expected to do for others.
+LATER = {
+    "gemm": [dict(m=m, n=n, k=k) for m, n, k in (
+        (5120, 5120, 1280), (96, 7168, 3584), (320, 12288, 3072), (900, 2048, 8192), (3584, 3584, 3584), (20, 11008, 4096), (10240, 1024, 2048),
+        (640, 640, 5120))],
+    "gemm_fp8": [dict(m=m, n=n, k=k) for m, n, k in ((2048, 7168, 2048), (48, 6144, 6144), (1100, 4096, 4096))],
+    "gemv": [dict(n=n, k=k) for n, k in ((6144, 3072), (28672, 4096), (3072, 12288), (8192, 8192))],
+}
+LATER |= {f: [dict(heads=h, length=n) for h, n in ((20, 896), (48, 1280), (12, 10240))] for f in FAMILIES if f.startswith("attention")}
+LATER |= {f: [dict(m=3300), dict(m=20000 if f in ("softmax_512", "softmax_2048") else 9000)] for f in FAMILIES if f.startswith("softmax")}
+LATER |= {f: [dict(m=m) for m in (56, 180, 900)] for f in FAMILIES if f.startswith("rows")}
+
+SHAPES = {"first": {f: shapes for f, (_, _, shapes) in FAMILIES.items()}, "held_out": HELD_OUT, "unseen": UNSEEN, "later": LATER}
 
 
 def chosen(family, each, shapes):
@@ -254,7 +266,7 @@ def chosen(family, each, shapes):
     if family not in SHAPES[shapes]:
         return []
     configurations = FAMILIES[family][1]
-    seed = family + {"first": "", "held_out": " held out", "unseen": " unseen"}[shapes]
+    seed = family + {"first": "", "held_out": " held out", "unseen": " unseen", "later": " later"}[shapes]
     return random.Random(seed).sample(configurations, min(each, len(configurations)))
 
 

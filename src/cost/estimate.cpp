@@ -82,7 +82,9 @@ class Sample {
 
 // Cycles of one wave, of so many blocks of a multiprocessor.
 struct Wave {
-  double blocks = 0, pipes = 0, l2 = 0, memory = 0, filled = 0, waits = 0, late = 0, loads = 0;
+  double blocks = 0, pipes = 0, l2 = 0, memory = 0, filled = 0, waits = 0;
+  double late = 0;   // of the waits, for loads of a loop
+  double loads = 0;  // how much more of these is hidden
   // The copy engine reads and fills with zeros one after the other.
   double device() const { return std::max(l2, memory) + filled; }
   double all() const {
