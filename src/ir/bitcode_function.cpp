@@ -22,9 +22,9 @@ enum : uint64_t {
   insert_element = 7,
   shuffle = 8,
   compare_old = 9,
-  give = 10,
+  ret = 10,
   branch = 11,
-  choose_block = 12,
+  switch_block = 12,
   unreachable = 15,
   phi = 16,
   extract_value = 26,
@@ -116,9 +116,9 @@ class Body : private BitcodeOperands {
         return phi(o);
       case code::call:
         return call(o);
-      case code::give:
+      case code::ret:
       case code::branch:
-      case code::choose_block:
+      case code::switch_block:
       case code::unreachable:
         return ends_block(r.code, o);
       default:
@@ -279,7 +279,7 @@ class Body : private BitcodeOperands {
   bool ends_block(uint64_t which, Operands& o) {
     std::string text = "unreachable", a, b;
     uint32_t type = 0;
-    if (which == code::give) {
+    if (which == code::ret) {
       text = "ret void";
       if (o.more()) {
         if (!value(o, type, a)) return false;
@@ -293,7 +293,7 @@ class Body : private BitcodeOperands {
         if (!label(o, b) || !condition(o, choice)) return false;
         text = "br i1 " + choice + ", label " + a + ", label " + b;
       }
-    } else if (which == code::choose_block && !choice_of_blocks(o, text)) {
+    } else if (which == code::switch_block && !switch_text(o, text)) {
       return false;
     }
     f_.text += "  " + text + "\n";
@@ -312,7 +312,7 @@ class Body : private BitcodeOperands {
     return true;
   }
   // [type, value, block else, (constant's number, block)...]
-  bool choice_of_blocks(Operands& o, std::string& text) {
+  bool switch_text(Operands& o, std::string& text) {
     uint64_t written = 0;
     std::string v, otherwise;
     if (!number(o, written)) return false;

@@ -30,6 +30,20 @@ class BitcodeStream {
   Entry next(BitcodeRecord& record, uint64_t& block);
   bool enter();
   bool skip();
+  // The records of the block that next() came to, blocks inside left out; false where something is wrong, or
+  // `record` says so.
+  template <class Record>
+  bool each_record(const Record& record) {
+    if (!enter()) return false;
+    for (;;) {
+      BitcodeRecord r;
+      uint64_t block = 0;
+      const Entry entry = next(r, block);
+      if (entry == Entry::end) return true;
+      if (entry == Entry::wrong || (entry == Entry::block && !skip())) return false;
+      if (entry == Entry::record && !record(r)) return false;
+    }
+  }
   bool at_end() const { return scopes_.empty() && pos_ + 32 > size_; }
   const std::string& mistake() const { return mistake_; }  // empty: nothing was wrong
 

@@ -76,20 +76,10 @@ class Module {
   bool read_names() {
     return each_block([&](BitcodeStream& s, uint64_t number) {
       if (number != kNames) return s.skip();
-      BitcodeRecord r;
-      if (!s.enter()) return false;
-      for (;;) switch (s.next(r, number)) {
-          case BitcodeStream::Entry::end:
-            return true;
-          case BitcodeStream::Entry::record:
-            if (r.code == kNamesBlob) names_ = r.blob;
-            break;
-          case BitcodeStream::Entry::block:
-            if (s.skip()) break;
-            [[fallthrough]];
-          case BitcodeStream::Entry::wrong:
-            return false;
-        }
+      return s.each_record([&](const BitcodeRecord& r) {
+        if (r.code == kNamesBlob) names_ = r.blob;
+        return true;
+      });
     });
   }
 

@@ -17,7 +17,7 @@ using Kind = BitcodeType::Kind;
 namespace type_code {
 enum : uint64_t {
   count = 1,
-  nothing = 2,
+  void_type = 2,
   f32 = 3,
   f64 = 4,
   integer = 7,
@@ -74,20 +74,7 @@ bool BitcodeValues::fail(std::string what) {
 }
 
 bool BitcodeValues::read_types(BitcodeStream& s) {
-  if (!s.enter()) return false;
-  BitcodeRecord r;
-  uint64_t block = 0;
-  for (;;) switch (s.next(r, block)) {
-      case BitcodeStream::Entry::end:
-        return true;
-      case BitcodeStream::Entry::wrong:
-        return false;
-      case BitcodeStream::Entry::block:
-        if (!s.skip()) return false;
-        break;
-      case BitcodeStream::Entry::record:
-        if (!type_record(r)) return false;
-    }
+  return s.each_record([&](const BitcodeRecord& r) { return type_record(r); });
 }
 
 bool BitcodeValues::add_type(BitcodeType t) {
@@ -105,7 +92,7 @@ bool BitcodeValues::type_record(const BitcodeRecord& r) {
     case type_code::count:
     case type_code::name:
       return true;
-    case type_code::nothing:
+    case type_code::void_type:
       t.kind = Kind::nothing, t.text = "void";
       break;
     case type_code::f16:
@@ -222,32 +209,19 @@ bool BitcodeValues::add(Value v) {
 }
 
 bool BitcodeValues::read_constants(BitcodeStream& s) {
-  if (!s.enter()) return false;
   std::optional<uint32_t> type;
-  for (;;) {
-    Value v;
-    uint64_t block = 0;
-    switch (s.next(v.constant, block)) {
-      case BitcodeStream::Entry::end:
-        return true;
-      case BitcodeStream::Entry::wrong:
-        return false;
-      case BitcodeStream::Entry::block:
-        if (!s.skip()) return false;
-        continue;
-      case BitcodeStream::Entry::record:
-        break;
-    }
-    if (v.constant.code == constant_code::set_type) {
-      type = type_of_number(v.constant.values.empty() ? ~uint64_t{0} : v.constant.values[0]);
-      if (!type) return false;
-      continue;
+  return s.each_record([&](BitcodeRecord& r) {
+    if (r.code == constant_code::set_type) {
+      type = type_of_number(r.values.empty() ? ~uint64_t{0} : r.values[0]);
+      return type.has_value();
     }
     if (!type) return fail("it has a constant of no type");
+    Value v;
     v.type = *type;
+    v.constant = std::move(r);
     v.constant.blob = {};
-    if (!add(std::move(v))) return false;
-  }
+    return add(std::move(v));
+  });
 }
 
 std::optional<std::string> BitcodeValues::text(uint64_t value) {

@@ -1,38 +1,20 @@
 // Programs with views of tensors are programs of their tensors: what they become, and what is refused.
-#include <gtest/gtest.h>
-
-#include "ir/text.h"
+#include "view_program.h"
 
 namespace tilegen::ir {
 namespace {
 
-std::string kernel(const std::string& body) {
-  return "tl 1 program p\ndim m\ndim h\ndim s\ndim k divisible 64\n"
-         "tensor X: f16[m, h * 64]\ntensor C: f16[m, 256]\ntensor B: f32[4, s, 32]\ntensor K: f16[k]\n"
-         "tensor D: f32[h, k, 32] readonly\n"
-         "tensor T: f16[32, m] readonly\ntensor I: i64[4] readonly\n"
-         "kernel main grid(r: ceildiv(m, 32), g: h) {\n"
-         "alloc a: shared f16[32, 64] alloc b: fragment f32[16, 32] alloc w: shared f16[32, 32]\n" +
-         body + "\n}\n";
-}
+const ViewProgram kProgram = {
+    "tl 1 program p\ndim m\ndim h\ndim s\ndim k divisible 64\n"
+    "tensor X: f16[m, h * 64]\ntensor C: f16[m, 256]\ntensor B: f32[4, s, 32]\ntensor K: f16[k]\n"
+    "tensor D: f32[h, k, 32] readonly\n"
+    "tensor T: f16[32, m] readonly\ntensor I: i64[4] readonly\n"
+    "kernel main grid(r: ceildiv(m, 32), g: h) {\n"
+    "alloc a: shared f16[32, 64] alloc b: fragment f32[16, 32] alloc w: shared f16[32, 32]\n",
+    "alloc w: shared f16[32, 32]\n"};
 
-// The statements, printed; else the first error.
-std::string made(const std::string& body) {
-  const auto p = parse_program(kernel(body), "t.tl", Limits());
-  if (!p) return p.error().diagnostics[0].to_text();
-  const std::string text = print_program(*p);
-  const std::string first = "alloc w: shared f16[32, 32]\n";
-  const size_t at = text.find(first);
-  return at == std::string::npos ? text : text.substr(at + first.size());
-}
-
-void expect_same(const std::string& with, const std::string& without) {
-  EXPECT_EQ(made(with), made(without)) << with;
-  EXPECT_EQ(made(with).find("error"), std::string::npos) << made(with);
-}
-void expect_error(const std::string& body, const std::string& words) {
-  EXPECT_NE(made(body).find(words), std::string::npos) << body << "\n" << made(body);
-}
+void expect_same(const std::string& with, const std::string& without) { kProgram.expect_same(with, without); }
+void expect_error(const std::string& body, const std::string& words) { kProgram.expect_error(body, words); }
 
 // A box of the view that is one of the tensor stays one, whatever engine moves it.
 TEST(TensorView, BoxesOfHeads) {

@@ -1,39 +1,22 @@
 // Programs with views are programs of their tiles: what they become, and what is refused.
 #include "ir/tile_view.h"
 
-#include <gtest/gtest.h>
-
-#include "ir/text.h"
+#include "view_program.h"
 
 namespace tilegen::ir {
 namespace {
 
-std::string kernel(const std::string& body) {
-  return "tl 1 program p\ndim n\ntensor X: f16[n, 4, 8, 16]\ntensor Y: f16[n, 16, 32]\nkernel main grid(b: "
-         "n) "
-         "{\n"
-         "alloc a: shared f16[32, 16] alloc w: shared f16[16, 32] alloc c: fragment f32[32, 32]\n"
-         "alloc q: shared f16[2, 16, 16] alloc r: fragment f16[32]\n" +
-         body + "\n}\n";
-}
+const ViewProgram kProgram = {
+    "tl 1 program p\ndim n\ntensor X: f16[n, 4, 8, 16]\ntensor Y: f16[n, 16, 32]\nkernel main grid(b: "
+    "n) "
+    "{\n"
+    "alloc a: shared f16[32, 16] alloc w: shared f16[16, 32] alloc c: fragment f32[32, 32]\n"
+    "alloc q: shared f16[2, 16, 16] alloc r: fragment f16[32]\n",
+    "alloc r: fragment f16[32]\n"};
 
-// The statements, printed; else the first error.
-std::string made(const std::string& body) {
-  const auto p = parse_program(kernel(body), "t.tl", Limits());
-  if (!p) return p.error().diagnostics[0].to_text();
-  const std::string text = print_program(*p);
-  const std::string first = "alloc r: fragment f16[32]\n";
-  const size_t at = text.find(first);
-  return at == std::string::npos ? text : text.substr(at + first.size());
-}
-
-void expect_same(const std::string& with, const std::string& without) {
-  EXPECT_EQ(made(with), made(without)) << with;
-  EXPECT_EQ(made(with).find("error"), std::string::npos) << made(with);
-}
-void expect_error(const std::string& body, const std::string& words) {
-  EXPECT_NE(made(body).find(words), std::string::npos) << body << "\n" << made(body);
-}
+std::string made(const std::string& body) { return kProgram.made(body); }
+void expect_same(const std::string& with, const std::string& without) { kProgram.expect_same(with, without); }
+void expect_error(const std::string& body, const std::string& words) { kProgram.expect_error(body, words); }
 
 TEST(TileView, BoxesOfReshapedTiles) {
   expect_same("view v = reshape(a, [4, 8, 16]) copy X[b :+ 1, 0 :+ 4, 0 :+ 8, 0 :+ 16] -> v",
