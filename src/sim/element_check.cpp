@@ -341,7 +341,7 @@ void check_product(ClusterRun& run, Warp& w, const Step& s) {
   const auto& n = run.node<thread::WarpMma>(s);
   const AtomTables& tables = run.code.atoms[s.atom];
   const auto extent = [](int e) { return static_cast<size_t>(e); };
-  // Of a sparse product's A, which k an element has is told by data.
+  // Of a sparse product's A, data says which k an element has.
   if (tables.atom->sparse()) return;
   const size_t rows = extent(tables.atom->m), columns = extent(tables.atom->n), k = extent(tables.atom->k);
   check_distances(run, w, s, places_of(run, w, n.a, scalar(w, s.x), tables.a, rows, k),
