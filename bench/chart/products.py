@@ -113,7 +113,8 @@ def few_blocks(results):
         flops = 2 * r["m"] * r["n"] * r["k"]
         floor = max(r["reading_ms"], flops / limit_of(limits, "fp16") * 1e-9)
         ours, (tile, how) = r["ms"][r["best"]], r["best"].split(" ", 1)
-        times = [1e3 * ms for ms in (ours, r["ms"][r["picked"]], r["ms"]["cublas"])]
+        lt = min((who for who in r["ms"] if who.startswith("cublaslt")), key=r["ms"].get)
+        times = [1e3 * ms for ms in (ours, r["ms"][r["picked"]], *(r["ms"][who] for who in ("cublas", lt, "triton")))]
         rows.append(
             [
                 f"{r['m']} x {r['n']} x {r['k']}",
@@ -124,10 +125,10 @@ def few_blocks(results):
                 *figures(floor / ours, digits=2),
             ]
         )
-    head = ["product", "ours, us", "the model's, us", "cuBLAS, us", "tile", "parts", "ratio", "the model's", "of the limit"]
+    head = ["product", "ours, us", "the model's, us", "cuBLAS, us", "cuBLASLt", "Triton", "tile", "parts", "ratio", "the model's", "of the limit"]
     few = [r for r in results["few_blocks"]["rows"] if r["name"].startswith("rows")]
     means = [geometric_mean([r[key] for r in few]) for key in ("ratio", "picked_ratio")]
-    rows.append(["geometric mean of those of few rows", "", "", "", "", "", *figures(*means, digits=3), ""])
+    rows.append(["geometric mean of those of few rows", *[""] * 7, *figures(*means, digits=3), ""])
     return Family("few_blocks", None, [Table(head, rows)])
 
 

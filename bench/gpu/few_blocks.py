@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Matrix products of few rows and of long sums, whose grids do not fill the machine, against cuBLAS (torch.mm): f16 with f32
-sums, sizes known. One plain program, whose tiles are compile-time parameters: the cost model puts their configurations in
-order, the first few are measured. The planner says how many blocks share a tile's loop; `alone` is the same tile with one
-block for each point of the grid.
+"""Matrix products of few rows and of long sums, whose grids do not fill the machine, against the fastest of cuBLAS
+(torch.mm), cuBLASLt and Triton: f16 with f32 sums, sizes known. One plain program, whose tiles are compile-time parameters:
+the cost model puts their configurations in order, the first few are measured. The planner says how many blocks share a
+tile's loop; `alone` is the same tile with one block for each point of the grid.
 
 Timed as gemm_shapes.py times; every program is checked against float32 first.
   few_blocks.py [--json FILE] [--only REGEX] [--rounds 7]
@@ -40,6 +40,7 @@ param BK in {{64, 128, 256}}
 param THREADS in {{128, 256, 384}}
 """ + BODY
 TRIED = 6       # configurations, the first of the model's order
+ALGORITHMS = 8  # of cuBLASLt, the first of its heuristic's
 BURST = 0.008   # seconds
 MEMORY = 4.8e9  # bytes of a millisecond, by the data sheet
 
@@ -95,6 +96,18 @@ def warmed(only):
     return ranked
 
 
+def peers(sets, m, n, k):
+    """cuBLAS as PyTorch calls it, the first algorithms that cuBLASLt proposes, a product in Triton, tuned."""
+    import torch
+    import blas_lt
+    import triton_peers
+    found = {"cublas": lambda i: torch.mm(sets[i][0], sets[i][1].t(), out=sets[i][2])}
+    for at, call in enumerate(blas_lt.proposed(m, n, k, ALGORITHMS)):
+        found[f"cublaslt {at}"] = lambda i, call=call: call(*sets[i])
+    found["triton"] = lambda i: triton_peers.product(*sets[i])
+    return found
+
+
 def measure(name, m, n, k, rounds, first):
     import torch
     from timing import graphs_of_right, medians, rotations, samples
@@ -104,8 +117,8 @@ def measure(name, m, n, k, rounds, first):
     sets = [(torch.randn(m, k, device="cuda", dtype=half), torch.randn(n, k, device="cuda", dtype=half),
              torch.full((m, n), float("nan"), device="cuda", dtype=half)) for _ in range(rotations(nbytes, 40))]
     want = sets[0][0].float() @ sets[0][1].float().t()
-    found = {"cublas": lambda i: torch.mm(sets[i][0], sets[i][1].t(), out=sets[i][2])}
-    estimates = {}
+    found = peers(sets, m, n, k)
+    theirs, estimates = set(found), {}
     for values, us in first:
         for who, artifact in artifacts(values, m, n, k).items():
             kernel = artifact.load()
@@ -117,17 +130,18 @@ def measure(name, m, n, k, rounds, first):
     graphs = graphs_of_right(name, found, sets, want, launches, watch)
     times = samples(graphs, launches, rounds, watch)
     ms = medians(times)
-    ours = {who: t for who, t in ms.items() if who != "cublas"}
+    ours = {who: t for who, t in ms.items() if who not in theirs}
     best, picked = min(ours, key=ours.get), next(iter(ours))
+    peer = min(theirs & set(ms), key=ms.get)
     alone = min(t for who, t in ours.items() if who.endswith("alone"))
     reading = nbytes / MEMORY
     print(f"{name:24}: ours {1e3 * ours[best]:7.2f} us  picked {1e3 * ours[picked]:7.2f}  alone {1e3 * alone:7.2f}  "
-          f"cublas {1e3 * ms['cublas']:7.2f}  reading {1e3 * reading:6.1f}  ratio {ms['cublas'] / ours[best]:.3f}, picked "
-          f"{ms['cublas'] / ours[picked]:.3f}  [{best}]  "
+          f"cublas {1e3 * ms['cublas']:7.2f}  {peer} {1e3 * ms[peer]:7.2f}  reading {1e3 * reading:6.1f}  "
+          f"ratio {ms[peer] / ours[best]:.3f}, picked {ms[peer] / ours[picked]:.3f}  [{best}]  "
           + "  ".join(f"{w} {1e3 * t:.2f} ({estimates[w]:.1f})" for w, t in ours.items()), flush=True)
     return {"name": name, "m": m, "n": n, "k": k, "best": best, "picked": picked, "ms": ms, "samples": times,
-            "estimates_us": estimates, "alone_ms": alone, "ratio": ms["cublas"] / ours[best],
-            "picked_ratio": ms["cublas"] / ours[picked], "reading_ms": reading}
+            "estimates_us": estimates, "alone_ms": alone, "peer": peer, "ratio": ms[peer] / ours[best],
+            "picked_ratio": ms[peer] / ours[picked], "reading_ms": reading}
 
 
 def main():

@@ -36,7 +36,11 @@ def programs(form, batch, length):
     make = BY_HEADS[form]
     blocks = lambda group: batch * (length // CHUNK) * HEADS // group
     groups = [g for g in (2, 4, 8, 16, 32, 64) if 0.9 * MULTIPROCESSORS <= blocks(g) <= MOST_WAVES * MULTIPROCESSORS]
-    return one | {f"ours heads{group}": make(group) for group in groups}
+    several = {f"ours heads{group}": make(group) for group in groups}
+    # Blocks of few heads: what loads the next head's tiles ahead takes the memory that a short walk does not need.
+    known = (batch, length // CHUNK, HEADS)
+    return one | several | {f"ours heads{group} stages{stages} known sizes": make(group, stages=stages, known=known)
+                            for group in groups if group <= 4 for stages in (1, 2)}
 
 
 CASES = {f"{form}_b{batch}_s{length}": (form, batch, length)

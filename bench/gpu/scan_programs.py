@@ -9,13 +9,14 @@ LOG2E = math.log2(math.e)
 
 
 class _Mamba:
-    """Sizes and tensors of Mamba-2's chunks: one group of B and C, `heads` heads of `head` numbers, states of head x `state`."""
+    """Sizes and tensors of Mamba-2's chunks: one group of B and C, `heads` heads of `head` numbers, states of head x `state`.
+    `known`: batch, chunks and heads, where the launch need not tell them."""
 
-    def __init__(self, name, sizes, dtype=f16, group=1):
+    def __init__(self, name, sizes, dtype=f16, group=1, known=None):
         self.chunk, self.head, self.state = sizes
         self.dtype, self.b = dtype, tg.Builder(name)
-        self.batch, self.chunks = self.b.dim("batch", 1), self.b.dim("chunks", 1)
-        self.heads = self.b.dim("heads", 1, divisor=group)
+        self.batch, self.chunks, self.heads = known or (
+            self.b.dim("batch", 1), self.b.dim("chunks", 1), self.b.dim("heads", 1, divisor=group))
         self.length = self.chunks * self.chunk
 
     def tensor(self, name, shape, dtype=None, read_only=True):
@@ -132,11 +133,11 @@ def chunk_state(bk, threads, stages, way="shared", sizes=(256, 64, 128), dtype=f
     return t.b.finish()
 
 
-def chunk_scan_by_heads(group, stages=2, sizes=(256, 64, 128), dtype=f16):
+def chunk_scan_by_heads(group, stages=2, sizes=(256, 64, 128), dtype=f16, known=None):
     """`chunk_scan` whose blocks walk over `group` heads, a divisor of their number, with a chunk's rows of C and CB, which heads
     share. DA must not rise along a chunk: what a row has of an earlier quarter of the chunk is weighted by a factor of the row and
     one of the place, each of 1 at most."""
-    t = _Mamba("chunk_scan", sizes, dtype, group)
+    t = _Mamba("chunk_scan", sizes, dtype, group, known)
     b, head, state, half = t.b, t.head, t.state, t.chunk // 2
     part = half // 2  # a quarter: places that come and are multiplied at once
     X, DT, DA = t.sequence("X"), t.steps("DT"), t.steps("DA")
@@ -197,9 +198,9 @@ def chunk_scan_by_heads(group, stages=2, sizes=(256, 64, 128), dtype=f16):
     return b.finish()
 
 
-def chunk_state_by_heads(group, threads=256, stages=2, sizes=(256, 64, 128), dtype=f16):
+def chunk_state_by_heads(group, threads=256, stages=2, sizes=(256, 64, 128), dtype=f16, known=None):
     """`chunk_state` whose blocks walk over `group` heads, a divisor of their number, with a chunk's rows of B, which heads share."""
-    t = _Mamba("chunk_state", sizes, dtype, group)
+    t = _Mamba("chunk_state", sizes, dtype, group, known)
     b, chunk, head, state = t.b, t.chunk, t.head, t.state
     X, DT, DA, B = t.sequence("X"), t.steps("DT"), t.steps("DA"), t.tensor("B", [t.batch, t.length, t.state])
     O = t.tensor("O", t.states_shape(), read_only=False)

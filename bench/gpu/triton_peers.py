@@ -2,6 +2,7 @@
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 
 def _tuned(configurations, key):
@@ -90,6 +91,52 @@ def retention(q, k, v, decay, out):
     batch, heads, length, keys = q.shape
     values = v.shape[-1]
     _retention[lambda c: (batch * heads, triton.cdiv(values, c["BN"]))](q, k, v, decay, out, length, heads, keys, values)
+
+
+_PRODUCTS = [triton.Config(dict(BM=m, BN=n, BK=k), num_warps=w, num_stages=s)
+             for m, n, k, w, s in ((16, 32, 256, 4, 4), (16, 64, 128, 4, 5), (16, 64, 256, 4, 4), (16, 128, 128, 4, 4),
+                                   (32, 32, 256, 4, 4), (32, 64, 128, 4, 5), (32, 128, 128, 4, 4), (64, 32, 128, 4, 5),
+                                   (64, 64, 128, 4, 4), (64, 64, 64, 4, 6), (64, 128, 64, 4, 5), (64, 128, 128, 4, 3),
+                                   (64, 256, 64, 4, 4), (128, 64, 64, 4, 5), (128, 64, 128, 4, 3), (128, 128, 64, 4, 4),
+                                   (128, 128, 64, 8, 4), (128, 256, 64, 8, 3), (128, 256, 64, 8, 4), (256, 128, 64, 8, 3))]
+
+
+def _no_taller(configurations, arguments, **_):
+    """Tiles of no more rows than the next power of two of the product's."""
+    most = max(16, triton.next_power_of_2(arguments["m"]))
+    return [c for c in configurations if c.kwargs["BM"] <= most]
+
+
+def _boxes(arguments):
+    """Descriptors move tiles of the configuration's sizes."""
+    rows, columns, depth = arguments["BM"], arguments["BN"], arguments["BK"]
+    for name, box in (("a", [rows, depth]), ("b", [columns, depth]), ("c", [rows, columns])):
+        arguments[name].block_shape = box
+
+
+for _configuration in _PRODUCTS:
+    _configuration.pre_hook = _boxes
+
+
+@triton.autotune(_PRODUCTS, key=["m", "n", "k"], prune_configs_by={"early_config_prune": _no_taller},
+                 do_bench=lambda fn, quantiles: triton.testing.do_bench(fn, warmup=3, rep=12, quantiles=quantiles))
+@triton.jit
+def _product(a, b, c, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    at, down, across = tl.program_id(0), tl.cdiv(m, BM), tl.cdiv(n, BN)
+    first = at // (8 * across) * 8  # eight rows of tiles, column by column
+    tall = tl.minimum(down - first, 8)
+    row, column = (first + at % (8 * across) % tall) * BM, at % (8 * across) // tall * BN
+    acc = tl.zeros([BM, BN], tl.float32)
+    for step in range(0, tl.cdiv(k, BK)):
+        acc = tl.dot(a.load([row, step * BK]), b.load([column, step * BK]).T, acc)
+    c.store([row, column], acc.to(tl.float16))
+
+
+def product(a, b, c):
+    """c = a b^T of f16 by the copy engine: a [m, k], b [n, k], c [m, n]."""
+    (m, k), n = a.shape, b.shape[0]
+    described = [TensorDescriptor.from_tensor(x, [1, 1]) for x in (a, b, c)]
+    _product[lambda t: (triton.cdiv(m, t["BM"]) * triton.cdiv(n, t["BN"]),)](*described, m, n, k)
 
 
 @_tuned(_tiles((128, 64), (128, 128), (64, 64), names=("BM", "BN")), key=["length", "dim"])

@@ -64,4 +64,10 @@ LiveRange Liveness::of_statement(const std::string& path) const {
   return at == by_path_.end() ? kAlwaysLive : LiveRange{number_.at(at->second), number_.at(at->second)};
 }
 
+LiveRange Liveness::behind_loop(const std::string& path) const {
+  const auto at = by_path_.find(path);
+  const auto body = at == by_path_.end() ? body_.end() : body_.find(at->second);
+  return body == body_.end() ? kAlwaysLive : LiveRange{body->second.last + 1, INT64_MAX};
+}
+
 }  // namespace tilegen::analysis

@@ -35,6 +35,8 @@ class Liveness {
   const IdVector<ValueId, LiveRange>& values() const { return values_; }
   // What only the statement of this path uses, while it runs; always live where no statement has the path.
   LiveRange of_statement(const std::string& path) const;
+  // From behind the loop of this path on; always live where there is none.
+  LiveRange behind_loop(const std::string& path) const;
 
  private:
   void number(const ir::Program& p, const ir::Block& block, LiveRange outer_loop);

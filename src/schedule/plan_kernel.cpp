@@ -314,9 +314,11 @@ SharedReservations KernelPlanner::places(analysis::ValuePlans values) const {
       if (v.value == c.values.front())
         e.reserved.push_back(
             {plan::Storage::barriers, c.name, 2 * target_.transaction_barrier_bytes * v.slots, 16});
-  if (kernel_.split)
-    e.reserved.push_back({plan::Storage::parts, ir::KernelPaths(p_, index_)[kernel_.split->loop.value],
-                          parts_bytes(values), target_.tensor_tile_alignment});
+  if (kernel_.split) {
+    e.split_loop = ir::KernelPaths(p_, index_)[kernel_.split->loop.value];
+    e.reserved.push_back(
+        {plan::Storage::parts, e.split_loop, parts_bytes(values), target_.tensor_tile_alignment});
+  }
   if (dynamic_tiles_)
     e.reserved.push_back({plan::Storage::tile_scheduler, kernel_.name, tile_scheduler_bytes(target_), 16});
   return e;

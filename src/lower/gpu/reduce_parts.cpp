@@ -1,5 +1,5 @@
 // Sums of which the blocks of a cluster have a part each. Blocks leave their registers in their own shared
-// memory, as they are, thread by thread. When all have met,
+// memory, as they are, thread by thread, in places of tiles that no product reads any more. When all have met,
 //   few blocks: the first block's threads add to theirs what the same thread of each of the others has;
 //   more: each block sums an equal share of a thread's registers over all blocks and leaves the result; when
 //     all have met again, the first block's threads take the shares. What one block reads of the others does
@@ -11,6 +11,7 @@
 #include "analysis/split_loop.h"
 #include "lower/gpu/grid.h"
 #include "lower/gpu/registers.h"
+#include "lower/gpu/warpgroups.h"
 #include "lower/lowering_context.h"
 #include "lower/scheduled_lowering.h"
 #include "support/diag_codes.h"
@@ -48,6 +49,7 @@ class PartsReduction {
 
   // What stands before the work on the sums, within the first block and before it.
   void run(thread::Block& out, thread::Block& first) {
+    role_barrier(k_, out, origin_);  // products of other warps may read tiles where the sums go
     thread::Block leave;
     for (const PartOfSum& p : parts_) this->leave(p, p.registers, number(0), p.count, leave);
     if (shared_)

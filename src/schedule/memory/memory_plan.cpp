@@ -110,11 +110,15 @@ std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, con
                                             : bytes[v];
       requests.push_back({plan::Storage::value, values[v].value, "", slot * values[v].slots,
                           by_engine ? std::max(align, target.tensor_tile_alignment) : align, 0,
-                          by_engine ? analysis::kAlwaysLive : liveness.values()[v]});
+                          !by_engine                  ? liveness.values()[v]
+                          : engine.split_loop.empty() ? analysis::kAlwaysLive
+                                                      : analysis::LiveRange{0, liveness.values()[v].last}});
       if (engine.stages_share && engine.written.count(v)) requests.back().used = liveness.values()[v];
     }
   for (const Reservation& r : engine.reserved) {
-    requests.push_back({r.storage, r.owner, "", r.bytes, r.align, 0, analysis::kAlwaysLive});
+    analysis::LiveRange live = analysis::kAlwaysLive;
+    if (r.storage == plan::Storage::parts) live = liveness.behind_loop(engine.split_loop);
+    requests.push_back({r.storage, r.owner, "", r.bytes, r.align, 0, live});
     if (engine.stages_share && r.storage == plan::Storage::stage)
       requests.back().used = liveness.of_statement(r.owner);
   }

@@ -16,7 +16,7 @@ IdVector<analysis::ValueId, int64_t> value_bytes(const ir::Program& p, const ana
                                                  analysis::ValuePlans values, const target::Target& target);
 
 // What the copy engine works on while threads do something else: it shares its place with nothing, but for
-// staged tiles where there is too little room.
+// staged tiles where there is too little room, and behind a loop that blocks share.
 struct Reservation {
   plan::Storage storage = plan::Storage::barriers;
   std::string owner;
@@ -29,6 +29,9 @@ struct SharedReservations {
   // product reads any more.
   bool stages_share = false;
   std::set<analysis::ValueId> written;  // such operands
+  // The loop whose iterations blocks share: a block passes it once, so the tiles that nothing behind it
+  // touches leave their places to what the blocks exchange then.
+  std::string split_loop;
 };
 // Bytes to which a value's place is aligned; thread::Memory::alignment of a tile may say so.
 int64_t value_alignment(const plan::ValuePlan& v, const target::Target& target);
