@@ -186,8 +186,8 @@ def loops_of(lines):
             yield from list(innermost(cycle, inner)) or [cycle]
 
     def waits(i):
-        """Loads that a block leaves under way which does nothing but wait."""
-        work = [line for line in blocks[i][1] if not re.match(r"s_c?branch", line)]
+        """Loads that a block leaves under way which does nothing but wait, scalar arithmetic beside."""
+        work = [line for line in blocks[i][1] if not re.match(r"s_(?!waitcnt|barrier|nop|load)", line)]
         wait = re.match(r"s_waitcnt vmcnt\((\d+)\)$", work[0]) if len(work) == 1 else None
         return int(wait.group(1)) if wait else None
 
@@ -229,7 +229,7 @@ def busy_share(body, machine, waves_a_block, blocks, iterations=24):
     """Of the matrix units, from a wave's iteration `iterations` / 2 on until the first wave has done all; and cycles of an
     iteration of all waves. Of waves that could issue the one goes on that did last so longest ago."""
     simds = 4
-    waves = [Wave(w % simds, b) for b in range(blocks) for w in range(waves_a_block)]
+    waves = [Wave((b * waves_a_block + w) % simds, b) for b in range(blocks) for w in range(waves_a_block)]
     port = [0] * simds  # of vector instructions
     matrix = [0] * simds
     lds = vmem = l2 = 0.0

@@ -84,6 +84,7 @@ struct KernelWalk::Parts {
   double hidden_bytes = 0;   // that are read beside
   double exposed_bytes = 0;  // that threads wait for
   double waits = 0;          // for loads, those after one another at once
+  double background = 0;     // serial, of threads beside others' work
   bool last_was_load = false;
 };
 
@@ -192,6 +193,7 @@ void KernelWalk::op(analysis::OpId id, double weight, Parts& parts) {
       parts.hidden_bytes += w.work.l2_bytes;
       parts.threads.threads += w.work.busy();
       parts.threads.serial += own_serial(w.work, 1);
+      parts.background += own_serial(w.work, 1);
       break;
     case OpPlace::units:
       parts.products += product_serial(w.work);
@@ -248,6 +250,9 @@ Span KernelWalk::combine(const Parts& parts, ir::StmtId loop) {
   const bool registers = plan && through_registers(*plan);
   if (registers) {
     depth = std::min(depth, 1.0);
+    // Deposits and loads stand between the product's instructions.
+    if (plan->register_prefetch.value_or(false))
+      span.serial -= std::min(parts.background, parts.threads.serial - parts.background);
     if (plan->num_stages == 2) span.serial += t.meeting_latency + t.shared_latency;
   }
   if (ahead) depth = std::max(depth, static_cast<double>(ahead_.iterations));
