@@ -30,12 +30,14 @@ class Machine:
     barrier: int = 40
     registers: int = 512
     lds: int = 64 << 10
+    compute_units: int = 304
 
 
 MACHINES = {
     "gfx942": Machine(passes=((r"16x16x4_f64", 8), (r"32x32x\d+_(f16|bf16|i8|fp8|bf8)", 8), (r"16x16x\d+_(f16|bf16|i8|fp8|bf8)", 4),
                               (r"32x32x2_f32", 16), (r"16x16x4_f32", 8))),
-    "gfx90a": Machine(passes=((r"16x16x4f64", 8), (r"32x32x\d+", 16), (r"16x16x\d+", 8)), l2_bytes=37),
+    "gfx90a": Machine(passes=((r"16x16x4f64", 8), (r"32x32x\d+", 16), (r"16x16x\d+", 8)), l2_bytes=37,
+                      compute_units=110),
 }
 
 
@@ -292,6 +294,18 @@ def resident_blocks(kernel, machine):
     if kernel.lds:
         blocks = min(blocks, machine.lds // kernel.lds)
     return max(1, blocks)
+
+
+def cycles_of_grid(kernel, body, target, grid, iterations):
+    """Of a grid of so many blocks on all compute units, loops alone: those of the unit that has the most blocks, as
+    many at once as it holds."""
+    machine = MACHINES[target]
+    left, at_once, cycles = -(-grid // machine.compute_units), resident_blocks(kernel, machine), 0
+    while left > 0:
+        blocks = min(left, at_once)
+        left -= blocks
+        cycles += busy_share(body, machine, -(-kernel.threads // WAVE), blocks)[1] * iterations
+    return cycles
 
 
 def estimate(text, target, kernel_name=None):
