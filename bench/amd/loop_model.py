@@ -30,12 +30,14 @@ class Machine:
     barrier: int = 40
     registers: int = 512
     lds: int = 64 << 10
+    compute_units: int = 304
 
 
 MACHINES = {
     "gfx942": Machine(passes=((r"16x16x4_f64", 8), (r"32x32x\d+_(f16|bf16|i8|fp8|bf8)", 8), (r"16x16x\d+_(f16|bf16|i8|fp8|bf8)", 4),
                               (r"32x32x2_f32", 16), (r"16x16x4_f32", 8))),
-    "gfx90a": Machine(passes=((r"16x16x4f64", 8), (r"32x32x\d+", 16), (r"16x16x\d+", 8)), l2_bytes=37),
+    "gfx90a": Machine(passes=((r"16x16x4f64", 8), (r"32x32x\d+", 16), (r"16x16x\d+", 8)), l2_bytes=37,
+                      compute_units=110),
 }
 
 
@@ -186,8 +188,8 @@ def loops_of(lines):
             yield from list(innermost(cycle, inner)) or [cycle]
 
     def waits(i):
-        """Loads that a block leaves under way which does nothing but wait."""
-        work = [line for line in blocks[i][1] if not re.match(r"s_c?branch", line)]
+        """Loads that a block leaves under way which does nothing but wait, scalar arithmetic beside."""
+        work = [line for line in blocks[i][1] if not re.match(r"s_(?!waitcnt|barrier|nop|load)", line)]
         wait = re.match(r"s_waitcnt vmcnt\((\d+)\)$", work[0]) if len(work) == 1 else None
         return int(wait.group(1)) if wait else None
 
@@ -229,7 +231,7 @@ def busy_share(body, machine, waves_a_block, blocks, iterations=24):
     """Of the matrix units, from a wave's iteration `iterations` / 2 on until the first wave has done all; and cycles of an
     iteration of all waves. Of waves that could issue the one goes on that did last so longest ago."""
     simds = 4
-    waves = [Wave(w % simds, b) for b in range(blocks) for w in range(waves_a_block)]
+    waves = [Wave((b * waves_a_block + w) % simds, b) for b in range(blocks) for w in range(waves_a_block)]
     port = [0] * simds  # of vector instructions
     matrix = [0] * simds
     lds = vmem = l2 = 0.0
@@ -292,6 +294,18 @@ def resident_blocks(kernel, machine):
     if kernel.lds:
         blocks = min(blocks, machine.lds // kernel.lds)
     return max(1, blocks)
+
+
+def cycles_of_grid(kernel, body, target, grid, iterations):
+    """Of a grid of so many blocks on all compute units, loops alone: those of the unit that has the most blocks, as
+    many at once as it holds."""
+    machine = MACHINES[target]
+    left, at_once, cycles = -(-grid // machine.compute_units), resident_blocks(kernel, machine), 0
+    while left > 0:
+        blocks = min(left, at_once)
+        left -= blocks
+        cycles += busy_share(body, machine, -(-kernel.threads // WAVE), blocks)[1] * iterations
+    return cycles
 
 
 def estimate(text, target, kernel_name=None):

@@ -18,7 +18,8 @@ constexpr int64_t kSamples = 4;
 
 // Fitted as those of kernel_walk.cpp: how much pipes and memories hide of each other;
 constexpr double kBesideMemory = 5;
-// of the L2's rate, what multiprocessors get that all load;
+// of the L2's rate, what multiprocessors get that all load (all of it where nothing was measured, as
+// bench/amd/loop_model.py has it);
 constexpr double kL2Share = 0.6;
 // how much both hide of what a block waits for, where others run beside it and where it has a multiprocessor
 // for itself: it waits for its own products then (rows that no tile divides, bench/gpu/dynamic_rows.py);
@@ -124,7 +125,7 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   e.blocks = sample.blocks;
   e.known = sample.known;
   e.memory_bytes = tensor_bytes(k);
-  const double l2_bytes_per_cycle = kL2Share * t.l2_bytes_per_cycle;
+  const double l2_bytes_per_cycle = (t.measured_latencies ? kL2Share : 1) * t.l2_bytes_per_cycle;
   const double memory_cycles =
       std::min<double>(t.multiprocessors, e.blocks) / t.memory_bytes_per_cycle;  // of a byte
   const double filled_cycles = t.filled_bytes_per_cycle > 0

@@ -40,8 +40,9 @@ constexpr double kOtherSlots = 300;
 constexpr double kOwnRate = 0.234;
 
 // Of targets of which no time was measured: how many latencies of the memory loads take that are asked for
-// when the machine waits for them, and the rate of a warp by itself.
-constexpr double kEstimatedExposed = 2, kEstimatedRate = 0.6;
+// when the machine waits for them, the rate of a warp by itself (an instruction in 4 cycles, docs/hip.md),
+// and what of a tile's bytes a load waits for that stands between a product's instructions.
+constexpr double kEstimatedExposed = 2, kEstimatedRate = 0.25, kBetween = 0.25;
 
 double exposed_latency(const target::Target& t) {
   return t.memory_latency * (t.measured_latencies ? 1 : kEstimatedExposed);
@@ -84,6 +85,7 @@ struct KernelWalk::Parts {
   double hidden_bytes = 0;   // that are read beside
   double exposed_bytes = 0;  // that threads wait for
   double waits = 0;          // for loads, those after one another at once
+  double background = 0;     // serial, of threads beside others' work
   bool last_was_load = false;
 };
 
@@ -192,6 +194,7 @@ void KernelWalk::op(analysis::OpId id, double weight, Parts& parts) {
       parts.hidden_bytes += w.work.l2_bytes;
       parts.threads.threads += w.work.busy();
       parts.threads.serial += own_serial(w.work, 1);
+      parts.background += own_serial(w.work, 1);
       break;
     case OpPlace::units:
       parts.products += product_serial(w.work);
@@ -239,15 +242,19 @@ Span KernelWalk::combine(const Parts& parts, ir::StmtId loop) {
   fill_ = 0;
   if (hidden_bytes <= 0) return span;
   const bool clustered = !kernel_.split && k_.schedule.cluster && k_.schedule.cluster->blocks > 1;
-  const double arrival = t.memory_latency + hidden_bytes * cycles_of_byte_ + (clustered ? kOtherSlots : 0);
+  // Deposits and loads stand between the product's instructions: a load waits for few others.
+  const bool registers = plan && through_registers(*plan);
+  const bool between = registers && plan->register_prefetch.value_or(false);
+  const double arrival = t.memory_latency + hidden_bytes * cycles_of_byte_ * (between ? kBetween : 1) +
+                         (clustered ? kOtherSlots : 0);
   // Iterations that tiles are asked for ahead: the slot that a product reads is none of them.
   double depth = !plan ? 0
                        : static_cast<double>(slots.produced ? std::max<int64_t>(1, slots.slots - 1)
                                                             : plan->num_stages - 1);
   // Registers take the loads of one iteration, while another is worked on. With one slot threads meet twice.
-  const bool registers = plan && through_registers(*plan);
   if (registers) {
     depth = std::min(depth, 1.0);
+    if (between) span.serial -= std::min(parts.background, parts.threads.serial - parts.background);
     if (plan->num_stages == 2) span.serial += t.meeting_latency + t.shared_latency;
   }
   if (ahead) depth = std::max(depth, static_cast<double>(ahead_.iterations));

@@ -30,8 +30,8 @@ using schedule::PlanForm;
 // Of the time without (bench/results/few_blocks.json: none of 39 kernels that are planned so takes more than
 // 1.01 of it).
 constexpr double kWorthSharing = 0.95;
-// Of the time through registers, by tiles that come past them. bench/amd/loop_model.py sees less in loops of
-// products whose estimates are within some percent of each other: nothing was measured.
+// Of the time through registers, by tiles that come past them: nothing was measured, and
+// bench/amd/loop_model.py has them longer in loops of products.
 constexpr double kWorthDirect = 0.8;
 
 class Settler : private CandidateStages {

@@ -129,7 +129,7 @@ class CommitGroupLoop {
   void around_product(StmtId product, Block& body) {
     issue_all(body);
     At own;
-    Multiply multiply{product, {}};
+    Multiply multiply{product, {}, {}};
     wait(multiply.before_last);
     load_operands(product, {Iteration::From::newest, 1}, multiply.before_last);
     emit(own.body, std::move(multiply));

@@ -133,7 +133,11 @@ class Printer {
     line(d, "load first operands of " + path(s.product) + at);
   }
   void print(const Multiply& s, int d, const std::string&) {
-    inside("run " + path(s.product) + ", before its last instructions", s.before_last, d);
+    if (!s.beside.empty()) inside("between instructions of " + path(s.product), s.beside, d);
+    if (s.before_last.empty())
+      line(d, "run " + path(s.product));
+    else
+      inside("run " + path(s.product) + ", before its last instructions", s.before_last, d);
   }
   void print(const Serial& s, int d, const std::string&) { inside("for " + path(s.loop), s.body, d); }
   void print(const Branch& s, int d, const std::string&) {

@@ -160,13 +160,13 @@ struct ReduceParts {
 };
 
 // Register prefetch: the operands of the product's first step, and the product with `before_last` before
-// its last instructions.
+// its last instructions, and `beside` spread between those in front of them.
 struct LoadOperands {
   StmtId product;
 };
 struct Multiply {
   StmtId product;
-  Block before_last;
+  Block beside, before_last;
 };
 
 // A loop or branch as the program has it.

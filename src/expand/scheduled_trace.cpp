@@ -78,6 +78,7 @@ class Tracer {
   }
   void step(const Stmt& s, const Multiply& node) {
     add(s, 0);
+    block(node.beside);
     block(node.before_last);
   }
   void step(const Stmt&, const Serial& node) {

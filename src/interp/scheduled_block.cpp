@@ -227,6 +227,7 @@ void ScheduledBlock::execute(RoleState& r, const expand::Multiply& s) {
   const bool first = at_once();
   if (first) execute(r, expand::Run{s.product});
   r.stack.push_back({first ? Frame::Kind::list : Frame::Kind::multiply, &s.before_last, 0, s.product});
+  if (!s.beside.empty()) r.stack.push_back({Frame::Kind::list, &s.beside});
 }
 
 // ---- the hand-over of slots ----

@@ -195,11 +195,21 @@ TEST(DirectCopiesRefused, WhereTheyCannotBe) {
   EXPECT_TRUE(has(refusal(text_of(few), "gfx942"), "words"));
 }
 
-// Rows that an index names come word by word in any case; products of tiles stay with loads of 16 bytes.
+// Rows that an index names are fetched ahead in no other way, which pays in long loops; products of tiles
+// stay with loads of 16 bytes.
 TEST(DirectCopiesChosen, WhereTheEstimateIsShorter) {
-  for (Scheduled& program : scheduled_programs()) {
+  for (const auto& file : program_files()) {
+    const std::string name = file.filename().string();
+    if (file.parent_path().filename() != "text" || (name != "gathered_rows.tl" && name != "gemm.tl"))
+      continue;
+    std::string text = differential::text_of(file);
+    const std::string few = "dim k <= 72 ";
+    if (const size_t at = text.find(few); at != std::string::npos)
+      text.replace(at, few.size(), "dim k >= 2048 ");
+    Scheduled program(name, text);
+    ASSERT_TRUE(program) << name;
     const plan::Schedule* planned = program.schedule("gfx942");
-    if (!planned || (program.name() != "gathered_rows.tl" && program.name() != "gemm.tl")) continue;
+    ASSERT_TRUE(planned) << name;
     const plan::KernelSchedule& kernel = planned->kernels[0];
     const bool direct = std::any_of(kernel.ops.begin(), kernel.ops.end(),
                                     [](const plan::OpPlan& op) { return op.engine == Engine::async_copy; });

@@ -113,7 +113,8 @@ TEST_P(AmdProducts, AgreeByTheirInstruction) {
 INSTANTIATE_TEST_SUITE_P(Table, AmdProducts, testing::ValuesIn(kProducts),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// In a pipelined loop all products of an iteration stand between the loads of a tile and the wait for them.
+// In a pipelined loop all products of an iteration stand between the loads of a tile and the wait for them;
+// most of them of B, whose loads stand behind the last of its deposits and are waited for by the first.
 TEST(AmdLoads, AreUnderWayBesideTheProductsOfAnIteration) {
   for (const Product& p : kProducts) {
     if (!p.transposing) continue;
@@ -132,9 +133,51 @@ TEST(AmdLoads, AreUnderWayBesideTheProductsOfAnIteration) {
     for (const sim::AccessCount& a : counters.accesses) ahead[a.memory] = std::max(ahead[a.memory], a.ahead);
     const int64_t of_iteration = counters.matrix_instructions / 5;
     EXPECT_EQ(ahead["A"], of_iteration) << p.name;
-    EXPECT_EQ(ahead["B"], of_iteration) << p.name;
+    EXPECT_GE(ahead["B"], of_iteration * 3 / 4) << p.name;
     EXPECT_LE(counters.most_loads, 63) << p.name << ": what the counter holds";
   }
+}
+
+// Loops of fewer iterations than their tiles run ahead, as many, and more, of known length and of any.
+TEST(AmdLoads, BetweenInstructionsOfLoopsOfAnyLength) {
+  for (int stages : {3, 4, 6})
+    for (int known : {-1, 0, 1, 2, 5}) {
+      std::string text = R"(tl 1 program p
+dim m <= 80
+dim n <= 80
+dim k <= 112
+tensor A: f16[m, k] readonly
+tensor B: f16[k, n] readonly
+tensor C: f32[m, n]
+kernel gemm grid (by: ceildiv(m, 64), bx: ceildiv(n, 64)) threads 128 {
+  alloc As: shared f16[64, 16]
+  alloc Bs: shared f16[16, 64]
+  alloc acc: fragment f32[64, 64]
+  fill acc, 0.0f32
+  pipelined ko in 0 .. )";
+      text += (known < 0 ? "ceildiv(k, 16)" : std::to_string(known)) + " stages " + std::to_string(stages) +
+              R"( {
+    copy A[by * 64 :+ 64, ko * 16 :+ 16] -> As
+    copy B[ko * 16 :+ 16, bx * 64 :+ 64] -> Bs
+    gemm As, Bs -> acc
+  }
+  copy acc -> C[by * 64 :+ 64, bx * 64 :+ 64]
+}
+)";
+      const auto artifact = compiled(text, "gfx942");
+      ASSERT_TRUE(artifact);
+      ASSERT_TRUE(artifact->schedule.kernels[0].loops[0].register_prefetch.value_or(false)) << text;
+      Subject subject(text, {"gfx942", "gfx90a", "sim:gfx942", "sim:gfx90a"});
+      ASSERT_EQ(subject.invalid(), "");
+      for (int64_t k : {0, 7, 24, 48, 80, 112}) {
+        if (known >= 0 && k != 80) continue;
+        Launch launch;
+        launch.dims = {{"m", 70}, {"n", 75}, {"k", k}};
+        launch.seed = static_cast<uint64_t>(k) + 1;
+        const Outcome o = subject.compare(launch);
+        EXPECT_EQ(o.kind, Outcome::Kind::agree) << o.text << "k " << k << "\n" << text;
+      }
+    }
 }
 
 // Two elements of a lane at once.

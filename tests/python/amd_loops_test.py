@@ -1,5 +1,6 @@
 """The static model of bench/amd on loops whose cycles are known, and what it says of the code of this library.
 amd_loops_test.py SOURCE TOOL"""
+import itertools
 import pathlib
 import re
 import subprocess
@@ -49,8 +50,9 @@ class Model(unittest.TestCase):
     def test_of_two_ways_to_wait_the_one_that_leaves_loads(self):
         load = "global_load_lds_dword v[4:5], off"
         body = ["s_cbranch_scc1 .LBB0_2", "s_waitcnt vmcnt(1)", "s_branch .LBB0_3"]
-        labels = [".LBB0_2:", "s_waitcnt vmcnt(0)", ".LBB0_3:", load, *[PRODUCT] * 32]
-        self.assertGreater(cycles_of(*body, *labels)[0], 0.95)
+        for beside in ([], ["s_mov_b64 s[2:3], 0"]):
+            labels = [".LBB0_2:", "s_waitcnt vmcnt(0)", *beside, ".LBB0_3:", load, *[PRODUCT] * 32]
+            self.assertGreater(cycles_of(*body, *labels)[0], 0.95)
 
     def test_shared_memory_is_one_for_all_units(self):
         # 4 waves read 1024 bytes each by an instruction, 128 a cycle
@@ -63,6 +65,10 @@ class Model(unittest.TestCase):
         self.assertLess(alone, 0.6)
         self.assertGreater(beside, 0.9)
 
+    def test_blocks_of_few_waves_share_the_units(self):
+        # Two blocks of two waves have a unit for each wave.
+        self.assertGreater(cycles_of(*[PRODUCT] * 16, vgprs=256, threads=128)[0], 0.95)
+
     def test_exponentials_take_the_port(self):
         _, cycles = cycles_of(*["v_exp_f32_e32 v4, v4"] * 16, PRODUCT)
         self.assertGreaterEqual(cycles, 16 * 16)
@@ -73,8 +79,12 @@ PRODUCTS = {"M0": (4096, 1024, 8192), "M1": (4096, 8192, 8192), "M2": (4096, 286
             "M4": (8192, 1024, 8192), "M5": (8192, 8192, 8192), "M6": (8192, 28672, 8192), "M7": (8192, 8192, 28672)}
 
 
+def over(extent, tile):
+    return extent // tile if isinstance(tile, int) else f"{extent} // {tile}"
+
+
 def gemm(transpose_b, tile=(128, 128, 32), threads=256, types=("f16", "f32", "f16"), sizes=(8192, 8192, 8192), parts=1):
-    """With several parts of the depth, each leaves its sums in a workspace, which a second kernel adds."""
+    """Tiles are numbers, or names of parameters. With several parts of the depth, each leaves its sums in a workspace, which a second kernel adds."""
     m, n, k = tile
     rows, columns, depth = sizes
     b_shape = (columns, depth) if transpose_b else (depth, columns)
@@ -101,12 +111,12 @@ def gemm(transpose_b, tile=(128, 128, 32), threads=256, types=("f16", "f32", "f1
 tensor A: {operand}[{rows}, {depth}] readonly
 tensor B: {operand}[{b_shape[0]}, {b_shape[1]}] readonly
 tensor C: {result}[{rows}, {columns}]
-{workspace}kernel gemm grid ({part}by: {rows // m}, bx: {columns // n}) threads {threads} {{
+{workspace}kernel gemm grid ({part}by: {over(rows, m)}, bx: {over(columns, n)}) threads {threads} {{
   alloc As: shared {operand}[{m}, {k}]
   alloc Bs: shared {operand}{b}
   alloc acc: fragment {total}[{m}, {n}]
   fill acc, {zero}
-  pipelined ko in 0 .. {own // k} {{
+  pipelined ko in 0 .. {over(own, k)} {{
     copy A[by * {m} :+ {m}, {deep} :+ {k}] -> As
     copy {take} -> Bs
     gemm As, Bs -> acc{' {transpose_b}' if transpose_b else ''}
@@ -114,6 +124,18 @@ tensor C: {result}[{rows}, {columns}]
   copy acc -> {sums}by * {m} :+ {m}, bx * {n} :+ {n}]
 }}
 {together}"""
+
+
+TILES = [((128, 128, 32), 256), ((128, 128, 64), 256), ((128, 64, 64), 256), ((256, 64, 32), 256), ((64, 64, 64), 256),
+         ((256, 128, 32), 256), ((64, 64, 64), 128)]
+
+
+def both_models(transpose_b, tile, threads, sizes, stages):
+    """Microseconds of the loops of all blocks by the model of loops, and of the kernel by the cost model."""
+    text = re.sub(r"(pipelined ko in 0 \.\. \d+)", rf"\1 stages {stages}", gemm(transpose_b, tile, threads, sizes=sizes))
+    _, _, kernel, body, _ = estimate(text)
+    grid = sizes[0] // tile[0] * (sizes[1] // tile[1])
+    return loop_model.cycles_of_grid(kernel, body, "gfx942", grid, sizes[2] // tile[2]) / 2100, microseconds(text)
 
 
 def attention(rows, keys, threads, dim=128):
@@ -159,12 +181,12 @@ kernel attention grid (h: heads, bq: {4096 // rows}) threads {threads} {{
 """
 
 
-def estimate(text, target="gfx942"):
+def estimate(text, target="gfx942", options=()):
     with tempfile.TemporaryDirectory() as folder:
         program, assembly = pathlib.Path(folder) / "p.tl", pathlib.Path(folder) / "p.s"
         program.write_text(text)
-        subprocess.run([TOOL, "compile", program, "--target", target, "--emit", "asm", "-o", assembly], check=True,
-                       capture_output=True)
+        subprocess.run([TOOL, "compile", program, "--target", target, "--emit", "asm", "-o", assembly, *options],
+                       check=True, capture_output=True)
         return loop_model.estimate(assembly.read_text(), target)
 
 
@@ -180,8 +202,8 @@ def microseconds(text, target="gfx942"):
 class Code(unittest.TestCase):
     """Shares as docs/hip.md has them. Queries of attention stay in registers, so that shared memory has room for two blocks."""
 
-    def holds(self, least, text):
-        share, cycles, kernel, body, blocks = estimate(text)
+    def holds(self, least, text, options=()):
+        share, cycles, kernel, body, blocks = estimate(text, options=options)
         print(f"{kernel.name}: {share:.3f}, {cycles:.0f} cycles, {blocks} blocks, {kernel.vgprs} registers")
         self.assertFalse([i.text for i in body if i.text.startswith("scratch_")])
         self.assertGreaterEqual(share, least)
@@ -191,9 +213,9 @@ class Code(unittest.TestCase):
         self.holds(0.95, gemm(transpose_b=False))
 
     def test_gemm_of_other_sizes(self):
-        # Those of few tiles take smaller ones, so that every compute unit has two blocks or three.
-        tiles = {"M0": (128, 64, 64), "M4": (256, 64, 32)}
-        few = {("M0", True): 0.80, ("M0", False): 0.74, ("M4", True): 0.95, ("M4", False): 0.88}
+        # M0 has fewer tiles than the device compute units: each has one block, whose loop waits for nothing.
+        tiles = {"M0": (128, 128, 64), "M4": (256, 64, 32)}
+        few = {("M0", True): 0.91, ("M0", False): 0.80, ("M4", True): 0.95, ("M4", False): 0.88}
         for name, sizes in PRODUCTS.items():
             for transpose_b in [True, False]:
                 with self.subTest(name, transpose_b=transpose_b):
@@ -208,6 +230,30 @@ class Code(unittest.TestCase):
         # Of B stored [k, n] that is the better way by the cost model, too, the second kernel's time counted.
         whole = microseconds(gemm(False, (128, 64, 64), sizes=PRODUCTS["M0"]))
         self.assertLess(microseconds(gemm(False, sizes=PRODUCTS["M0"], parts=4)), whole)
+
+    def test_order_of_the_cost_model(self):
+        # Of plans more than 5 % apart by this model, loops alone: the cost model has them in the same order.
+        together, pairs = 0, 0
+        for sizes in [PRODUCTS["M0"], (1024, 8192, 4096)]:
+            for transpose_b in [True, False]:
+                times = [(loops, whole) for stages in (2, 3) for tile, threads in TILES
+                         for loops, whole in [both_models(transpose_b, tile, threads, sizes, stages)]]
+                for (loops, whole), (other_loops, other_whole) in itertools.combinations(times, 2):
+                    if max(loops, other_loops) >= 1.05 * min(loops, other_loops):
+                        pairs += 1
+                        together += (loops < other_loops) == (whole < other_whole)
+                pick = min(times, key=lambda t: t[1])[0]
+                print(f"{sizes}: the pick takes {pick / min(times)[0]:.2f} of the least")
+                self.assertLessEqual(pick, 1.25 * min(times)[0])
+        print(f"{together} of {pairs} pairs in order")
+        self.assertGreaterEqual(together, 0.85 * pairs)
+
+    def test_tiles_that_the_cost_model_chooses(self):
+        # Of a plain program: option tune = model, tiles whose loops take up to twice as long among them.
+        for transpose_b, least in [(True, 0.91), (False, 0.80)]:
+            text = gemm(transpose_b, ("BM", "BN", "BK"), sizes=PRODUCTS["M0"])
+            domains = "param BM in {128, 64, 256}\nparam BN in {64, 128}\nparam BK in {32, 64}\n"
+            self.holds(least, text.replace("program gemm\n", "program gemm\n" + domains, 1), ["--tune", "model"])
 
     def test_gemm_of_bytes(self):
         for types in [("i8", "i32", "i32"), ("e4m3fnuz", "f32", "f32")]:

@@ -48,9 +48,10 @@ class GemmLowering : GemmState {
     mean_current_slots();
     load_step(0);
   }
-  void staged(thread::Block& out, const std::function<void()>& next) {
+  void staged(thread::Block& out, WorkBeside beside, const std::function<void()>& next) {
     const Current current(*this);
     out_ = &out;
+    beside_ = &beside;
     begin_accumulators(2, tile_op_.flag(ir::gemm_attr::clear));
     for (int64_t step = 0; step < steps_ && !k_.failed(); ++step) {
       mean_current_slots();
@@ -59,6 +60,7 @@ class GemmLowering : GemmState {
       } else {
         next();
         out_ = &out;
+        beside_ = nullptr;
       }
       multiply(step);
     }
@@ -260,6 +262,7 @@ class GemmLowering : GemmState {
           mma.places_index = places_register(m, step);
         }
         emit(std::move(mma));
+        if (beside_) beside_->deal((steps_ - 1) * tiles_m_ * tiles_n_, *out_);
       }
     if (promotes_after(step)) add_to_accumulators();
   }
@@ -267,7 +270,8 @@ class GemmLowering : GemmState {
   Loader a_, b_;
   std::optional<SparsePlaces> places_;  // of a sparse product
   MemoryId place_registers_;
-  int64_t ahead_ = 1;  // k steps
+  int64_t ahead_ = 1;             // k steps
+  WorkBeside* beside_ = nullptr;  // of the step that is being lowered
 };
 
 StagedGemm::StagedGemm(LoweringContext& lowering, const analysis::KernelOp& op, const ir::TileOp& tile_op) {
@@ -280,7 +284,9 @@ StagedGemm::~StagedGemm() = default;
 
 void StagedGemm::first_step(thread::Block& out) { gemm_->load_first(out); }
 
-void StagedGemm::steps(thread::Block& out, const std::function<void()>& next) { gemm_->staged(out, next); }
+void StagedGemm::steps(thread::Block& out, WorkBeside beside, const std::function<void()>& next) {
+  gemm_->staged(out, std::move(beside), next);
+}
 
 void OpLowering::contract_warp_mma(int a, int b, int c, bool clear) {
   const MmaAtom* atom = target::find_mma_atom(k_.in.target, plan_.atom);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/gemm_shape.h"
+#include "lower/gpu/work_beside.h"
 #include "lower/lowering_context.h"
 
 namespace tilegen::lower {
@@ -61,8 +62,8 @@ class StagedGemm {
   ~StagedGemm();
   void first_step(thread::Block& out);
   // All instructions; `next` is called before the last ones, when all of this iteration's tiles has been
-  // read.
-  void steps(thread::Block& out, const std::function<void()>& next);
+  // read. `beside` stands between those in front of them.
+  void steps(thread::Block& out, WorkBeside beside, const std::function<void()>& next);
 
  private:
   std::unique_ptr<GemmLowering> gemm_;

@@ -190,8 +190,10 @@ void ScheduledLowering::lower(const expand::LoadOperands& s, thread::Block& out)
 }
 
 void ScheduledLowering::lower(const expand::Multiply& s, thread::Block& out) {
+  thread::Block beside;
+  lower(s.beside, beside);
   if (k_.facts) return lower(s.before_last, out);
-  staged(s.product).steps(out, [&] { lower(s.before_last, out); });
+  staged(s.product).steps(out, WorkBeside(k_, beside), [&] { lower(s.before_last, out); });
 }
 
 }  // namespace tilegen::lower

@@ -57,8 +57,13 @@ class RegisterPrefetch {
                                     [&](const auto& s) { return s.first == op.path; });
     if (stage == plan.stages.end()) return 0;
     const int64_t distance = std::max<int64_t>(plan.num_stages - 1 - stage->second, 0);
+    // The newest iteration that comes through registers has no slot; in one slot nothing is there early.
+    const plan::OpPlan* how = plan::find_op(s_, op.path);
+    const bool registers = how && how->engine == plan::Engine::register_copy;
+    if (registers && distance < 2) return 0;
+    const int64_t slots = registers ? distance : distance + 1;
     for (const analysis::OpAccess& a : op.accesses)
-      if (a.write && (!a.value.valid() || s_.values[a.value.index()].slots <= distance)) return 0;
+      if (a.write && (!a.value.valid() || s_.values[a.value.index()].slots < slots)) return 0;
     return distance;
   }
 

@@ -44,6 +44,19 @@ TEST(RegisterPrefetch, OfALoopThatOnlyMultiplies) {
       << "more in the loop";
 }
 
+// Of AMD's targets, whose tiles have one slot less than the loop has stages.
+TEST(RegisterPrefetch, OfTilesThatComeThroughRegisters) {
+  for (const char* target : {"gfx942", "gfx90a"}) {
+    EXPECT_TRUE(prefetches({}, target));
+    EXPECT_TRUE(prefetches({.stages = " stages 4"}, target));
+    EXPECT_FALSE(prefetches({.stages = " stages 2"}, target)) << "one slot";
+    EXPECT_FALSE(prefetches({.k = 8}, target)) << "one step";
+    EXPECT_FALSE(
+        prefetches({.more = " parallel i, j in 64, 64 { acc[i, j] = acc[i, j] * 2.0f32 }\n"}, target))
+        << "more in the loop";
+  }
+}
+
 std::string note_of(const Expected<plan::Schedule>& s) {
   for (const plan::Note& n : s->kernels[0].notes)
     if (n.text.starts_with("no register prefetch: ")) return n.path + ": " + n.text;
