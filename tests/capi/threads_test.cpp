@@ -247,17 +247,28 @@ TEST(Threads, CopiesInGroups) {
   });
 }
 
-std::string ptx_of(const Context& context, const Program& program) {
+std::string code_of(const Context& context, const Program& program, const char* name) {
   tl_target* target = nullptr;
   tl_artifact* artifact = nullptr;
-  EXPECT_EQ(tl_target_parse("sm_80", &target, nullptr), TL_OK);
-  EXPECT_EQ(tl_compile(context.get(), program.get(), target, nullptr, &artifact, nullptr), TL_OK);
+  tl_options* options = nullptr;
+  EXPECT_EQ(tl_options_create(&options, nullptr), TL_OK);
+  EXPECT_EQ(tl_options_set_bool(options, "keep_assembly", 1, nullptr), TL_OK);
+  EXPECT_EQ(tl_target_parse(name, &target, nullptr), TL_OK);
+  EXPECT_EQ(tl_compile(context.get(), program.get(), target, options, &artifact, nullptr), TL_OK);
   const char* data = nullptr;
   size_t size = 0;
-  EXPECT_EQ(tl_artifact_section(artifact, TL_SECTION_PTX, &data, &size, nullptr), TL_OK);
+  EXPECT_EQ(tl_artifact_section(artifact, TL_SECTION_ASSEMBLY, &data, &size, nullptr), TL_OK);
   const std::string text(data, size);
-  tl_target_release(target), tl_artifact_release(artifact);
+  tl_target_release(target), tl_artifact_release(artifact), tl_options_destroy(options);
   return text;
+}
+std::string ptx_of(const Context& context, const Program& program) {
+  return code_of(context, program, "sm_80");
+}
+int count_of(const std::string& text, const std::string& word) {
+  int found = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
 }
 
 // Two warps of the four wait for each other, and the others for nobody.
@@ -287,14 +298,51 @@ TEST(Threads, GroupsAreInstructions) {
       "    Y[w * 32 + l] = a + s[1, w * 32 + l]\n  }\n}\n");
   const std::string all = ptx_of(context, program),
                     ptx = all.substr(0, all.find(".entry", all.find(".entry") + 1));
-  const auto count = [&](const std::string& word) {
-    int found = 0;
-    for (size_t at = ptx.find(word); at != std::string::npos; at = ptx.find(word, at + 1)) ++found;
-    return found;
+  EXPECT_EQ(count_of(ptx, "cp.async.cg.shared.global"), 2) << ptx;
+  EXPECT_EQ(count_of(ptx, "cp.async.commit_group"), 2) << ptx;
+  EXPECT_EQ(count_of(ptx, "cp.async.wait_group"), 2) << ptx;
+}
+
+// A vote is an instruction for the warp, of groups of any size; what is like one stays as it is.
+TEST(Threads, VotesAreInstructions) {
+  const Context context = make_context();
+  const auto code = [&](int lanes, const std::string& body, const char* target) {
+    const std::string groups = std::to_string(128 / lanes), n = std::to_string(lanes);
+    return code_of(
+        context,
+        parsed(context,
+               "tl 1 program p\ntensor X: i32[128] readonly\ntensor Y: u32[128]\n"
+               "kernel k grid(b: 1) threads 128 {\n  threads w, l in " +
+                   groups + ", " + n + " {\n    let x = X[w * " + n + " + l]\n    " + body + "\n  }\n}\n"),
+        target);
   };
-  EXPECT_EQ(count("cp.async.cg.shared.global"), 2) << ptx;
-  EXPECT_EQ(count("cp.async.commit_group"), 2) << ptx;
-  EXPECT_EQ(count("cp.async.wait_group"), 2) << ptx;
+  for (const int lanes : {2, 8, 32}) {
+    const std::string to = "Y[w * " + std::to_string(lanes) + " + l] = ";
+    for (const std::string value :
+         {"ballot(x > 3)", "select(any(x > 3), 1, 2)", "select(all(x > 3), 1, 2)"}) {
+      const std::string ptx = code(lanes, to + value, "sm_80"), gcn = code(lanes, to + value, "gfx942");
+      const bool any = value.front() == 's' && lanes == 32;
+      EXPECT_EQ(count_of(ptx, any ? "vote.sync.any.pred" : "vote.sync.ballot.b32"), 1) << ptx;
+      EXPECT_EQ(count_of(ptx, "vote.sync"), 1) << ptx;
+      EXPECT_EQ(count_of(ptx, "shfl.sync"), 0) << ptx;
+      EXPECT_EQ(count_of(gcn, "ds_bpermute"), 0) << gcn;
+    }
+  }
+  const std::string sum =
+      "var s = SEED\n    unroll d in 0 .. 5 { s = s | shuffle_xor(s, 1 << d) }\n"
+      "    Y[w * 32 + l] = s";
+  const auto halves = [&](const std::string& seed, const char* target) {
+    return code(32, std::string(sum).replace(sum.find("SEED"), 4, seed), target);
+  };
+  for (const std::string seed : {"select(x > 3, 1u32 << cast(u32, l), 0u32)", "select(x > 3, 12u32, 0u32)"}) {
+    EXPECT_EQ(count_of(halves(seed, "sm_80"), "shfl.sync"), 0) << seed;
+    EXPECT_EQ(count_of(halves(seed, "gfx942"), "ds_bpermute"), 0) << seed;
+  }
+  for (const std::string seed : {"cast(u32, x)", "select(x > 3, 1u32 << cast(u32, l ^ 1), 0u32)",
+                                 "select(x > 3, 1u32 << cast(u32, l), 1u32)"}) {
+    EXPECT_EQ(count_of(halves(seed, "sm_80"), "shfl.sync"), 5) << seed;
+    EXPECT_EQ(count_of(halves(seed, "gfx942"), "ds_bpermute"), 5) << seed;
+  }
 }
 
 // Lanes hand values over in registers: no shared memory, no barrier, one instruction a word.

@@ -72,6 +72,45 @@ kernel k grid (g: ceildiv(m, 128)) threads 128 {
                  {{"groups", std::to_string(128 / lanes)}, {"lanes", std::to_string(lanes)}}));
 }
 
+// In warps with tasks of their own, in loops, and written by hand; what is not one beside them.
+TEST(Threads, VotesInTasks) {
+  for (const int lanes : {4, 16, 32})
+    expect_agree_everywhere(replaced(R"(tl 1 program p
+dim m
+tensor X: i32[m] readonly
+tensor Y: u32[m]
+kernel k grid (g: ceildiv(m, 128)) threads 128 {
+  threads w, l in $groups, $lanes {
+    let i = g * 128 + w * $lanes + l
+    let x = X[i]
+    var word = 0u32
+    serial r in 0 .. 3 {
+      if w % 3 == 1 {
+        let low = ballot(x < cast(i32, r))
+        if any(x == cast(i32, r) + 20) { word = word + low }
+      } else {
+        word = word * 3u32 + select(all(x > cast(i32, r) - 29), 1u32, 2u32)
+      }
+    }
+    var own = select(x % 3 == 0, 1u32 << cast(u32, l), 0u32)
+    var five = select(x > 25, 5i32, 0i32)
+    var bits = cast(u32, x)
+    unroll d in 0 .. $steps {
+      own = own | shuffle_xor(own, 1 << d)
+      five = shuffle_xor(five, 1 << d) | five
+      bits = bits | shuffle_xor(bits, 1 << d)
+    }
+    Y[i] = word * 7u32 + own + cast(u32, five) * 11u32 + bits
+  }
+}
+)",
+                                     {{"groups", std::to_string(128 / lanes)},
+                                      {"lanes", std::to_string(lanes)},
+                                      {"steps", std::to_string(lanes == 4    ? 2
+                                                               : lanes == 16 ? 4
+                                                                             : 5)}}));
+}
+
 // Copies of 4, 8 and 16 bytes in a ring of groups, for any number of rows.
 TEST(Threads, AsynchronousCopies) {
   const std::pair<const char*, int> kinds[] = {{"f32", 1}, {"f32", 4}, {"f16", 2}, {"f16", 8},
