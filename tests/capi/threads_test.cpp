@@ -109,6 +109,64 @@ TEST(Threads, Votes) {
 
 // Sums of warps go through shared memory; a serial loop of run-time bounds has exchanges, as has an if of the
 // block; what the loop carries is a value of each thread.
+// Numbers of threads count 32 to a warp, whatever the block's extents are.
+TEST(Threads, Numbers) {
+  for (const std::vector<int64_t>& extents :
+       {std::vector<int64_t>{kThreads}, {4, 32}, {16, 8}, {2, 64}, {2, 2, 32}, {8, 1, 2, 8}}) {
+    const Context context = make_context();
+    const Builder owner = make_builder(context);
+    tl_builder* b = owner.get();
+    const tl_expr n = tl_dim(b, "n"), size = tl_index(b, kThreads);
+    const tl_buffer x = tl_tensor(b, "X", TL_I64, 1, &n, nullptr, TL_TENSOR_READ_ONLY);
+    const tl_buffer y = tl_tensor(b, "Y", TL_I64, 1, &n, nullptr, 0);
+    const tl_expr blocks =
+        tl_binary(b, TL_FLOORDIV, tl_binary(b, TL_ADD, n, tl_index(b, kThreads - 1)), size);
+    const tl_expr grid[] = {tl_index(b, 1), blocks};
+    tl_expr block[2], ids[4];
+    const tl_scope kernel = tl_begin_kernel(b, "k", 2, grid, kThreads, nullptr, block);
+    const tl_scope scope =
+        tl_begin_threads(b, static_cast<uint32_t>(extents.size()), extents.data(), nullptr, ids);
+    tl_expr sum = tl_id(b, TL_ID_LANE);
+    const auto add = [&](tl_id_kind kind, int64_t times) {
+      sum = tl_binary(b, TL_ADD, sum, tl_binary(b, TL_MUL, tl_id(b, kind), tl_index(b, times)));
+    };
+    add(TL_ID_WARP, 100), add(TL_ID_WARPGROUP, 1000), add(TL_ID_BLOCK, 10000);
+    add(TL_ID_CLUSTER_RANK, 100000), add(TL_ID_CLUSTER_BLOCKS, 1000000);
+    const tl_expr at = tl_binary(b, TL_ADD, tl_binary(b, TL_MUL, block[1], size), tl_id(b, TL_ID_THREAD));
+    tl_store(b, y, 1, &at, tl_binary(b, TL_ADD, sum, tl_load(b, x, 1, &at)));
+    tl_end(b, scope);
+    tl_end(b, kernel);
+    expect_threads(made_by(owner), [](const std::vector<int64_t>& in, int64_t first, int64_t t) {
+      return in[first + t] + t % 32 + t / 32 * 100 + first / kThreads * 10000 + 1000000;
+    });
+  }
+}
+
+TEST(Threads, NumbersOfWarpgroupsAndClusters) {
+  const Context context = make_context();
+  const Builder owner = make_builder(context);
+  tl_builder* b = owner.get();
+  const tl_expr grid = tl_index(b, 6);
+  tl_expr block, t;
+  const tl_buffer y = tl_tensor(b, "Y", TL_I64, 1, &grid, nullptr, 0);
+  const tl_scope kernel = tl_begin_kernel(b, "k", 1, &grid, 512, nullptr, &block);
+  tl_annotate_kernel(b, "cluster = 4");
+  const int64_t extent = 512;
+  const tl_scope scope = tl_begin_threads(b, 1, &extent, nullptr, &t);
+  const tl_scope one = tl_begin_if(b, tl_binary(b, TL_EQ, t, tl_index(b, 300)));
+  tl_store(b, y, 1, &block,
+           tl_binary(b, TL_ADD, tl_id(b, TL_ID_WARPGROUP),
+                     tl_binary(b, TL_MUL, tl_index(b, 10),
+                               tl_binary(b, TL_MUL, tl_id(b, TL_ID_CLUSTER_RANK),
+                                         tl_id(b, TL_ID_CLUSTER_BLOCKS)))));
+  tl_end(b, one), tl_end(b, scope), tl_end(b, kernel);
+  const Program program = made_by(owner);
+  std::vector<int64_t> out(6, -1);
+  const tl_arg arg{TL_ARG_POINTER, TL_I64, reinterpret_cast<uint64_t>(out.data())};
+  ASSERT_EQ(tl_interpret_launch(program.get(), nullptr, &arg, 1, nullptr), TL_OK);
+  EXPECT_EQ(out, (std::vector<int64_t>{2, 42, 82, 122, 2, 42}));
+}
+
 TEST(Threads, MeetInLoopsAndIfs) {
   const Program program = parse(
       "kernel k grid(b: ceildiv(n, 128)) threads 128 {\n  alloc part: shared i64[4]\n"
@@ -413,6 +471,36 @@ TEST(Threads, Mistakes) {
                 return x;
               }),
       "barrier stands where lanes of a group of its threads may go different ways");
+}
+
+TEST(Threads, NumbersThatThereAreNot) {
+  const auto mistake = [](auto make) {
+    const Context context = make_context();
+    const Builder owner = make_builder(context);
+    tl_builder* b = owner.get();
+    const tl_expr grid[] = {tl_index(b, 4), tl_index(b, 4)};
+    tl_expr block[2];
+    const tl_scope kernel = tl_begin_kernel(b, "k", 2, grid, kThreads, nullptr, block);
+    make(b);
+    tl_end(b, kernel);
+    std::string text;
+    made_by(owner, &text);
+    return text;
+  };
+  const auto has = [](const std::string& all, const char* part) {
+    EXPECT_NE(all.find(part), std::string::npos) << all;
+  };
+  has(mistake([](tl_builder* b) { tl_id(b, TL_ID_WARP); }), "warp_id stands outside of a block of threads");
+  has(mistake([](tl_builder* b) {
+        tl_annotate_kernel(b, "cluster = 2");
+        tl_id(b, TL_ID_CLUSTER_RANK);
+      }),
+      "the kernel does not say which block index counts it");
+  has(mistake([](tl_builder* b) {
+        tl_id(b, TL_ID_CLUSTER_BLOCKS);
+        tl_annotate_kernel(b, "cluster = 2, cluster_along = bx");
+      }),
+      "the kernel is given a cluster behind expressions of the block's number in its cluster");
 }
 
 }  // namespace

@@ -265,5 +265,67 @@ kernel gemm grid(by: 2) threads 128 {
   for (const Launch& l : all) expect_agree(subject, text, l);
 }
 
+// Numbers of threads in groups of any size, and of blocks in grids of several indices.
+TEST(Threads, Numbers) {
+  for (const std::string extents : {"128", "4, 32", "32, 4", "2, 64", "2, 8, 8"})
+    expect_agree_everywhere(replaced(R"(tl 1 program p
+dim m
+tensor X: i32[m] readonly
+tensor Y: i32[2, m]
+kernel k grid (h: 2, g: ceildiv(m, 128)) threads 128 {
+  alloc s: shared i32[4]
+  threads $v in $e {
+    let i = g * 128 + thread_id()
+    if lane_id() == 5 { s[warp_id()] = X[i] }
+    barrier
+    let other = s[(warp_id() + 1) % 4]
+    if warp_id() == 1 or warp_id() == 2 {
+      Y[h, i] = X[i] - other + cast(i32, lane_id() * 2 + block_id() * 100)
+    } else {
+      Y[h, i] = other * cast(i32, warp_id() + warpgroup_id() + cluster_rank() + cluster_blocks())
+    }
+  }
+}
+)",
+                                     {{"e", extents},
+                                      {"v", extents == "128"       ? "t"
+                                            : extents == "2, 8, 8" ? "a, b, c"
+                                                                   : "a, b"}}));
+}
+
+// Blocks of a cluster know their number in it; tiles do not divide into clusters.
+TEST(Threads, NumbersInClusters) {
+  const std::string text = R"(tl 1 program p
+dim k <= 4096 divisible 32
+tensor A: f16[128, k] readonly
+tensor B: f16[k, 320] readonly
+tensor C: f32[128, 320]
+tensor R: i64[2, 5, 128]
+kernel gemm grid(by: 2, bx: 5) threads 128 with {cluster = 2, cluster_along = bx} {
+  alloc As: shared f16[64, 32]
+  alloc Bs: shared f16[32, 64]
+  alloc acc: fragment f32[64, 64]
+  fill acc, 0
+  pipelined ko in 0 .. k // 32 stages 3 {
+    copy A[by * 64 :+ 64, ko * 32 :+ 32] -> As
+    copy B[ko * 32 :+ 32, bx * 64 :+ 64] -> Bs
+    gemm As, Bs -> acc
+  }
+  copy acc -> C[by * 64 :+ 64, bx * 64 :+ 64]
+  threads w, l in 4, 32 {
+    R[by, bx, thread_id()] = block_id() * 10000 + cluster_rank() * 1000 + cluster_blocks() * 100 + warp_id()
+  }
+}
+)";
+  std::vector<Launch> all = seeds({1, 2});
+  all[0].dims = {{"k", 32}};
+  all[1].dims = {{"k", 160}};
+  for (Launch& l : all) l.magnitude = 4;
+  if (take_case) return;
+  Subject subject(text, {"sim:sm_90a"});
+  ASSERT_EQ(subject.invalid(), "");
+  for (const Launch& l : all) expect_agree(subject, text, l);
+}
+
 }  // namespace
 }  // namespace tilegen::differential

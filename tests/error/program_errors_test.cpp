@@ -195,6 +195,16 @@ TEST(ProgramErrors, Threads) {
                 parse_failure(kernel("  parallel i in 4 {\n    let x = shuffle(A[b, 0], 1)\n  }\n")));
   expect_golden("misplaced_statement.threads_in_pipeline",
                 threads_failure("  }\n", "  pipelined i in 0 .. 4 {\n  threads t in 128 {\n"));
+  expect_golden("misplaced_statement.thread_id_outside",
+                parse_failure(kernel("  parallel i in 4 {\n    B[b, i] = cast(f32, lane_id())\n  }\n")));
+  expect_golden("syntax_error.thread_id", threads_failure("    Y[thread_id(l)] = 1\n"));
+  expect_golden("unknown_name.warp_id", threads_failure("    Y[warpid()] = 1\n"));
+  expect_golden("misplaced_statement.block_id_outside",
+                parse_failure("tl 1 program p\ntensor Y: f32[4]\nkernel k grid(b: block_id()) {\n}\n"));
+  expect_golden(
+      "bad_attribute.cluster_rank",
+      parse_failure("tl 1 program p\ntensor Y: i64[4]\nkernel k grid(y: 2, x: 2) with {cluster = 2} "
+                    "{\n  parallel i in 4 {\n    Y[i] = cluster_rank()\n  }\n}\n"));
   expect_golden("index_out_of_bounds.lane", threads_failure(x + "    Y[l] = shuffle(x, 32)\n"));
   expect_golden("index_out_of_bounds.lane_mask", threads_failure(x + "    Y[l] = shuffle_xor(x, -1)\n"));
   expect_golden("bad_shape.threads", threads_failure("", "  threads w, l in 3, 32 {\n"));
