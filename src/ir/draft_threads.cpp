@@ -118,7 +118,7 @@ void DraftResolver::run_threads_block(const Block& block, Block& out) {
     location_ = written_[s.value].location;
     const auto* branch = std::get_if<Branch>(&written_[s.value].node);
     const auto* loop = std::get_if<Loop>(&written_[s.value].node);
-    const auto is_uniform = [&](ExprId e) { return is_alike(e, threads_->head.vars.size()); };
+    const auto is_uniform = [&](ExprId e) { return is_alike(e, Of::block); };
     const auto* op = std::get_if<TileOp>(&written_[s.value].node);
     if (draft_.exchanges.contains(s)) {
       run_exchange(s, out);
@@ -133,7 +133,7 @@ void DraftResolver::run_threads_block(const Block& block, Block& out) {
     } else if (branch && !meeting(s).empty() && is_uniform(resolved(branch->condition))) {
       hoist_branch(s, out);
     } else if (branch && !meeting(s).empty() &&
-               (is_alike(resolved(branch->condition), 1) || holds_copies_alone(s))) {
+               (is_alike(resolved(branch->condition), Of::group) || holds_copies_alone(s))) {
       guard_branch(s, out);
     } else if (loop && loop->kind == LoopKind::unroll && !meeting(s).empty()) {
       Loop head = *loop;
@@ -225,16 +225,18 @@ void DraftResolver::run_async_copy(StmtId s, Block& out) {
   threads_->first = p_.stmts.size();
 }
 
-// It names none of the last variables, so many. Elements that it loads are then the same for all threads that
-// differ in these alone.
-bool DraftResolver::is_alike(ExprId root, size_t variables) const {
+// It names no variable, or not the last one. Elements that it loads are then the same for all threads, or all
+// lanes of a group. What these voted for is an element of each, which no condition around loops can be.
+bool DraftResolver::is_alike(ExprId root, Of threads) const {
   std::set<ExprId> seen;
   std::vector<ExprId> todo{root};
   const std::vector<VarId>& own = threads_->head.vars;
+  const size_t variables = threads == Of::block ? own.size() : 1;
   while (!todo.empty()) {
     const ExprId e = todo.back();
     todo.pop_back();
     if (!e.valid() || !seen.insert(e).second) continue;
+    if (threads == Of::group && threads_->alike.contains(e)) continue;
     const ExprNode& n = p_.exprs[e];
     if (n.op == ExprOp::var &&
         std::find(own.end() - static_cast<ptrdiff_t>(variables), own.end(), n.var()) != own.end())
@@ -270,6 +272,10 @@ void DraftResolver::run_exchange(StmtId s, Block& out) {
   emit(Store{memory.buffer, to, taken}, threads_->body);
   values_[var] = memory.element;
   end_part(out, at);
+  const ExprId vote = draft_.exchanges.at(s).vote;
+  if (vote.valid()) threads_->alike.insert(resolved(vote));
+  threads_->alike.erase(values_[var]);  // written before, of other lanes
+  if (is_alike(lane, Of::group)) threads_->alike.insert(values_[var]);
 }
 
 // What the if or loop assigns lies in memory while it runs.

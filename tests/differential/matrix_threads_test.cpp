@@ -111,6 +111,42 @@ kernel k grid (g: ceildiv(m, 128)) threads 128 {
                                                                              : 5)}}));
 }
 
+// Lanes go on together by what they voted for, and by what one of them has.
+TEST(Threads, TasksByVotes) {
+  for (const int lanes : {8, 32})
+    expect_agree_everywhere(
+        replaced(R"(tl 1 program p
+dim m
+tensor X: i32[m] readonly
+tensor Y: i32[m]
+kernel k grid (g: ceildiv(m, 128)) threads 128 {
+  alloc s: shared i32[128]
+  threads w, l in $groups, $lanes {
+    let i = g * 128 + w * $lanes + l
+    let x = X[i]
+    var sum = x
+    let some = any(x > 27)
+    if some and w % 2 == 0 {
+      unroll d in 0 .. 3 { sum += shuffle_xor(sum, 1 << d) }
+      if ballot(sum > 0) > 7u32 { sum = sum * 2 - shuffle(sum, 1) } else { sum = shuffle_up(sum, 1) }
+    } else {
+      let first = shuffle(x, 2)
+      serial r in 0 .. 2 {
+        if first > cast(i32, r) {
+          s[w * $lanes + l] = sum
+          barrier
+          sum += s[w * $lanes + (l + 1) % $lanes]
+        }
+      }
+    }
+    if not(all(sum > -20)) { sum += shuffle(sum, cast(i64, x) & 3) }
+    Y[i] = sum
+  }
+}
+)",
+                 {{"groups", std::to_string(128 / lanes)}, {"lanes", std::to_string(lanes)}}));
+}
+
 // Copies of 4, 8 and 16 bytes in a ring of groups, for any number of rows.
 TEST(Threads, AsynchronousCopies) {
   const std::pair<const char*, int> kinds[] = {{"f32", 1}, {"f32", 4}, {"f16", 2}, {"f16", 8},

@@ -186,6 +186,13 @@ TEST(ProgramErrors, Threads) {
                 threads_failure(x + "    if l < 3 {\n      Y[l] = shuffle_xor(x, 1)\n    }\n"));
   expect_golden("misplaced_statement.shuffle_of_values",
                 threads_failure(x + "    if x > 0 {\n      Y[l] = shuffle(x, 1)\n    }\n"));
+  expect_golden("misplaced_statement.shuffle_of_lanes",
+                threads_failure(x + "    unroll r in 0 .. 2 {\n      if shuffle(x, l * r) > 0 {\n"
+                                    "        Y[l] = shuffle(x, 1)\n      }\n    }\n"));
+  expect_golden(
+      "misplaced_statement.commit_of_votes",
+      threads_failure("    copy_async X[l] -> s[l]\n    if any(l > w) {\n      commit_group\n    }\n"
+                      "    wait_group 0\n"));
   expect_golden("misplaced_statement.divergent_barrier",
                 threads_failure("    if l == 0 {\n      barrier\n    }\n"));
   expect_golden("misplaced_statement.barrier_in_loop",
