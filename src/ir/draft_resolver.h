@@ -94,9 +94,12 @@ class DraftResolver {
   void guard_branch(StmtId s, Block& out);
   Memory define(VarId var, ExprId value);
   void flush_guarded();
+  void refuse_divergent(std::string_view word, bool of_block = false);
+
+  // draft_alike.cpp
   enum class Of : uint8_t { block, group };
   bool is_alike(ExprId e, Of threads) const;
-  void refuse_divergent(std::string_view word, bool of_block = false);
+  bool is_alike_in_warps(ExprId e) const;
 
   void assign(VarId var, ExprId value, int64_t at, Block& out);
   void keep(VarId var, int64_t at, Block& out);

@@ -88,16 +88,6 @@ std::optional<Diagnostic> threads_refusal(const Program& p, std::span<const int6
                 : "let the extents multiply to the kernel's threads, and use an if for some of them");
 }
 
-void DraftResolver::refuse_divergent(std::string_view word, bool of_block) {
-  error(DiagCode::misplaced_statement,
-        std::string(word) + " stands where " +
-            (of_block ? "threads of the block" : "lanes of a group of its threads") +
-            " may go different ways",
-        std::string("put it outside of ifs whose conditions and loops whose bounds name ") +
-            (of_block ? "the threads' numbers or values" : "the lanes' numbers or values of threads") +
-            " of the block, and let these choose what is computed");
-}
-
 void DraftResolver::run_threads(StmtId s, Loop loop, Block& out) {
   keep_before_writes(writes_of(s), uses_.position(s), out);
   const Block body = std::exchange(loop.body, {});
@@ -223,29 +213,6 @@ void DraftResolver::run_async_copy(StmtId s, Block& out) {
   const StmtId made = emit(std::move(loop), out, s);
   p_.stmts[made.value].annotations = std::move(annotations);
   threads_->first = p_.stmts.size();
-}
-
-// It names no variable, or not the last one. Elements that it loads are then the same for all threads, or all
-// lanes of a group. What these voted for is an element of each, which no condition around loops can be.
-bool DraftResolver::is_alike(ExprId root, Of threads) const {
-  std::set<ExprId> seen;
-  std::vector<ExprId> todo{root};
-  const std::vector<VarId>& own = threads_->head.vars;
-  const size_t variables = threads == Of::block ? own.size() : 1;
-  while (!todo.empty()) {
-    const ExprId e = todo.back();
-    todo.pop_back();
-    if (!e.valid() || !seen.insert(e).second) continue;
-    if (threads == Of::group && threads_->alike.contains(e)) continue;
-    const ExprNode& n = p_.exprs[e];
-    if (n.op == ExprOp::var &&
-        std::find(own.end() - static_cast<ptrdiff_t>(variables), own.end(), n.var()) != own.end())
-      return false;
-    todo.insert(todo.end(), {n.a, n.b, n.c});
-    if (n.op == ExprOp::load)
-      for (ExprId index : p_.exprs.indices(e)) todo.push_back(index);
-  }
-  return true;
 }
 
 void DraftResolver::run_exchange(StmtId s, Block& out) {

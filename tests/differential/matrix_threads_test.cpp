@@ -111,6 +111,38 @@ kernel k grid (g: ceildiv(m, 128)) threads 128 {
                                                                              : 5)}}));
 }
 
+// Blocks of threads that no lanes are counted in.
+TEST(Threads, TasksOfWarpsByNumbers) {
+  for (const std::string first : {"warp_id() < 2", "t < 64", "63 >= t", "t // 64 == 0 and m > 0"})
+    expect_agree_everywhere(replaced(R"(tl 1 program p
+dim m
+tensor X: i32[m] readonly
+tensor Y: i32[m]
+kernel k grid (g: ceildiv(m, 128)) threads 128 {
+  alloc s: shared i32[128]
+  threads t in 128 {
+    let i = g * 128 + t
+    var r = X[i]
+    if $first {
+      s[t] = r
+      barrier
+      r += s[63 - t]
+    } else {
+      serial d in 0 .. 2 {
+        if warp_id() == 3 {
+          s[t] = r - cast(i32, d)
+          barrier
+          r += s[96 + (t + 5) % 32]
+        }
+      }
+    }
+    Y[i] = r
+  }
+}
+)",
+                                     {{"first", first}}));
+}
+
 // Lanes go on together by what they voted for, and by what one of them has.
 TEST(Threads, TasksByVotes) {
   for (const int lanes : {8, 32})

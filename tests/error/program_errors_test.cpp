@@ -195,6 +195,8 @@ TEST(ProgramErrors, Threads) {
                       "    wait_group 0\n"));
   expect_golden("misplaced_statement.divergent_barrier",
                 threads_failure("    if l == 0 {\n      barrier\n    }\n"));
+  expect_golden("misplaced_statement.barrier_of_part_of_a_warp",
+                threads_failure("    if t < 48 {\n      barrier\n    }\n", "  threads t in 128 {\n"));
   expect_golden("misplaced_statement.barrier_in_loop",
                 threads_failure("    serial i in 0 .. w {\n      barrier\n    }\n"));
   expect_golden("misplaced_statement.barrier_outside", parse_failure(kernel("  barrier\n")));
