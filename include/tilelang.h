@@ -269,6 +269,17 @@ enum {
   TL_VOTE_BALLOT = 3 /* u32: the lanes that it holds for, as bits */
 };
 
+typedef uint32_t tl_id_kind; /* numbers as the program counts them, from 0; see tl_id */
+enum {
+  TL_ID_THREAD = 1,        /* of the thread in its block, row-major in the extents of tl_begin_threads */
+  TL_ID_LANE = 2,          /* TL_ID_THREAD % 32, on every target */
+  TL_ID_WARP = 3,          /* TL_ID_THREAD // 32 */
+  TL_ID_WARPGROUP = 4,     /* TL_ID_THREAD // 128 */
+  TL_ID_BLOCK = 5,         /* of the block in its grid, row-major */
+  TL_ID_CLUSTER_RANK = 6,  /* of the block in the cluster that the kernel is annotated with; else 0 */
+  TL_ID_CLUSTER_BLOCKS = 7 /* the blocks of that cluster; else 1 */
+};
+
 /* What an atomic operation on one element of a tensor orders among the blocks of a device; see
    tl_atomic_order. */
 typedef uint32_t tl_memory_order;
@@ -838,6 +849,10 @@ TL_API tl_expr tl_shuffle(tl_builder* builder, tl_shuffle_kind kind, tl_expr val
 
 /** What the lanes of the group say of a condition, under the same rule. (CUDA: __any_sync ...) */
 TL_API tl_expr tl_vote(tl_builder* builder, tl_vote_kind kind, tl_expr condition);
+
+/** A number of the thread, the block or its cluster, i64; of threads in a block of these alone. A kernel is
+ *  annotated with its cluster first. (CUDA: threadIdx, blockIdx, cluster_ctarank) */
+TL_API tl_expr tl_id(tl_builder* builder, tl_id_kind kind);
 
 /** All threads of the block meet, under conditions that are the same for the lanes of a group those that they
  *  hold for: what any has stored before, all see behind it. (CUDA: __syncthreads) */

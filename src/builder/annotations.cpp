@@ -55,7 +55,14 @@ void Builder::annotate_tile(ir::BufferId tile, std::string_view text) {
 void Builder::annotate_kernel(std::string_view text) {
   constexpr std::string_view kCall = "tl_annotate_kernel";
   if (!ready(kCall) || !inside_kernel(kCall)) return;
-  add_annotations(kCall, program_.kernels.back().annotations, ir::AnnotationPlace::kernel, "a kernel", text);
+  ir::Annotations& list = program_.kernels.back().annotations;
+  const size_t had = list.size();
+  add_annotations(kCall, list, ir::AnnotationPlace::kernel, "a kernel", text);
+  for (size_t i = had; asked_for_cluster_ && i < list.size(); ++i)
+    if (list[i].key == "cluster" || list[i].key == "cluster_along")
+      return fail(DiagCode::misplaced_statement, kCall,
+                  "the kernel is given a cluster behind expressions of the block's number in its cluster",
+                  "annotate the kernel before it is asked for these");
 }
 
 void Builder::add_annotations(std::string_view call, ir::Annotations& to, ir::AnnotationPlace place,

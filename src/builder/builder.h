@@ -22,6 +22,7 @@
 #include "ir/native.h"
 #include "ir/program.h"
 #include "ir/sort.h"
+#include "ir/thread_ids.h"
 #include "support/cancellation.h"
 #include "support/limits.h"
 
@@ -86,6 +87,7 @@ class Builder {
   uint64_t begin_threads(std::span<const int64_t> extents, std::span<ir::VarId> out_vars,
                          std::span<const std::string_view> names = {});
   ir::ExprId lane_call(std::string_view call, const ir::LaneCall& what);
+  ir::ExprId number_of(ir::IdOp op);
   void barrier();
   void async_copy(const ir::Region& from, const ir::Region& to);
   void copy_group(ir::OpKind kind, int64_t pending);  // commit_group, wait_group
@@ -264,6 +266,7 @@ class Builder {
   std::string label_;        // of the statement ahead
   std::string annotations_;  // the same
   bool annotated_ = false;
+  bool asked_for_cluster_ = false;  // by expressions of the kernel
   std::set<std::string, std::less<>> labels_;  // of the kernel
   std::set<ir::VarId> operands_;               // of combinations and functions
   struct Function {

@@ -148,6 +148,7 @@ uint64_t Builder::begin_kernel(std::string_view name, std::span<const ir::ExprId
     kernel.block_vars.push_back(out_block_vars[i]);
   }
   program_.kernels.push_back(std::move(kernel));
+  asked_for_cluster_ = false;
   return open(std::move(frame));
 }
 

@@ -59,6 +59,29 @@ ir::ExprId Builder::lane_call(std::string_view call, const ir::LaneCall& what) {
   return std::get<ir::ExprId>(made);
 }
 
+// Of the thread, the block or the cluster.
+ir::ExprId Builder::number_of(ir::IdOp op) {
+  constexpr std::string_view kCall = "tl_id";
+  if (!ready(kCall) || !inside_kernel(kCall) || !check_operands(kCall, {})) return {};
+  const ir::Loop* around = nullptr;
+  for (const Frame& f : frames_)
+    if (f.stmt && draft_.threads.contains(f.stmt)) around = program_.as<ir::Loop>(f.stmt);
+  for (ir::ExprId extent : program_.kernels.back().grid)
+    if (op == ir::IdOp::block && program_.exprs[extent].depth + ir::kIdDepth > limits_.expr_depth) {
+      fail(DiagCode::limit_nesting, kCall,
+           "the block's number would be more than " + std::to_string(limits_.expr_depth) + " operations deep",
+           "give the grid simpler extents");
+      return {};
+    }
+  asked_for_cluster_ = asked_for_cluster_ || is_of_cluster(op);
+  auto made = ir::make_id(program_, op, around);
+  if (const auto* wrong = std::get_if<Diagnostic>(&made)) {
+    fail(wrong->code, kCall, wrong->message, wrong->hint);
+    return {};
+  }
+  return std::get<ir::ExprId>(made);
+}
+
 void Builder::barrier() {
   constexpr std::string_view kCall = "tl_barrier";
   if (!ready(kCall) || !inside_kernel(kCall) || !unmarked(kCall) || !threads_around(kCall)) return;

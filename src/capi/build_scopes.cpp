@@ -155,6 +155,15 @@ tl_expr tl_vote(tl_builder* builder, tl_vote_kind kind, tl_expr condition) {
   });
 }
 
+tl_expr tl_id(tl_builder* builder, tl_id_kind kind) {
+  return on_builder(builder, "tl_id", tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
+    if (kind < TL_ID_THREAD || kind > TL_ID_CLUSTER_BLOCKS)
+      c.fail(DiagCode::bad_enum, "there is no number " + std::to_string(kind), "use a tl_id_kind");
+    if (c.failed()) return {0};
+    return c.give(c->number_of(static_cast<ir::IdOp>(kind - TL_ID_THREAD)));
+  });
+}
+
 void tl_barrier(tl_builder* builder) {
   on_builder(builder, "tl_barrier", [&](const BuilderCall& c) { c->barrier(); });
 }

@@ -63,9 +63,11 @@ struct Draft {
   // Parallel loops whose points are the threads of the block; the last variable counts the lanes of a group.
   std::set<StmtId> threads;
   // Assignments of a name to another: they take its value from the lane of this number. `word`: as written.
+  // `vote`: what then is the same for all lanes of the group; none where nothing is known to be.
   struct Exchange {
     ExprId lane;
     std::string_view word;
+    ExprId vote = {};
   };
   std::map<StmtId, Exchange> exchanges;
   std::set<StmtId> barriers;  // empty Branches

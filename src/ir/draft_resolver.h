@@ -94,8 +94,12 @@ class DraftResolver {
   void guard_branch(StmtId s, Block& out);
   Memory define(VarId var, ExprId value);
   void flush_guarded();
-  bool is_alike(ExprId e, size_t variables) const;
   void refuse_divergent(std::string_view word, bool of_block = false);
+
+  // draft_alike.cpp
+  enum class Of : uint8_t { block, group };
+  bool is_alike(ExprId e, Of threads) const;
+  bool is_alike_in_warps(ExprId e) const;
 
   void assign(VarId var, ExprId value, int64_t at, Block& out);
   void keep(VarId var, int64_t at, Block& out);
@@ -129,10 +133,11 @@ class DraftResolver {
   struct Threads {
     Loop head;  // without its body
     Annotations annotations;
-    Block whole;        // of the part that is open
-    Block body;         // what comes behind it there, under the guard
-    ExprId guard = {};  // bool: the group of lanes runs what is being resolved; none: all do
-    size_t first = 0;   // statement that may be of that part
+    Block whole;                  // of the part that is open
+    Block body;                   // what comes behind it there, under the guard
+    ExprId guard = {};            // bool: the group of lanes runs what is being resolved; none: all do
+    size_t first = 0;             // statement that may be of that part
+    std::set<ExprId> alike = {};  // values of exchanges that are the same for the lanes of a group
   };
   Threads* threads_ = nullptr;
   std::set<BufferId> kept_;  // that names are kept in

@@ -88,16 +88,6 @@ std::optional<Diagnostic> threads_refusal(const Program& p, std::span<const int6
                 : "let the extents multiply to the kernel's threads, and use an if for some of them");
 }
 
-void DraftResolver::refuse_divergent(std::string_view word, bool of_block) {
-  error(DiagCode::misplaced_statement,
-        std::string(word) + " stands where " +
-            (of_block ? "threads of the block" : "lanes of a group of its threads") +
-            " may go different ways",
-        std::string("put it outside of ifs whose conditions and loops whose bounds name ") +
-            (of_block ? "the threads' numbers or values" : "the lanes' numbers or values of threads") +
-            " of the block, and let these choose what is computed");
-}
-
 void DraftResolver::run_threads(StmtId s, Loop loop, Block& out) {
   keep_before_writes(writes_of(s), uses_.position(s), out);
   const Block body = std::exchange(loop.body, {});
@@ -118,7 +108,7 @@ void DraftResolver::run_threads_block(const Block& block, Block& out) {
     location_ = written_[s.value].location;
     const auto* branch = std::get_if<Branch>(&written_[s.value].node);
     const auto* loop = std::get_if<Loop>(&written_[s.value].node);
-    const auto is_uniform = [&](ExprId e) { return is_alike(e, threads_->head.vars.size()); };
+    const auto is_uniform = [&](ExprId e) { return is_alike(e, Of::block); };
     const auto* op = std::get_if<TileOp>(&written_[s.value].node);
     if (draft_.exchanges.contains(s)) {
       run_exchange(s, out);
@@ -133,7 +123,7 @@ void DraftResolver::run_threads_block(const Block& block, Block& out) {
     } else if (branch && !meeting(s).empty() && is_uniform(resolved(branch->condition))) {
       hoist_branch(s, out);
     } else if (branch && !meeting(s).empty() &&
-               (is_alike(resolved(branch->condition), 1) || holds_copies_alone(s))) {
+               (is_alike(resolved(branch->condition), Of::group) || holds_copies_alone(s))) {
       guard_branch(s, out);
     } else if (loop && loop->kind == LoopKind::unroll && !meeting(s).empty()) {
       Loop head = *loop;
@@ -225,27 +215,6 @@ void DraftResolver::run_async_copy(StmtId s, Block& out) {
   threads_->first = p_.stmts.size();
 }
 
-// It names none of the last variables, so many. Elements that it loads are then the same for all threads that
-// differ in these alone.
-bool DraftResolver::is_alike(ExprId root, size_t variables) const {
-  std::set<ExprId> seen;
-  std::vector<ExprId> todo{root};
-  const std::vector<VarId>& own = threads_->head.vars;
-  while (!todo.empty()) {
-    const ExprId e = todo.back();
-    todo.pop_back();
-    if (!e.valid() || !seen.insert(e).second) continue;
-    const ExprNode& n = p_.exprs[e];
-    if (n.op == ExprOp::var &&
-        std::find(own.end() - static_cast<ptrdiff_t>(variables), own.end(), n.var()) != own.end())
-      return false;
-    todo.insert(todo.end(), {n.a, n.b, n.c});
-    if (n.op == ExprOp::load)
-      for (ExprId index : p_.exprs.indices(e)) todo.push_back(index);
-  }
-  return true;
-}
-
 void DraftResolver::run_exchange(StmtId s, Block& out) {
   const auto& [var, source] = draft_.assignments.at(s);
   const int64_t at = uses_.position(s);
@@ -270,6 +239,10 @@ void DraftResolver::run_exchange(StmtId s, Block& out) {
   emit(Store{memory.buffer, to, taken}, threads_->body);
   values_[var] = memory.element;
   end_part(out, at);
+  const ExprId vote = draft_.exchanges.at(s).vote;
+  if (vote.valid()) threads_->alike.insert(resolved(vote));
+  threads_->alike.erase(values_[var]);  // written before, of other lanes
+  if (is_alike(lane, Of::group)) threads_->alike.insert(values_[var]);
 }
 
 // What the if or loop assigns lies in memory while it runs.

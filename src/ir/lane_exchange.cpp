@@ -50,6 +50,7 @@ class LaneStatements {
       word = e_.binary(ExprOp::bit_or, given,
                        taken(given, e_.binary(ExprOp::bit_xor, lane_, e_.const_int(half))));
     }
+    draft_.exchanges.at(block_.back()).vote = word;
     return ballot ? word : e_.binary(ExprOp::ne, word, e_.const_int(0, type));
   }
 

@@ -20,6 +20,7 @@ struct Parser::Pending {
     uniform,
     function,
     lanes,
+    ids,
     unknown_call,
     load
   };
@@ -182,6 +183,8 @@ bool Parser::open_call(ExprStacks& s, const Token& name, std::optional<size_t> r
     call.function = &it->second;
   } else if (lane_op_from_text(name.text)) {
     call.kind = Kind::lanes;
+  } else if (id_op_from_text(name.text)) {
+    call.kind = Kind::ids;
   } else {
     call.kind = Kind::unknown_call;
     NearestName nearest(name.text);
@@ -195,13 +198,16 @@ bool Parser::open_call(ExprStacks& s, const Token& name, std::optional<size_t> r
     nearest.offer("ceildiv");
     nearest.offer("uniform");
     for (int op = 0; op < kLaneOps; ++op) nearest.offer(lane_op_text(static_cast<LaneOp>(op)));
+    for (int op = 0; op < kIdOps; ++op) nearest.offer(id_op_text(static_cast<IdOp>(op)));
     error(DiagCode::unknown_name, name, "expected a function, found the unknown name " + describe(name),
           foreign_hint(name.text).empty()
               ? nearest.hint(
                     "functions are the words of the expression table, such as exp, max, select or cast")
               : std::string(foreign_hint(name.text)));
   }
-  const bool empty = call.kind == Kind::function && call.function->parameters.empty() && token_.is(")");
+  const bool takes_none =
+      call.kind == Kind::ids || (call.kind == Kind::function && call.function->parameters.empty());
+  const bool empty = takes_none && token_.is(")");
   if (!push_bracket(s, std::move(call))) return false;
   complete = empty;
   return !empty || close_bracket(s);
@@ -300,6 +306,7 @@ bool Parser::close_bracket(ExprStacks& s) {
   if (top.kind == Kind::cast || top.kind == Kind::uniform) arity = 1;
   if (top.kind == Kind::ceildiv) arity = 2;
   if (top.kind == Kind::lanes) arity = is_vote(*lane_op_from_text(top.at.text)) ? 1 : 2;
+  if (top.kind == Kind::ids) arity = 0;
   if (top.kind == Kind::function) arity = static_cast<int>(top.function->parameters.size());
   ExprId result;
   if (arity >= 0 && static_cast<int>(args.size()) != arity) {
@@ -317,6 +324,8 @@ bool Parser::close_bracket(ExprStacks& s) {
                                        : make_cast(top.type, args[0], top.at);
   } else if (top.kind == Kind::lanes) {
     result = make_lane_call(top.at.text, args, top.at);
+  } else if (top.kind == Kind::ids) {
+    result = make_id_call(*id_op_from_text(top.at.text), top.at);
   } else if (top.kind == Kind::uniform) {
     result = make_uniform(args[0], top.at);
   } else if (top.kind == Kind::ceildiv) {

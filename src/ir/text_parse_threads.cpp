@@ -121,6 +121,29 @@ bool Parser::parse_thread_region(Region& region, std::string_view what) {
   return expect("]", "or ',' and a further index");
 }
 
+ExprId Parser::make_id_call(IdOp op, const Token& at) {
+  if (open_.empty() || program_.kernels.empty()) {
+    error(DiagCode::misplaced_statement, at, describe(at) + " stands outside of a kernel",
+          "ask for it in the body of one");
+    return {};
+  }
+  uint32_t depth = 1;
+  if (op == IdOp::block)
+    for (ExprId extent : program_.kernels.back().grid) {
+      if (!extent.valid()) return {};
+      depth = std::max<uint32_t>(depth, program_.exprs[extent].depth);
+    }
+  if (!room_for_node(depth + kIdDepth, at)) return {};
+  const Loop* around = threads_around();
+  const Loop threads = around ? *around : Loop{};
+  auto made = make_id(program_, op, around ? &threads : nullptr);
+  if (const auto* wrong = std::get_if<Diagnostic>(&made)) {
+    error(wrong->code, at, wrong->message, wrong->hint);
+    return {};
+  }
+  return std::get<ExprId>(made);
+}
+
 // A value of another lane: statements in front of the one that is being read.
 ExprId Parser::make_lane_call(std::string_view name, std::span<const ExprId> args, const Token& at) {
   const LaneOp op = *lane_op_from_text(name);

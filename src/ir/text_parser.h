@@ -22,6 +22,7 @@
 #include "ir/program.h"
 #include "ir/text_grammar.h"
 #include "ir/text_lexer.h"
+#include "ir/thread_ids.h"
 #include "support/cancellation.h"
 
 namespace tilegen::ir::text {
@@ -193,6 +194,7 @@ class Parser {
   bool parse_async_copy(const Token& word);
   bool parse_thread_region(Region& region, std::string_view what);
   const Loop* threads_around() const;
+  ExprId make_id_call(IdOp op, const Token& at);
   ExprId make_lane_call(std::string_view name, std::span<const ExprId> args, const Token& at);
 
   // text_parse_switch.cpp: switch

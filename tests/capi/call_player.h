@@ -193,6 +193,7 @@ class Player {
     if (rarely()) return copies();
     if (pick(3) == 0) return tl_barrier(b_);
     const uint32_t kind = rarely() ? small() : 1 + static_cast<uint32_t>(pick(4));
+    if (pick(3) == 0) return keep(tl_id(b_, rarely() ? small() : 1 + static_cast<uint32_t>(pick(7))));
     keep(pick(2) ? tl_vote(b_, kind, expr_of(TL_BOOL))
                  : tl_shuffle(b_, kind, expr_of(TL_F32), rarely() ? expr() : tl_index(b_, pick(33))));
   }

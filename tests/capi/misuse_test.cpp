@@ -350,6 +350,8 @@ TEST(Misuse, UnknownEnumsAreReported) {
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_shuffle(b, bad, e, e); });
   for (uint32_t bad : {0u, 4u, 77u})
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_vote(b, bad, e); });
+  for (uint32_t bad : {0u, 8u, 77u})
+    expect_bad_enum([&](tl_builder* b, tl_expr, tl_region) { tl_id(b, bad); });
   for (uint32_t bad : {0u, 10u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_reduce(b, r, r, bad, 0, 0); });
   for (uint32_t bad : {0u, 4u, 6u, 0xffffffffu}) {

@@ -109,6 +109,64 @@ TEST(Threads, Votes) {
 
 // Sums of warps go through shared memory; a serial loop of run-time bounds has exchanges, as has an if of the
 // block; what the loop carries is a value of each thread.
+// Numbers of threads count 32 to a warp, whatever the block's extents are.
+TEST(Threads, Numbers) {
+  for (const std::vector<int64_t>& extents :
+       {std::vector<int64_t>{kThreads}, {4, 32}, {16, 8}, {2, 64}, {2, 2, 32}, {8, 1, 2, 8}}) {
+    const Context context = make_context();
+    const Builder owner = make_builder(context);
+    tl_builder* b = owner.get();
+    const tl_expr n = tl_dim(b, "n"), size = tl_index(b, kThreads);
+    const tl_buffer x = tl_tensor(b, "X", TL_I64, 1, &n, nullptr, TL_TENSOR_READ_ONLY);
+    const tl_buffer y = tl_tensor(b, "Y", TL_I64, 1, &n, nullptr, 0);
+    const tl_expr blocks =
+        tl_binary(b, TL_FLOORDIV, tl_binary(b, TL_ADD, n, tl_index(b, kThreads - 1)), size);
+    const tl_expr grid[] = {tl_index(b, 1), blocks};
+    tl_expr block[2], ids[4];
+    const tl_scope kernel = tl_begin_kernel(b, "k", 2, grid, kThreads, nullptr, block);
+    const tl_scope scope =
+        tl_begin_threads(b, static_cast<uint32_t>(extents.size()), extents.data(), nullptr, ids);
+    tl_expr sum = tl_id(b, TL_ID_LANE);
+    const auto add = [&](tl_id_kind kind, int64_t times) {
+      sum = tl_binary(b, TL_ADD, sum, tl_binary(b, TL_MUL, tl_id(b, kind), tl_index(b, times)));
+    };
+    add(TL_ID_WARP, 100), add(TL_ID_WARPGROUP, 1000), add(TL_ID_BLOCK, 10000);
+    add(TL_ID_CLUSTER_RANK, 100000), add(TL_ID_CLUSTER_BLOCKS, 1000000);
+    const tl_expr at = tl_binary(b, TL_ADD, tl_binary(b, TL_MUL, block[1], size), tl_id(b, TL_ID_THREAD));
+    tl_store(b, y, 1, &at, tl_binary(b, TL_ADD, sum, tl_load(b, x, 1, &at)));
+    tl_end(b, scope);
+    tl_end(b, kernel);
+    expect_threads(made_by(owner), [](const std::vector<int64_t>& in, int64_t first, int64_t t) {
+      return in[first + t] + t % 32 + t / 32 * 100 + first / kThreads * 10000 + 1000000;
+    });
+  }
+}
+
+TEST(Threads, NumbersOfWarpgroupsAndClusters) {
+  const Context context = make_context();
+  const Builder owner = make_builder(context);
+  tl_builder* b = owner.get();
+  const tl_expr grid = tl_index(b, 6);
+  tl_expr block, t;
+  const tl_buffer y = tl_tensor(b, "Y", TL_I64, 1, &grid, nullptr, 0);
+  const tl_scope kernel = tl_begin_kernel(b, "k", 1, &grid, 512, nullptr, &block);
+  tl_annotate_kernel(b, "cluster = 4");
+  const int64_t extent = 512;
+  const tl_scope scope = tl_begin_threads(b, 1, &extent, nullptr, &t);
+  const tl_scope one = tl_begin_if(b, tl_binary(b, TL_EQ, t, tl_index(b, 300)));
+  tl_store(b, y, 1, &block,
+           tl_binary(b, TL_ADD, tl_id(b, TL_ID_WARPGROUP),
+                     tl_binary(b, TL_MUL, tl_index(b, 10),
+                               tl_binary(b, TL_MUL, tl_id(b, TL_ID_CLUSTER_RANK),
+                                         tl_id(b, TL_ID_CLUSTER_BLOCKS)))));
+  tl_end(b, one), tl_end(b, scope), tl_end(b, kernel);
+  const Program program = made_by(owner);
+  std::vector<int64_t> out(6, -1);
+  const tl_arg arg{TL_ARG_POINTER, TL_I64, reinterpret_cast<uint64_t>(out.data())};
+  ASSERT_EQ(tl_interpret_launch(program.get(), nullptr, &arg, 1, nullptr), TL_OK);
+  EXPECT_EQ(out, (std::vector<int64_t>{2, 42, 82, 122, 2, 42}));
+}
+
 TEST(Threads, MeetInLoopsAndIfs) {
   const Program program = parse(
       "kernel k grid(b: ceildiv(n, 128)) threads 128 {\n  alloc part: shared i64[4]\n"
@@ -247,17 +305,28 @@ TEST(Threads, CopiesInGroups) {
   });
 }
 
-std::string ptx_of(const Context& context, const Program& program) {
+std::string code_of(const Context& context, const Program& program, const char* name) {
   tl_target* target = nullptr;
   tl_artifact* artifact = nullptr;
-  EXPECT_EQ(tl_target_parse("sm_80", &target, nullptr), TL_OK);
-  EXPECT_EQ(tl_compile(context.get(), program.get(), target, nullptr, &artifact, nullptr), TL_OK);
+  tl_options* options = nullptr;
+  EXPECT_EQ(tl_options_create(&options, nullptr), TL_OK);
+  EXPECT_EQ(tl_options_set_bool(options, "keep_assembly", 1, nullptr), TL_OK);
+  EXPECT_EQ(tl_target_parse(name, &target, nullptr), TL_OK);
+  EXPECT_EQ(tl_compile(context.get(), program.get(), target, options, &artifact, nullptr), TL_OK);
   const char* data = nullptr;
   size_t size = 0;
-  EXPECT_EQ(tl_artifact_section(artifact, TL_SECTION_PTX, &data, &size, nullptr), TL_OK);
+  EXPECT_EQ(tl_artifact_section(artifact, TL_SECTION_ASSEMBLY, &data, &size, nullptr), TL_OK);
   const std::string text(data, size);
-  tl_target_release(target), tl_artifact_release(artifact);
+  tl_target_release(target), tl_artifact_release(artifact), tl_options_destroy(options);
   return text;
+}
+std::string ptx_of(const Context& context, const Program& program) {
+  return code_of(context, program, "sm_80");
+}
+int count_of(const std::string& text, const std::string& word) {
+  int found = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
 }
 
 // Two warps of the four wait for each other, and the others for nobody.
@@ -287,14 +356,51 @@ TEST(Threads, GroupsAreInstructions) {
       "    Y[w * 32 + l] = a + s[1, w * 32 + l]\n  }\n}\n");
   const std::string all = ptx_of(context, program),
                     ptx = all.substr(0, all.find(".entry", all.find(".entry") + 1));
-  const auto count = [&](const std::string& word) {
-    int found = 0;
-    for (size_t at = ptx.find(word); at != std::string::npos; at = ptx.find(word, at + 1)) ++found;
-    return found;
+  EXPECT_EQ(count_of(ptx, "cp.async.cg.shared.global"), 2) << ptx;
+  EXPECT_EQ(count_of(ptx, "cp.async.commit_group"), 2) << ptx;
+  EXPECT_EQ(count_of(ptx, "cp.async.wait_group"), 2) << ptx;
+}
+
+// A vote is an instruction for the warp, of groups of any size; what is like one stays as it is.
+TEST(Threads, VotesAreInstructions) {
+  const Context context = make_context();
+  const auto code = [&](int lanes, const std::string& body, const char* target) {
+    const std::string groups = std::to_string(128 / lanes), n = std::to_string(lanes);
+    return code_of(
+        context,
+        parsed(context,
+               "tl 1 program p\ntensor X: i32[128] readonly\ntensor Y: u32[128]\n"
+               "kernel k grid(b: 1) threads 128 {\n  threads w, l in " +
+                   groups + ", " + n + " {\n    let x = X[w * " + n + " + l]\n    " + body + "\n  }\n}\n"),
+        target);
   };
-  EXPECT_EQ(count("cp.async.cg.shared.global"), 2) << ptx;
-  EXPECT_EQ(count("cp.async.commit_group"), 2) << ptx;
-  EXPECT_EQ(count("cp.async.wait_group"), 2) << ptx;
+  for (const int lanes : {2, 8, 32}) {
+    const std::string to = "Y[w * " + std::to_string(lanes) + " + l] = ";
+    for (const std::string value :
+         {"ballot(x > 3)", "select(any(x > 3), 1, 2)", "select(all(x > 3), 1, 2)"}) {
+      const std::string ptx = code(lanes, to + value, "sm_80"), gcn = code(lanes, to + value, "gfx942");
+      const bool any = value.front() == 's' && lanes == 32;
+      EXPECT_EQ(count_of(ptx, any ? "vote.sync.any.pred" : "vote.sync.ballot.b32"), 1) << ptx;
+      EXPECT_EQ(count_of(ptx, "vote.sync"), 1) << ptx;
+      EXPECT_EQ(count_of(ptx, "shfl.sync"), 0) << ptx;
+      EXPECT_EQ(count_of(gcn, "ds_bpermute"), 0) << gcn;
+    }
+  }
+  const std::string sum =
+      "var s = SEED\n    unroll d in 0 .. 5 { s = s | shuffle_xor(s, 1 << d) }\n"
+      "    Y[w * 32 + l] = s";
+  const auto halves = [&](const std::string& seed, const char* target) {
+    return code(32, std::string(sum).replace(sum.find("SEED"), 4, seed), target);
+  };
+  for (const std::string seed : {"select(x > 3, 1u32 << cast(u32, l), 0u32)", "select(x > 3, 12u32, 0u32)"}) {
+    EXPECT_EQ(count_of(halves(seed, "sm_80"), "shfl.sync"), 0) << seed;
+    EXPECT_EQ(count_of(halves(seed, "gfx942"), "ds_bpermute"), 0) << seed;
+  }
+  for (const std::string seed : {"cast(u32, x)", "select(x > 3, 1u32 << cast(u32, l ^ 1), 0u32)",
+                                 "select(x > 3, 1u32 << cast(u32, l), 1u32)"}) {
+    EXPECT_EQ(count_of(halves(seed, "sm_80"), "shfl.sync"), 5) << seed;
+    EXPECT_EQ(count_of(halves(seed, "gfx942"), "ds_bpermute"), 5) << seed;
+  }
 }
 
 // Lanes hand values over in registers: no shared memory, no barrier, one instruction a word.
@@ -365,6 +471,36 @@ TEST(Threads, Mistakes) {
                 return x;
               }),
       "barrier stands where lanes of a group of its threads may go different ways");
+}
+
+TEST(Threads, NumbersThatThereAreNot) {
+  const auto mistake = [](auto make) {
+    const Context context = make_context();
+    const Builder owner = make_builder(context);
+    tl_builder* b = owner.get();
+    const tl_expr grid[] = {tl_index(b, 4), tl_index(b, 4)};
+    tl_expr block[2];
+    const tl_scope kernel = tl_begin_kernel(b, "k", 2, grid, kThreads, nullptr, block);
+    make(b);
+    tl_end(b, kernel);
+    std::string text;
+    made_by(owner, &text);
+    return text;
+  };
+  const auto has = [](const std::string& all, const char* part) {
+    EXPECT_NE(all.find(part), std::string::npos) << all;
+  };
+  has(mistake([](tl_builder* b) { tl_id(b, TL_ID_WARP); }), "warp_id stands outside of a block of threads");
+  has(mistake([](tl_builder* b) {
+        tl_annotate_kernel(b, "cluster = 2");
+        tl_id(b, TL_ID_CLUSTER_RANK);
+      }),
+      "the kernel does not say which block index counts it");
+  has(mistake([](tl_builder* b) {
+        tl_id(b, TL_ID_CLUSTER_BLOCKS);
+        tl_annotate_kernel(b, "cluster = 2, cluster_along = bx");
+      }),
+      "the kernel is given a cluster behind expressions of the block's number in its cluster");
 }
 
 }  // namespace

@@ -72,6 +72,113 @@ kernel k grid (g: ceildiv(m, 128)) threads 128 {
                  {{"groups", std::to_string(128 / lanes)}, {"lanes", std::to_string(lanes)}}));
 }
 
+// In warps with tasks of their own, in loops, and written by hand; what is not one beside them.
+TEST(Threads, VotesInTasks) {
+  for (const int lanes : {4, 16, 32})
+    expect_agree_everywhere(replaced(R"(tl 1 program p
+dim m
+tensor X: i32[m] readonly
+tensor Y: u32[m]
+kernel k grid (g: ceildiv(m, 128)) threads 128 {
+  threads w, l in $groups, $lanes {
+    let i = g * 128 + w * $lanes + l
+    let x = X[i]
+    var word = 0u32
+    serial r in 0 .. 3 {
+      if w % 3 == 1 {
+        let low = ballot(x < cast(i32, r))
+        if any(x == cast(i32, r) + 20) { word = word + low }
+      } else {
+        word = word * 3u32 + select(all(x > cast(i32, r) - 29), 1u32, 2u32)
+      }
+    }
+    var own = select(x % 3 == 0, 1u32 << cast(u32, l), 0u32)
+    var five = select(x > 25, 5i32, 0i32)
+    var bits = cast(u32, x)
+    unroll d in 0 .. $steps {
+      own = own | shuffle_xor(own, 1 << d)
+      five = shuffle_xor(five, 1 << d) | five
+      bits = bits | shuffle_xor(bits, 1 << d)
+    }
+    Y[i] = word * 7u32 + own + cast(u32, five) * 11u32 + bits
+  }
+}
+)",
+                                     {{"groups", std::to_string(128 / lanes)},
+                                      {"lanes", std::to_string(lanes)},
+                                      {"steps", std::to_string(lanes == 4    ? 2
+                                                               : lanes == 16 ? 4
+                                                                             : 5)}}));
+}
+
+// Blocks of threads that no lanes are counted in.
+TEST(Threads, TasksOfWarpsByNumbers) {
+  for (const std::string first : {"warp_id() < 2", "t < 64", "63 >= t", "t // 64 == 0 and m > 0"})
+    expect_agree_everywhere(replaced(R"(tl 1 program p
+dim m
+tensor X: i32[m] readonly
+tensor Y: i32[m]
+kernel k grid (g: ceildiv(m, 128)) threads 128 {
+  alloc s: shared i32[128]
+  threads t in 128 {
+    let i = g * 128 + t
+    var r = X[i]
+    if $first {
+      s[t] = r
+      barrier
+      r += s[63 - t]
+    } else {
+      serial d in 0 .. 2 {
+        if warp_id() == 3 {
+          s[t] = r - cast(i32, d)
+          barrier
+          r += s[96 + (t + 5) % 32]
+        }
+      }
+    }
+    Y[i] = r
+  }
+}
+)",
+                                     {{"first", first}}));
+}
+
+// Lanes go on together by what they voted for, and by what one of them has.
+TEST(Threads, TasksByVotes) {
+  for (const int lanes : {8, 32})
+    expect_agree_everywhere(
+        replaced(R"(tl 1 program p
+dim m
+tensor X: i32[m] readonly
+tensor Y: i32[m]
+kernel k grid (g: ceildiv(m, 128)) threads 128 {
+  alloc s: shared i32[128]
+  threads w, l in $groups, $lanes {
+    let i = g * 128 + w * $lanes + l
+    let x = X[i]
+    var sum = x
+    let some = any(x > 27)
+    if some and w % 2 == 0 {
+      unroll d in 0 .. 3 { sum += shuffle_xor(sum, 1 << d) }
+      if ballot(sum > 0) > 7u32 { sum = sum * 2 - shuffle(sum, 1) } else { sum = shuffle_up(sum, 1) }
+    } else {
+      let first = shuffle(x, 2)
+      serial r in 0 .. 2 {
+        if first > cast(i32, r) {
+          s[w * $lanes + l] = sum
+          barrier
+          sum += s[w * $lanes + (l + 1) % $lanes]
+        }
+      }
+    }
+    if not(all(sum > -20)) { sum += shuffle(sum, cast(i64, x) & 3) }
+    Y[i] = sum
+  }
+}
+)",
+                 {{"groups", std::to_string(128 / lanes)}, {"lanes", std::to_string(lanes)}}));
+}
+
 // Copies of 4, 8 and 16 bytes in a ring of groups, for any number of rows.
 TEST(Threads, AsynchronousCopies) {
   const std::pair<const char*, int> kinds[] = {{"f32", 1}, {"f32", 4}, {"f16", 2}, {"f16", 8},
@@ -222,6 +329,68 @@ kernel gemm grid(by: 2) threads 128 {
   expect_agree(text, all);
   if (take_case) return;
   Subject subject(text, {"sim:sm_80", "sim:sm_90a", "gfx942"});
+  ASSERT_EQ(subject.invalid(), "");
+  for (const Launch& l : all) expect_agree(subject, text, l);
+}
+
+// Numbers of threads in groups of any size, and of blocks in grids of several indices.
+TEST(Threads, Numbers) {
+  for (const std::string extents : {"128", "4, 32", "32, 4", "2, 64", "2, 8, 8"})
+    expect_agree_everywhere(replaced(R"(tl 1 program p
+dim m
+tensor X: i32[m] readonly
+tensor Y: i32[2, m]
+kernel k grid (h: 2, g: ceildiv(m, 128)) threads 128 {
+  alloc s: shared i32[4]
+  threads $v in $e {
+    let i = g * 128 + thread_id()
+    if lane_id() == 5 { s[warp_id()] = X[i] }
+    barrier
+    let other = s[(warp_id() + 1) % 4]
+    if warp_id() == 1 or warp_id() == 2 {
+      Y[h, i] = X[i] - other + cast(i32, lane_id() * 2 + block_id() * 100)
+    } else {
+      Y[h, i] = other * cast(i32, warp_id() + warpgroup_id() + cluster_rank() + cluster_blocks())
+    }
+  }
+}
+)",
+                                     {{"e", extents},
+                                      {"v", extents == "128"       ? "t"
+                                            : extents == "2, 8, 8" ? "a, b, c"
+                                                                   : "a, b"}}));
+}
+
+// Blocks of a cluster know their number in it; tiles do not divide into clusters.
+TEST(Threads, NumbersInClusters) {
+  const std::string text = R"(tl 1 program p
+dim k <= 4096 divisible 32
+tensor A: f16[128, k] readonly
+tensor B: f16[k, 320] readonly
+tensor C: f32[128, 320]
+tensor R: i64[2, 5, 128]
+kernel gemm grid(by: 2, bx: 5) threads 128 with {cluster = 2, cluster_along = bx} {
+  alloc As: shared f16[64, 32]
+  alloc Bs: shared f16[32, 64]
+  alloc acc: fragment f32[64, 64]
+  fill acc, 0
+  pipelined ko in 0 .. k // 32 stages 3 {
+    copy A[by * 64 :+ 64, ko * 32 :+ 32] -> As
+    copy B[ko * 32 :+ 32, bx * 64 :+ 64] -> Bs
+    gemm As, Bs -> acc
+  }
+  copy acc -> C[by * 64 :+ 64, bx * 64 :+ 64]
+  threads w, l in 4, 32 {
+    R[by, bx, thread_id()] = block_id() * 10000 + cluster_rank() * 1000 + cluster_blocks() * 100 + warp_id()
+  }
+}
+)";
+  std::vector<Launch> all = seeds({1, 2});
+  all[0].dims = {{"k", 32}};
+  all[1].dims = {{"k", 160}};
+  for (Launch& l : all) l.magnitude = 4;
+  if (take_case) return;
+  Subject subject(text, {"sim:sm_90a"});
   ASSERT_EQ(subject.invalid(), "");
   for (const Launch& l : all) expect_agree(subject, text, l);
 }

@@ -137,7 +137,7 @@ class Generator {
 
   // random_threads.cpp
   void thread_block();
-  std::string exchanged(const std::string& value, const std::string& lane, int64_t lanes);
+  std::string exchanged(DType type, const std::string& value, const std::string& lane, int64_t lanes);
 
   // random_expr.cpp
   Expr expr(DType t, int depth);

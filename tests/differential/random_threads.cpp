@@ -5,9 +5,12 @@
 namespace tilegen::differential {
 
 // What a lane gets of the others.
-std::string Generator::exchanged(const std::string& value, const std::string& lane, int64_t lanes) {
+std::string Generator::exchanged(DType type, const std::string& value, const std::string& lane,
+                                 int64_t lanes) {
   const std::string by = std::to_string(r_.between(0, lanes - 1));
-  switch (r_.below(5)) {
+  switch (r_.below(6)) {
+    case 5:
+      return "cast(" + std::string(ir::dtype_name(type)) + ", ballot(" + value + " > " + by + "))";
     case 0:
       return "shuffle(" + value + ", (" + lane + " * 3 + " + by + ") % " + std::to_string(lanes) + ")";
     case 1:
@@ -51,15 +54,28 @@ void Generator::thread_block() {
   ++indent_;
   line("var " + value + " = " + expr(type, static_cast<int>(r_.between(0, 2))).text);
   for (int64_t steps = r_.between(1, 3); steps > 0; --steps)
-    line(value + " = " + value + r_.pick({" + ", " ^ ", " - "}) + exchanged(value, lane, extents.back()));
+    line(value + " = " + value + r_.pick({" + ", " ^ ", " - "}) +
+         exchanged(type, value, lane, extents.back()));
+  if (r_.chance(2)) {  // a task of the groups that vote for it, or whose lane has it
+    const std::string bit = "(" + value + " & " + std::to_string(r_.pick({1, 2, 12})) + ")";
+    const std::string asked = r_.pick({"any(" + bit + " != 0)", "all(" + bit + " == 0)",
+                                       "ballot(" + bit + " == 0) > 9", "shuffle(" + bit + ", 3) == 0"});
+    line("if " + asked + " { " + value + " = " + value + " - " +
+         exchanged(type, value, lane, extents.back()) + " }");
+  }
+  if (r_.chance(2)) {  // whatever the extents are
+    thread = "thread_id()";
+    line(value + " = " + value + " + cast(" + ir::dtype_name(type) + ", " +
+         r_.pick({"lane_id()", "warp_id()", "warpgroup_id()", "block_id()"}) + ")");
+  }
   line(name + "[" + thread + "] = " + value);
   line("barrier");
   line(result + "[" + thread + "] = " + name + "[(" + thread + " + " + std::to_string(r_.between(0, 127)) +
        ") % 128]");
   if (r_.chance(2)) {
     line("barrier");
-    line("if " + vars_[outer_vars].name + " == 1 { " + name + "[" + thread +
-         "] = " + exchanged(value, lane, extents.back()) + " }");
+    line("if " + (r_.chance(2) ? "warp_id()" : vars_[outer_vars].name) + " == 1 { " + name + "[" + thread +
+         "] = " + exchanged(type, value, lane, extents.back()) + " }");
   }
   --indent_;
   line("}");

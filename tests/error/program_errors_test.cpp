@@ -186,8 +186,17 @@ TEST(ProgramErrors, Threads) {
                 threads_failure(x + "    if l < 3 {\n      Y[l] = shuffle_xor(x, 1)\n    }\n"));
   expect_golden("misplaced_statement.shuffle_of_values",
                 threads_failure(x + "    if x > 0 {\n      Y[l] = shuffle(x, 1)\n    }\n"));
+  expect_golden("misplaced_statement.shuffle_of_lanes",
+                threads_failure(x + "    unroll r in 0 .. 2 {\n      if shuffle(x, l * r) > 0 {\n"
+                                    "        Y[l] = shuffle(x, 1)\n      }\n    }\n"));
+  expect_golden(
+      "misplaced_statement.commit_of_votes",
+      threads_failure("    copy_async X[l] -> s[l]\n    if any(l > w) {\n      commit_group\n    }\n"
+                      "    wait_group 0\n"));
   expect_golden("misplaced_statement.divergent_barrier",
                 threads_failure("    if l == 0 {\n      barrier\n    }\n"));
+  expect_golden("misplaced_statement.barrier_of_part_of_a_warp",
+                threads_failure("    if t < 48 {\n      barrier\n    }\n", "  threads t in 128 {\n"));
   expect_golden("misplaced_statement.barrier_in_loop",
                 threads_failure("    serial i in 0 .. w {\n      barrier\n    }\n"));
   expect_golden("misplaced_statement.barrier_outside", parse_failure(kernel("  barrier\n")));
@@ -195,6 +204,16 @@ TEST(ProgramErrors, Threads) {
                 parse_failure(kernel("  parallel i in 4 {\n    let x = shuffle(A[b, 0], 1)\n  }\n")));
   expect_golden("misplaced_statement.threads_in_pipeline",
                 threads_failure("  }\n", "  pipelined i in 0 .. 4 {\n  threads t in 128 {\n"));
+  expect_golden("misplaced_statement.thread_id_outside",
+                parse_failure(kernel("  parallel i in 4 {\n    B[b, i] = cast(f32, lane_id())\n  }\n")));
+  expect_golden("syntax_error.thread_id", threads_failure("    Y[thread_id(l)] = 1\n"));
+  expect_golden("unknown_name.warp_id", threads_failure("    Y[warpid()] = 1\n"));
+  expect_golden("misplaced_statement.block_id_outside",
+                parse_failure("tl 1 program p\ntensor Y: f32[4]\nkernel k grid(b: block_id()) {\n}\n"));
+  expect_golden(
+      "bad_attribute.cluster_rank",
+      parse_failure("tl 1 program p\ntensor Y: i64[4]\nkernel k grid(y: 2, x: 2) with {cluster = 2} "
+                    "{\n  parallel i in 4 {\n    Y[i] = cluster_rank()\n  }\n}\n"));
   expect_golden("index_out_of_bounds.lane", threads_failure(x + "    Y[l] = shuffle(x, 32)\n"));
   expect_golden("index_out_of_bounds.lane_mask", threads_failure(x + "    Y[l] = shuffle_xor(x, -1)\n"));
   expect_golden("bad_shape.threads", threads_failure("", "  threads w, l in 3, 32 {\n"));

@@ -229,7 +229,9 @@ class Atomics(unittest.TestCase):
                 odd = b.select(b.vote_any(own == 4), b.expr(100000, i32), b.expr(0, i32))
                 b.store(tile, t, total + words + odd + b.shuffle(own, 3) - b.shuffle_up(own, 1) + b.shuffle_down(own, 2))
                 b.barrier()
-                b.store(y, block * 64 + t, b.select(b.vote_all(own < 4), tile(t), tile(63 - t)))
+                ids = b.warp_id() * 100 + b.lane_id() + b.warpgroup_id() + b.cluster_rank() * b.cluster_blocks()
+                b.store(y, b.block_id() * 64 + b.thread_id(),
+                        b.select(b.vote_all(own < 4), tile(t), tile(63 - t)) + b.cast(ids, i32))
         values = [(k * 7) % 5 if k < 90 else k % 3 for k in range(128)]
 
         def stored(k):
@@ -241,7 +243,7 @@ class Atomics(unittest.TestCase):
 
         def given(k):
             alike = all(v < 4 for v in values[k // 16 * 16:k // 16 * 16 + 16])
-            return stored(k) if alike else stored(k // 64 * 64 + 63 - k % 64)
+            return (stored(k) if alike else stored(k // 64 * 64 + 63 - k % 64)) + k % 64 // 32 * 100 + k % 32
 
         program = b.finish()
         for target in ("host", "sim:sm_80", "sim:gfx942"):

@@ -154,6 +154,14 @@ TL_VOTE_ANY = 1
 TL_VOTE_ALL = 2
 TL_VOTE_BALLOT = 3
 
+TL_ID_THREAD = 1
+TL_ID_LANE = 2
+TL_ID_WARP = 3
+TL_ID_WARPGROUP = 4
+TL_ID_BLOCK = 5
+TL_ID_CLUSTER_RANK = 6
+TL_ID_CLUSTER_BLOCKS = 7
+
 TL_ORDER_RELAXED = 1
 TL_ORDER_ACQUIRE = 2
 TL_ORDER_RELEASE = 3
@@ -479,6 +487,7 @@ FUNCTIONS = {
     "tl_begin_threads": (tl_scope, (c_void_p, c_uint32, POINTER(c_int64), POINTER(c_char_p), POINTER(tl_expr),)),
     "tl_shuffle": (tl_expr, (c_void_p, c_uint32, tl_expr, tl_expr,)),
     "tl_vote": (tl_expr, (c_void_p, c_uint32, tl_expr,)),
+    "tl_id": (tl_expr, (c_void_p, c_uint32,)),
     "tl_barrier": (None, (c_void_p,)),
     "tl_copy_async": (None, (c_void_p, tl_region, tl_region,)),
     "tl_commit_group": (None, (c_void_p,)),

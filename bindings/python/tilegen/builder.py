@@ -253,6 +253,37 @@ class Builder(Atomics, Combinations):
         out = [Expr(self, h.tl_expr(v.bits)) for v in variables]
         return self._scope(raw, out[0] if n == 1 else out)
 
+    def _id(self, kind):
+        return Expr(self, lib.tl_id(self.handle, kind))
+
+    def thread_id(self):
+        """In threads: the thread's number in its block, row-major in the extents of threads."""
+        return self._id(h.TL_ID_THREAD)
+
+    def lane_id(self):
+        """In threads: thread_id() % 32."""
+        return self._id(h.TL_ID_LANE)
+
+    def warp_id(self):
+        """In threads: thread_id() // 32."""
+        return self._id(h.TL_ID_WARP)
+
+    def warpgroup_id(self):
+        """In threads: thread_id() // 128."""
+        return self._id(h.TL_ID_WARPGROUP)
+
+    def block_id(self):
+        """The block's number in its grid, row-major."""
+        return self._id(h.TL_ID_BLOCK)
+
+    def cluster_rank(self):
+        """The block's number in the cluster that the kernel is annotated with; 0 where it is with none."""
+        return self._id(h.TL_ID_CLUSTER_RANK)
+
+    def cluster_blocks(self):
+        """The number of blocks in that cluster."""
+        return self._id(h.TL_ID_CLUSTER_BLOCKS)
+
     def _shuffle(self, kind, value, lane):
         return Expr(self, lib.tl_shuffle(self.handle, kind, value.raw, self.expr(lane, i64).raw))
 

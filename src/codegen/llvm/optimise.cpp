@@ -12,6 +12,8 @@
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 #include <llvm/Transforms/Vectorize/SLPVectorizer.h>
 
+#include "codegen/llvm/gpu/lane_votes.h"
+
 namespace tilegen::codegen {
 
 namespace {
@@ -27,6 +29,17 @@ struct PairsOfFloats : llvm::PassInfoMixin<PairsOfFloats> {
     return llvm::PreservedAnalyses::all();
   }
   llvm::SLPVectorizerPass vectoriser;
+};
+
+struct LaneVotes : llvm::PassInfoMixin<LaneVotes> {
+  explicit LaneVotes(const LaneInstructions& machine) : machine(machine) {}
+  llvm::PreservedAnalyses run(llvm::Function& f, llvm::FunctionAnalysisManager&) {
+    if (!select_votes(f, machine)) return llvm::PreservedAnalyses::all();
+    llvm::PreservedAnalyses kept;
+    kept.preserveSet<llvm::CFGAnalyses>();
+    return kept;
+  }
+  const LaneInstructions& machine;
 };
 
 // Stores and loads of one place in a loop become a register where the loop has no more accesses than that:
@@ -48,7 +61,7 @@ struct Optimiser::Passes {
   llvm::FunctionPassManager pipeline;
 
   void add_host();
-  void add_gpu(bool pairs);
+  void add_gpu(bool pairs, const LaneInstructions* lanes);
 };
 
 void Optimiser::Passes::add_host() {
@@ -64,9 +77,10 @@ void Optimiser::Passes::add_host() {
   p.addPass(llvm::SimplifyCFGPass());
 }
 
-void Optimiser::Passes::add_gpu(bool pairs) {
+void Optimiser::Passes::add_gpu(bool pairs, const LaneInstructions* lanes) {
   llvm::FunctionPassManager& p = pipeline;
   p.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  if (lanes) p.addPass(LaneVotes(*lanes));
   p.addPass(llvm::InstCombinePass());
   p.addPass(
       llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(hoisting(kGpuAccesses)), /*UseMemorySSA=*/true));
@@ -78,7 +92,8 @@ void Optimiser::Passes::add_gpu(bool pairs) {
   p.addPass(llvm::EarlyCSEPass());
 }
 
-Optimiser::Optimiser(llvm::TargetMachine& machine, Pipeline pipeline, const Cancellation* cancellation) {
+Optimiser::Optimiser(llvm::TargetMachine& machine, Pipeline pipeline, const Cancellation* cancellation,
+                     const LaneInstructions* lanes) {
   auto* const passes = new Passes;  // owned once it is whole; abandoned when anything is thrown before
   passes->watch.registerShouldRunOptionalPassCallback(
       [cancellation](llvm::StringRef, llvm::Any) { return !stop_requested(cancellation); });
@@ -89,7 +104,8 @@ Optimiser::Optimiser(llvm::TargetMachine& machine, Pipeline pipeline, const Canc
   builder.registerLoopAnalyses(passes->loops);
   builder.crossRegisterProxies(passes->loops, passes->functions, passes->calls, passes->modules);
 
-  pipeline == Pipeline::host ? passes->add_host() : passes->add_gpu(pipeline == Pipeline::gpu_of_pairs);
+  pipeline == Pipeline::host ? passes->add_host()
+                             : passes->add_gpu(pipeline == Pipeline::gpu_of_pairs, lanes);
   passes_.reset(passes);
 }
 

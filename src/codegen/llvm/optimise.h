@@ -12,12 +12,16 @@
 
 namespace tilegen::codegen {
 
+struct LaneInstructions;
+
 // Owns the analyses of one compile. After a fatal error it must be leaked with the module.
 class Optimiser {
  public:
   enum class Pipeline { host, gpu, gpu_of_pairs };
-  // Passes are left out once `cancellation` asks to stop.
-  Optimiser(llvm::TargetMachine& machine, Pipeline pipeline, const Cancellation* cancellation);
+  // Passes are left out once `cancellation` asks to stop. `lanes`: votes become instructions of the machine
+  // (gpu/lane_votes.h).
+  Optimiser(llvm::TargetMachine& machine, Pipeline pipeline, const Cancellation* cancellation,
+            const LaneInstructions* lanes = nullptr);
   ~Optimiser();
   void run(llvm::Module& module);
 

@@ -1,5 +1,6 @@
 // compile_hsaco: emit, verify, optimise, generate an object, link it. One context per compile; a fatal error
 // of LLVM abandons it.
+#include <llvm/IR/IntrinsicsAMDGPU.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include "codegen/gpu_code.h"
@@ -28,6 +29,21 @@ std::optional<Error> list_assembly(GpuCompile& c, Kernels kernels, HsacoResult& 
   return std::nullopt;
 }
 
+std::optional<LaneMove> permutation_of_wave(const llvm::IntrinsicInst& call) {
+  if (call.getIntrinsicID() != llvm::Intrinsic::amdgcn_ds_bpermute) return std::nullopt;
+  return LaneMove{call.getArgOperand(1), call.getArgOperand(0), 2, false};
+}
+
+llvm::Value* lane_mask(llvm::IRBuilder<>& b, llvm::Value* condition) {
+  return b.CreateIntrinsic(llvm::Intrinsic::amdgcn_ballot, {b.getInt64Ty()}, {condition});
+}
+
+constexpr LaneInstructions kWaveLanes{64, llvm::Intrinsic::amdgcn_workitem_id_x, permutation_of_wave,
+                                      lane_mask,
+                                      [](llvm::IRBuilder<>& b, llvm::Value* condition) -> llvm::Value* {
+                                        return b.CreateICmpNE(lane_mask(b, condition), b.getInt64(0));
+                                      }};
+
 std::optional<Error> generate(GpuCompile& c, Kernels kernels, const target::Target& target,
                               const MachineFeatures& features, const GpuCodegenOptions& options,
                               HsacoResult& result) {
@@ -40,8 +56,8 @@ std::optional<Error> generate(GpuCompile& c, Kernels kernels, const target::Targ
     split_wide_or(m);
     keep_lane_moves(m);
   };
-  if (auto error = make_module<AmdEmitter>(c, kernels, target, features, options, kAmdGrid, result,
-                                           name_version, for_selection))
+  if (auto error = make_module<AmdEmitter>(c, kernels, target, features, options, kAmdGrid, kWaveLanes,
+                                           result, name_version, for_selection))
     return error;
   if (options.keep_assembly)
     if (auto error = list_assembly(c, kernels, result)) return error;

@@ -7,6 +7,7 @@
 
 #include "codegen/gpu_code.h"
 #include "codegen/llvm/compile_steps.h"
+#include "codegen/llvm/gpu/lane_votes.h"
 #include "codegen/llvm/index_facts.h"
 #include "codegen/llvm/machine_code.h"
 #include "codegen/llvm/native_functions.h"
@@ -85,8 +86,9 @@ std::optional<Error> emit_module(GpuCompile& c, std::span<const thread::ThreadPr
 template <class Emitter, class Result, class Emitted, class Optimised>
 std::optional<Error> make_module(GpuCompile& c, std::span<const thread::ThreadProgram> kernels,
                                  const target::Target& target, const MachineFeatures& features,
-                                 const GpuCodegenOptions& options, const GridLimits& grid, Result& result,
-                                 Emitted emitted, Optimised optimised) {
+                                 const GpuCodegenOptions& options, const GridLimits& grid,
+                                 const LaneInstructions& lanes, Result& result, Emitted emitted,
+                                 Optimised optimised) {
   Clock clock;
   collect_diagnostics(c.context, c.errors);
   c.context.setOptPassGate(c.passes);
@@ -95,7 +97,7 @@ std::optional<Error> make_module(GpuCompile& c, std::span<const thread::ThreadPr
   result.emit_ms = clock.lap();
   if (options.keep_ir) result.llvm_ir = module_text(*c.module);
   clock.lap();
-  c.optimiser = std::make_unique<Optimiser>(*c.machine, Emitter::kPipeline, options.cancellation);
+  c.optimiser = std::make_unique<Optimiser>(*c.machine, Emitter::kPipeline, options.cancellation, &lanes);
   c.optimiser->run(*c.module);
   optimised(*c.module);
   result.optimise_ms = clock.lap();

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <set>
 
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
 #include "codegen/gpu_code.h"
 #include "codegen/llvm/compile_steps.h"
 #include "codegen/llvm/gpu/gpu_compile.h"
@@ -44,12 +46,37 @@ int least_ptx(const target::Target& target, Kernels kernels) {
   return ptx;
 }
 
+constexpr uint32_t kAllLanes = 0xffffffff;
+
+bool is_number(const llvm::Value* v, uint64_t number) {
+  const auto* c = llvm::dyn_cast<llvm::ConstantInt>(v);
+  return c && c->getValue() == number;
+}
+
+std::optional<LaneMove> shuffle_of_warp(const llvm::IntrinsicInst& call) {
+  const bool flips = call.getIntrinsicID() == llvm::Intrinsic::nvvm_shfl_sync_bfly_i32;
+  if (!flips && call.getIntrinsicID() != llvm::Intrinsic::nvvm_shfl_sync_idx_i32) return std::nullopt;
+  if (!is_number(call.getArgOperand(0), kAllLanes) || !is_number(call.getArgOperand(3), 31))
+    return std::nullopt;
+  return LaneMove{call.getArgOperand(1), call.getArgOperand(2), 0, flips};
+}
+
+constexpr LaneInstructions kWarpLanes{
+    32, llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x, shuffle_of_warp,
+    [](llvm::IRBuilder<>& b, llvm::Value* condition) -> llvm::Value* {
+      return b.CreateIntrinsic(llvm::Intrinsic::nvvm_vote_ballot_sync, {},
+                               {b.getInt32(kAllLanes), condition});
+    },
+    [](llvm::IRBuilder<>& b, llvm::Value* condition) -> llvm::Value* {
+      return b.CreateIntrinsic(llvm::Intrinsic::nvvm_vote_any_sync, {}, {b.getInt32(kAllLanes), condition});
+    }};
+
 std::optional<Error> generate(GpuCompile& c, Kernels kernels, const target::Target& target,
                               const MachineFeatures& features, const GpuCodegenOptions& options,
                               PtxResult& result) {
   const auto as_it_is = [](llvm::Module&) {};
-  if (auto error = make_module<PtxEmitter>(c, kernels, target, features, options, kNvidiaGrid, result,
-                                           as_it_is, expand_divisions))
+  if (auto error = make_module<PtxEmitter>(c, kernels, target, features, options, kNvidiaGrid, kWarpLanes,
+                                           result, as_it_is, expand_divisions))
     return error;
   Clock clock;
   if (auto error = write_code(c, kernels, options, c.assembly, llvm::CodeGenFileType::AssemblyFile,

@@ -1,0 +1,80 @@
+// Conditions in a block of threads that all threads, or all lanes of a group, see alike.
+#include <algorithm>
+
+#include "ir/draft_resolver.h"
+#include "ir/draft_threads.h"
+
+namespace tilegen::ir {
+
+namespace {
+
+// What an expression is where a variable has a number.
+class WithNumber : public ExprRewriter {
+ public:
+  WithNumber(const ExprPool& from, ExprPool& to, VarId var, int64_t number)
+      : ExprRewriter(from, to), var_(var), number_(number) {}
+
+ protected:
+  ExprId rewrite_var(const ExprNode& n) override {
+    return n.var() == var_ ? to_->const_int(number_) : to_->var(n.var(), n.type);
+  }
+
+ private:
+  VarId var_;
+  int64_t number_;
+};
+
+constexpr int kDepth = 32;  // of conditions that are looked at for every thread
+
+}  // namespace
+
+void DraftResolver::refuse_divergent(std::string_view word, bool of_block) {
+  error(DiagCode::misplaced_statement,
+        std::string(word) + " stands where " +
+            (of_block ? "threads of the block" : "lanes of a group of its threads") +
+            " may go different ways",
+        std::string("put it outside of ifs whose conditions and loops whose bounds name ") +
+            (of_block ? "the threads' numbers or values" : "the lanes' numbers or values of threads") +
+            " of the block, and let these choose what is computed");
+}
+
+// It names no variable, or not the last one. Elements that it loads are then the same for all threads, or all
+// lanes of a group. What these voted for is an element of each, which no condition around loops can be.
+bool DraftResolver::is_alike(ExprId root, Of threads) const {
+  if (threads == Of::group && is_alike_in_warps(root)) return true;
+  std::set<ExprId> seen;
+  std::vector<ExprId> todo{root};
+  const std::vector<VarId>& own = threads_->head.vars;
+  const size_t variables = threads == Of::block ? own.size() : 1;
+  while (!todo.empty()) {
+    const ExprId e = todo.back();
+    todo.pop_back();
+    if (!e.valid() || !seen.insert(e).second) continue;
+    if (threads == Of::group && threads_->alike.contains(e)) continue;
+    const ExprNode& n = p_.exprs[e];
+    if (n.op == ExprOp::var &&
+        std::find(own.end() - static_cast<ptrdiff_t>(variables), own.end(), n.var()) != own.end())
+      return false;
+    todo.insert(todo.end(), {n.a, n.b, n.c});
+    if (n.op == ExprOp::load)
+      for (ExprId index : p_.exprs.indices(e)) todo.push_back(index);
+  }
+  return true;
+}
+
+// Where the last variable counts no lanes but whole warps: the same expression for all threads of each.
+bool DraftResolver::is_alike_in_warps(ExprId e) const {
+  int64_t threads = 0;
+  p_.exprs.is_const_int(threads_->head.extents.back(), &threads);
+  if (has_lanes(threads) || threads % kMaxLanes != 0 || p_.exprs[e].depth > kDepth) return false;
+  ExprPool pool;
+  ExprId of_warp;
+  for (int64_t t = 0; t < threads; ++t) {
+    const ExprId here = WithNumber(p_.exprs, pool, threads_->head.vars.back(), t).rewrite(e);
+    if (t % kMaxLanes == 0) of_warp = here;
+    if (here != of_warp) return false;
+  }
+  return true;
+}
+
+}  // namespace tilegen::ir
