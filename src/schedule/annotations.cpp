@@ -173,15 +173,13 @@ class AnnotationReader {
       }
   }
 
-  // An operation's own path, without those of loops that planning puts beside it, or those of a parallel
-  // loop's stores.
+  // An operation's own path alone, or those of a parallel loop's stores.
   std::vector<std::string> operations(ir::StmtId s) {
     std::vector<std::string> list;
     const std::string& path = paths_[s.value];
     for (const analysis::KernelOp& op : ops().ops)
       if (op.path == path || op.path.rfind(path + "/", 0) == 0) list.push_back(op.path);
-    const bool own = p_.as<ir::TileOp>(s) && std::find(list.begin(), list.end(), path) != list.end();
-    return own ? std::vector<std::string>{path} : list;
+    return p_.as<ir::TileOp>(s) && std::count(list.begin(), list.end(), path) > 0 ? std::vector{path} : list;
   }
 
   void of_op(const Annotation& a, ir::StmtId s) {

@@ -8,7 +8,8 @@ namespace {
 
 struct Sparse {
   int64_t m = 64, n = 64, k = 64;
-  std::string a = "f16", b = "f16", c = "f32", word = "u16", words = "shared", values = "shared";
+  std::string a = "f16", b = "f16", c = "f32", word = "u16", words = "shared", values = "shared",
+              annotation = "";
 };
 
 std::string replaced(std::string text, const std::vector<std::pair<std::string, std::string>>& words) {
@@ -34,11 +35,12 @@ kernel k grid (b: 4) threads 128 {
   copy V -> v
   copy P -> p
   copy B -> x
-  gemm_sparse v, x, p -> c {clear}
+  gemm_sparse v, x, p -> c {clearANNOTATION}
   copy c -> C
 }
 )",
-                               {{"MM", text(s.m)},
+                               {{"ANNOTATION", s.annotation},
+                                {"MM", text(s.m)},
                                 {"NN", text(s.n)},
                                 {"KK", text(s.k)},
                                 {"HALF", text(s.k / 2)},
@@ -141,6 +143,20 @@ TEST(SparseProducts, TakeTheInstructionThatASchedulesNames) {
   EXPECT_NE(notes[0].text.find("'mma.m16n8k16.f32.f16' is asked for and multiplies whole operands"),
             std::string::npos)
       << notes[0].text;
+}
+
+TEST(SparseProducts, TakeTheInstructionThatAnAnnotationNames) {
+  for (const char* atom : {"mma.sp.m16n8k32.f32.f16", "mma.m16n8k16.f32.f16",
+                           "wgmma.sp.m64n16k32.f32.f16.f16", "wgmma.m64n64k16.f32.f16.f16"}) {
+    const Sparse s = {.m = 128, .k = 128, .annotation = std::string(", atom = \"") + atom + "\""};
+    const auto schedule = plan_for(*product(s), "sm_90a");
+    ASSERT_TRUE(schedule) << schedule.error().to_text();
+    EXPECT_EQ(plan::find_op(schedule->kernels[0], "k/gemm_sparse#0")->atom, atom);
+    // What was planned, given for the program without it, is planned again.
+    const auto again = plan_for(*product({.m = 128, .k = 128}), "sm_90a", &*schedule);
+    ASSERT_TRUE(again) << again.error().to_text();
+    EXPECT_EQ(plan::find_op(again->kernels[0], "k/gemm_sparse#0")->atom, atom);
+  }
 }
 
 TEST(SparseProducts, AreRefusedWhereTheNamedInstructionCannot) {
