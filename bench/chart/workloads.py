@@ -9,6 +9,7 @@ TITLES = {
     "latent_attention": "attention over latent keys",
     "paged_decode": "few queries, keys in pages",
     "int4_gemm": "products with 4-bit weights",
+    "sparse_gemm": "products with 2:4 sparse weights",
     "grouped_gemm": "grouped products",
     "conv2d": "convolution, 2-D",
     "linear_attention": "retention",

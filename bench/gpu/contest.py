@@ -123,7 +123,7 @@ def plans(name, case):
                 print(f"{name}: {who}: {str(refused)[:300]}")
                 continue
         for kernel, cost in zip(made.schedule["kernels"], made.cost["kernels"]):
-            engines = sorted({op["engine"] for op in kernel["ops"] if "gemm#" in op["op"]})
+            engines = sorted({op["engine"] for op in kernel["ops"] if re.search("gemm(_sparse)?#", op["op"])})
             stages = [loop.get("num_stages", 1) for loop in kernel.get("loops", [])]
             print(f"{name}: {who}: {kernel['kernel']}: products {engines}, stages {stages}, {cost['us']:.1f} us, bound by {cost['bound']}")
         for warning in made.warnings:

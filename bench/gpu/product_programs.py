@@ -2,7 +2,7 @@
 convolutions."""
 import tilegen as tg
 from programs import ceil_div
-from tilegen import bf16, f16, f32, i32, i64, u8
+from tilegen import bf16, f16, f32, i32, i64, u8, u16
 
 
 def gemv(dtype, tile, threads, out_dtype=f32):
@@ -22,6 +22,29 @@ def gemv(dtype, tile, threads, out_dtype=f32):
                 b.store(sums, i, j, sums(i, j) + b.cast(w(i, j), f32) * b.cast(part(j), f32))
         b.reduce("sum", sums, total, axis=1)
         b.copy(total, y[by * rows : rows])
+    return b.finish()
+
+
+def sparse_gemm(dtype, out_dtype, tile, threads, stages, sums=f32, shape=None):
+    """Y = W X^T of a W of which two of each four neighbours along k are kept: V [m, k / 2] their values, P [m, k / 16] their
+    places (docs/language.md, gemm_sparse); X [n, k]. `shape`: known sizes."""
+    tm, tn, tk = tile
+    b = tg.Builder("sparse_gemm")
+    m, n, k = shape or (b.dim("m"), b.dim("n"), b.dim("k"))
+    blocks = ceil_div(k, tk)
+    V = b.tensor("V", dtype, [m, blocks * (tk // 2)], read_only=True)
+    P = b.tensor("P", u16, [m, blocks * (tk // 16)], read_only=True)
+    X, Y = b.tensor("X", dtype, [n, k], read_only=True), b.tensor("Y", out_dtype, [m, n])
+    with b.kernel("sparse_gemm", [ceil_div(m, tm), ceil_div(n, tn)], threads=threads, names=["by", "bx"]) as (by, bx):
+        v, p = b.shared("v", dtype, [tm, tk // 2]), b.shared("p", u16, [tm, tk // 16])
+        x, acc = b.shared("x", dtype, [tn, tk]), b.fragment("acc", sums, [tm, tn])
+        b.fill(acc, 0)
+        with b.pipelined(0, blocks, stages=stages, name="ko") as ko:
+            b.copy(V[by * tm : tm, ko * (tk // 2) : tk // 2], v)
+            b.copy(P[by * tm : tm, ko * (tk // 16) : tk // 16], p)
+            b.copy(X[bx * tn : tn, ko * tk : tk], x)
+            b.gemm_sparse(v, p, x, acc, transpose_b=True)
+        b.copy(acc, Y[by * tm : tm, bx * tn : tn])
     return b.finish()
 
 

@@ -6,8 +6,8 @@ import importlib
 
 import contest
 
-NAMES = ("attention_backward", "narrow_attention", "block_scaled_gemm", "latent_attention", "paged_decode", "int4_gemm", "grouped_gemm",
-         "conv2d", "linear_attention")
+NAMES = ("attention_backward", "narrow_attention", "block_scaled_gemm", "latent_attention", "paged_decode", "int4_gemm", "sparse_gemm",
+         "grouped_gemm", "conv2d", "linear_attention")
 
 
 def cases():

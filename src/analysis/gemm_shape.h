@@ -41,9 +41,10 @@ inline bool k_is_contiguous(const MatrixDims& m, int side) {
 }
 
 // A tile of fewer rows than the instructions have is multiplied as C^T = B^T A^T: B in the place of A,
-// columns as rows. So is one whose B is in registers, which is where the instructions take A from alone.
+// columns as rows. So is one whose B is in registers, which is where the instructions take A from alone. A
+// sparse A keeps its place: the instructions have none for a sparse B.
 inline bool swaps_operands(const GemmShape& s, const target::Target& t) {
-  return s.b_held || s.m % t.warpgroup_rows() != 0;
+  return !s.sparse && (s.b_held || s.m % t.warpgroup_rows() != 0);
 }
 
 }  // namespace tilegen::analysis

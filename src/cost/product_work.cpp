@@ -25,6 +25,13 @@ int64_t load_wavefronts(const MmaAtom& atom, int side, const OperandSource& from
   return std::max<int64_t>(1, ceil_div(f.registers() * bytes, kWordBytes)) * of_words;
 }
 
+// A warp gathers the places of each instruction's rows.
+void gather_places(double words, const target::Target& t, ProductWork& w) {
+  constexpr double kLoads = 2, kOperations = 12;
+  w.loads += kLoads * words;
+  w.sums += kOperations * words / t.schedulers;
+}
+
 }  // namespace
 
 // Every instruction fetches its operands for itself.
@@ -33,7 +40,7 @@ ProductWork warpgroup_product(const analysis::GemmShape& s, const WarpgroupSplit
   const int64_t reps = s.m / (x.atom->m * x.m), columns = s.n / x.n;
   const auto k_steps = static_cast<double>(s.k / x.atom->k);
   const double instructions = static_cast<double>(x.m * x.n * reps * (columns / x.width));
-  const int64_t a_bytes = x.atom->m * x.atom->k * ir::dtype_bytes(s.a),
+  const int64_t a_bytes = x.atom->m * x.atom->a_k() * ir::dtype_bytes(s.a),
                 b_bytes = x.width * x.atom->k * ir::dtype_bytes(s.b);
   ProductWork w;
   w.product = instructions * x.width / 8 * x.atom->cycles_per_8 * k_steps;
@@ -44,12 +51,14 @@ ProductWork warpgroup_product(const analysis::GemmShape& s, const WarpgroupSplit
   for (int side = 0; side < 2; ++side) {
     const int64_t bytes = ir::dtype_bytes(side == 0 ? s.a : s.b), passes = bytes == 1 ? 4 : 3;
     if (x.copied[side])
-      w.loads += static_cast<double>((side == 0 ? s.m : s.n) * bytes * x.atom->k * passes) /
+      w.loads += static_cast<double>((side == 0 ? s.m * x.atom->a_k() : s.n * x.atom->k) * bytes * passes) /
                  t.shared_bytes_per_cycle;
   }
   w.loads *= k_steps;
   if (s.promote)
     w.sums = static_cast<double>(s.m * s.n * ceil_div(s.k, ir::gemm_attr::kPromoted)) / t.plain_lanes;
+  if (x.atom->sparse())
+    gather_places(static_cast<double>(x.m * x.n * t.warpgroup_warps() * reps) * k_steps, t, w);
   return w;
 }
 
@@ -62,12 +71,7 @@ ProductWork warp_product(const analysis::GemmShape& s, const MmaAtom& atom, cons
   w.loads = static_cast<double>((from[0].shared ? tile.m * load_wavefronts(atom, 0, from[0], t) : 0) +
                                 (from[1].shared ? tile.n * load_wavefronts(atom, 1, from[1], t) : 0)) *
             static_cast<double>(tile.k) * warps;
-  if (atom.sparse()) {  // a warp gathers the places of each instruction's rows
-    constexpr double kLoads = 2, kOperations = 12;
-    const double words = static_cast<double>(tile.m * tile.k) * warps;
-    w.loads += kLoads * words;
-    w.sums = kOperations * words / t.schedulers;
-  }
+  if (atom.sparse()) gather_places(static_cast<double>(tile.m * tile.k) * warps, t, w);
   return w;
 }
 

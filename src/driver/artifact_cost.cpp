@@ -10,7 +10,7 @@ namespace {
 template <class Ask>
 auto ask(const Artifact& a, const Ask& question) -> decltype(question(*a.program)) {
   if (!a.target.has_block_threads()) return {};
-  const std::optional<ir::Program> canonical = schedule::canonical_form(*a.program, a.target);
+  const std::optional<ir::Program> canonical = schedule::canonical_form(*a.program, a.target, &a.schedule);
   const ir::Program& form = canonical ? *canonical : *a.program;
   const std::optional<ir::Program> scheduled = expand::scheduled_form(form, a.schedule);
   return question(scheduled ? *scheduled : form);

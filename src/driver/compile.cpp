@@ -158,7 +158,8 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
 
   // plan: engines, atoms, layouts, stages, memory; lower: thread programs; verify: again with less where a
   //   check says no. All of them see one form of what may be written in several.
-  const std::optional<ir::Program> canonical = schedule::canonical_form(*program, target);
+  const plan::Schedule* given = options.schedule ? &*options.schedule : nullptr;
+  const std::optional<ir::Program> canonical = schedule::canonical_form(*program, target, given);
   const ir::Program& form = canonical ? *canonical : *program;
   // What the program decides is planned as what the caller gives.
   auto annotated = schedule::AnnotatedSchedule::make(*program, form, target, options.schedule);
@@ -169,7 +170,7 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   if (!versions) return annotated->with_place(versions.error());
   artifact->schedule = std::move(versions->schedule);
   add_notes(annotated->notes, artifact->schedule);
-  add_notes(schedule::decoding_notes(*program, target), artifact->schedule);
+  add_notes(schedule::decoding_notes(*program, target, given), artifact->schedule);
   artifact->sizes = options.sizes;
   if (options.log && options.log->wants(LogLevel::warning) && !options.fallback)
     for (const cost::Cliff& c : cliffs(*artifact))

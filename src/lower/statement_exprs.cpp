@@ -46,7 +46,9 @@ struct Fields {
   void operator()(thread::ProxyFence&) const {}
   void operator()(thread::ClusterBarrier&) const {}
   void operator()(thread::ClusterLoad& s) const { all({&s.dst_index, &s.src_index, &s.block}); }
-  void operator()(thread::WarpgroupMma& s) const { all({&s.a_index, &s.b_index, &s.c_index, &s.accumulate}); }
+  void operator()(thread::WarpgroupMma& s) const {
+    all({&s.a_index, &s.b_index, &s.c_index, &s.accumulate, &s.places_index});
+  }
   void operator()(thread::WarpgroupFence&) const {}
   void operator()(thread::WarpgroupCommit&) const {}
   void operator()(thread::WarpgroupWait&) const {}

@@ -173,13 +173,13 @@ class AnnotationReader {
       }
   }
 
-  // An operation's own path, or those of a parallel loop's stores.
+  // An operation's own path alone, or those of a parallel loop's stores.
   std::vector<std::string> operations(ir::StmtId s) {
     std::vector<std::string> list;
     const std::string& path = paths_[s.value];
     for (const analysis::KernelOp& op : ops().ops)
       if (op.path == path || op.path.rfind(path + "/", 0) == 0) list.push_back(op.path);
-    return list;
+    return p_.as<ir::TileOp>(s) && std::count(list.begin(), list.end(), path) > 0 ? std::vector{path} : list;
   }
 
   void of_op(const Annotation& a, ir::StmtId s) {

@@ -33,12 +33,14 @@ uint32_t find_warpgroup_atom(Bytecode& code, const thread::ThreadProgram& p, con
   const target::WarpgroupAtom& atom = *found->atom;
   const thread::Memory &a = p.memory(m.a), &b = p.memory(m.b), &c = p.memory(m.c);
   if (a.type != atom.a || b.type != atom.b || c.type != atom.c || b.in_registers || !c.in_registers ||
-      m.a_steps.size() != m.b_steps.size())
+      m.a_steps.size() != m.b_steps.size() || atom.sparse() != m.sparse() ||
+      (m.sparse() && (p.memory(m.places).type != ir::DType::u32 || !p.memory(m.places).in_registers)))
     refuse(m.atom + " with operands of other types or places than its row", "use the row's operands");
   for (uint32_t i = 0; i < atoms.size(); ++i)
     if (atoms[i].name == m.atom) return i;
   atoms.push_back({m.atom, &atom, found->n, element_table(atom.a_operand(), kGroupThreads),
-                   element_table(atom.accumulator(found->n), kGroupThreads)});
+                   element_table(atom.accumulator(found->n), kGroupThreads),
+                   atom.sparse() ? element_table(*atom.places, kGroupThreads) : std::vector<uint32_t>()});
   return static_cast<uint32_t>(atoms.size() - 1);
 }
 

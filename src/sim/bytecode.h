@@ -150,6 +150,7 @@ struct WarpgroupTables {
   const target::WarpgroupAtom* atom = nullptr;
   int n = 0;
   std::vector<uint32_t> a, c;
+  std::vector<uint32_t> places;  // sparse: group of four, by [position in the word * 128 + thread]
 };
 
 struct Step {
@@ -171,9 +172,10 @@ struct Step {
   int64_t width = 1;                                  // wide_store: elements of one access of the store
   uint32_t access = kNothing, access2 = kNothing;     // mma: of C
   uint32_t access_a = kNothing, access_b = kNothing;  // mma
-  uint32_t access_places = kNothing;                  // mma, sparse; their index is coordinates[0]
-  uint32_t atom = kNothing;                           // or the number of a role
-  // tensor copies; products: [0] accumulate; atomic stores: [0] expected, [1] index of the old value
+  uint32_t access_places = kNothing;  // sparse; their index is coordinates[0], of products [1]
+  uint32_t atom = kNothing;           // or the number of a role
+  // tensor copies; products: [0] accumulate, [1] places; atomic stores: [0] expected, [1] index of the old
+  // value
   std::array<Ref, 5> coordinates;
   // store: the value is an element of this memory as it lies there, at `moved`, where `moved_if` holds
   uint32_t moved_from = kNothing;

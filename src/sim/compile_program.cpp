@@ -368,6 +368,10 @@ class ProgramCompiler {
     step.access_a = exprs_.add_access(m.a, "product", false, 1);
     step.access_b = exprs_.add_access(m.b, "product", false, 1);
     step.access = exprs_.add_access(m.c, "product", true, 1);
+    if (m.sparse()) {
+      step.coordinates[1] = exprs_.use(m.places_index);
+      step.access_places = exprs_.add_access(m.places, "product", false, 1);
+    }
     close(step);
   }
 

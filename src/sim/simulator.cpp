@@ -204,6 +204,7 @@ class Simulation {
             program_.tensor_maps[static_cast<size_t>(load->map)].swizzle);
       if (const auto* product = std::get_if<thread::WarpgroupMma>(&s.node)) {
         launch_.product_inputs[product->a.value] = true;
+        if (product->sparse()) launch_.product_inputs[product->places.value] = true;
         outputs[product->c.value] = true;
       }
     }

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ir/compress.h"
 #include "sim/cluster_run.h"
 #include "sim/element_check.h"
 #include "sim/memory_access.h"
 #include "sim/run_findings.h"
+#include "sim/sparse_operand.h"
 #include "target/operand_matrices.h"
 
 namespace tilegen::sim {
@@ -35,32 +35,6 @@ void gather(ClusterRun& run, Warp& w, uint32_t access, const MemoryView& m, int6
     const uint32_t* at = &table[r * w.width()];
     for (int l = 0; l < w.lanes; ++l)
       if (at[l] != kNothing) to[at[l]] = floating ? from[l].f : static_cast<double>(from[l].i);
-  }
-}
-
-// What a sparse instruction computes: each row of A is multiplied by those rows of B that its places name. Of
-// lanes that have the same places the first is read.
-void multiply_sparse(ClusterRun& run, Warp& w, uint32_t access, const MemoryView& m, int64_t index,
-                     const AtomTables& tables, const double* a, const double* b, double* c) {
-  constexpr size_t kGroup = ir::kSparseGroup, kKept = ir::kSparseKept;
-  const target::MmaAtom& atom = *tables.atom;
-  const size_t rows = static_cast<size_t>(atom.m), columns = static_cast<size_t>(atom.n),
-               depth = static_cast<size_t>(atom.a_k()), lanes = w.width();
-  const Cell* words = read_register(run, w, access, w.mask, m, index);
-  std::array<size_t, kMaxOperand> places{};  // of A's values
-  for (size_t position = 0; position * lanes < tables.places.size(); ++position)
-    for (size_t l = lanes; l-- > 0;)
-      if (const size_t group = tables.places[position * lanes + l]; group != kNothing)
-        for (size_t v = 0; v < kKept; ++v)
-          places[group * kKept + v] =
-              static_cast<size_t>(words[l].i >> (position * kGroup + v * ir::kSparsePlaceBits)) % kGroup;
-  std::array<double, kMaxOperand> taken;
-  for (size_t row = 0; row < rows; ++row) {
-    for (size_t k = 0; k < depth; ++k) {
-      const size_t from = k / kKept * kGroup + places[row * depth + k];
-      std::copy_n(b + from * columns, columns, &taken[k * columns]);
-    }
-    atom.meaning({1, atom.n, atom.a_k()}, a + row * depth, taken.data(), c + row * columns);
   }
 }
 
@@ -260,11 +234,17 @@ void mma(ClusterRun& run, Warp& w, const Step& s) {
   gather(run, w, s.access_a, ma, ia, tables.a, a.data());
   gather(run, w, s.access_b, mb, ib, tables.b, b.data());
   gather(run, w, s.access, mc, ic, tables.c, c.data());
-  if (atom.sparse())
-    multiply_sparse(run, w, s.access_places, run.memory(n.places), places_at, tables, a.data(), b.data(),
-                    c.data());
-  else
+  if (atom.sparse()) {
+    const Cell* words = read_register(run, w, s.access_places, w.mask, run.memory(n.places), places_at);
+    std::array<size_t, kMaxOperand> places{};  // of A's values
+    std::array<double, kMaxOperand> taken;
+    read_places(
+        tables.places, w.width(), kNothing, [&](size_t l) { return words[l].i; }, places.data());
+    multiply_sparse(atom.meaning, {atom.m, atom.n, atom.a_k()}, places.data(), a.data(), b.data(), c.data(),
+                    taken.data());
+  } else {
     atom.meaning({atom.m, atom.n, atom.k}, a.data(), b.data(), c.data());
+  }
   const bool floating = ir::is_float(mc.type);
   for (int r = 0; r < n.c_registers; ++r) {
     Cell* to = write_register(run, w, s.access, w.mask, mc, ic + r);

@@ -47,15 +47,21 @@ struct Side {
   const thread::MatrixForm& form;
   const MemoryView& memory;
   const std::vector<int64_t>& steps;
-  int64_t base, rows;
+  int64_t base, rows, k;
   int element;
   int64_t at(size_t step) const { return base + steps[step] * element; }
 };
 
-Side side_of(const thread::WarpgroupMma& n, const Product& p, const Launch& launch, int columns, bool of_a) {
+Side side_of(const thread::WarpgroupMma& n, const Product& p, const Launch& launch,
+             const WarpgroupTables& atom, bool of_a) {
   const MemoryView& m = launch.memories[(of_a ? n.a : n.b).value];
-  return {of_a ? n.a_form : n.b_form, m,        of_a ? n.a_steps : n.b_steps, of_a ? p.a : p.b,
-          of_a ? 64 : columns,        m.element};
+  return {of_a ? n.a_form : n.b_form,
+          m,
+          of_a ? n.a_steps : n.b_steps,
+          of_a ? p.a : p.b,
+          of_a ? 64 : atom.n,
+          of_a ? atom.atom->a_k() : atom.atom->k,
+          m.element};
 }
 
 }  // namespace
@@ -63,7 +69,7 @@ Side side_of(const thread::WarpgroupMma& n, const Product& p, const Launch& laun
 void judge_operand(ClusterRun& run, int group, Product& p, bool of_a) {
   const auto& n = run.node<thread::WarpgroupMma>(*p.step);
   const WarpgroupTables& atom = run.code.warpgroup_atoms[p.step->atom];
-  const Side side = side_of(n, p, run.launch, atom.n, of_a);
+  const Side side = side_of(n, p, run.launch, atom, of_a);
   const uint32_t access = of_a ? p.step->access_a : p.step->access_b;
   const int thread = group * kGroupThreads;
   const MemoryView& m = side.memory;
@@ -111,7 +117,7 @@ void judge_operand(ClusterRun& run, int group, Product& p, bool of_a) {
                   " of shared memory does not begin 8 rows of the swizzle");
     ++run.unit_mark;
     int64_t units = 0;
-    for_each_unit(side.form, base, side.rows, atom.atom->k, side.element, [&](const Unit& u) {
+    for_each_unit(side.form, base, side.rows, side.k, side.element, [&](const Unit& u) {
       if (!p.sound) return;
       if (u.address < slot || u.address + kUnit > slot + slot_bytes) {
         finding(FindingKind::out_of_bounds, u.address,
@@ -141,7 +147,7 @@ void judge_operand(ClusterRun& run, int group, Product& p, bool of_a) {
     return;
   if (!run.checked_operands.insert({p.step, of_a, (side.base - begin) % slot_bytes}).second) return;
   // All steps' parts beside each other: rows x (k of all).
-  const int64_t k = atom.atom->k, width = k * static_cast<int64_t>(side.steps.size());
+  const int64_t k = side.k, width = k * static_cast<int64_t>(side.steps.size());
   std::vector<uint64_t> elements(static_cast<size_t>(side.rows * width), 0);
   for (size_t step = 0; step < side.steps.size(); ++step)
     for_each_unit(side.form, side.at(step), side.rows, k, side.element, [&](const Unit& u) {
@@ -159,8 +165,8 @@ void judge_operand(ClusterRun& run, int group, Product& p, bool of_a) {
 void read_operand(const ClusterRun& run, const Product& p, bool of_a, size_t step, double* to) {
   const auto& n = run.node<thread::WarpgroupMma>(*p.step);
   const WarpgroupTables& atom = run.code.warpgroup_atoms[p.step->atom];
-  const Side side = side_of(n, p, run.launch, atom.n, of_a);
-  const int64_t k = atom.atom->k, count = kUnit / side.element;
+  const Side side = side_of(n, p, run.launch, atom, of_a);
+  const int64_t k = side.k, count = kUnit / side.element;
   const bool floating = ir::is_float(side.memory.type);
   // Distances in the result of a step along the rows, and along k.
   const int64_t by_row = of_a ? k : 1, by_k = of_a ? 1 : side.rows;

@@ -7,6 +7,7 @@
 #include "sim/cluster_run.h"
 #include "sim/memory_access.h"
 #include "sim/run_findings.h"
+#include "sim/sparse_operand.h"
 
 namespace tilegen::sim {
 
@@ -42,11 +43,26 @@ void judge_registers(ClusterRun& run, int number, Product& p) {
     Warp& w = run.warps[static_cast<size_t>(number * kGroupWarps + i)];
     const auto c_registers = static_cast<int64_t>(atom.c.size()) / kGroupThreads;
     p.sound &= take_registers(run, w, p.step->access, n.c, p.c, c_registers, p.accumulate, p.work);
+    if (n.sparse())
+      p.sound &= take_registers(run, w, p.step->access_places, n.places, p.places,
+                                static_cast<int64_t>(n.a_steps.size()), true, p.work);
     if (!run.memory(n.a).in_registers) continue;
     for (int64_t step : n.a_steps)
       p.sound &= take_registers(run, w, p.step->access_a, n.a, p.a + step,
                                 static_cast<int64_t>(atom.a.size()) / kGroupThreads, true, p.work);
   }
+}
+
+// Of A's values of one step.
+void places_of(ClusterRun& run, int number, const Product& p, size_t step, std::vector<size_t>& places) {
+  const auto& n = run.node<thread::WarpgroupMma>(*p.step);
+  const MemoryView& m = run.memory(n.places);
+  const size_t at = m.first_register + static_cast<size_t>(p.places) + step;
+  const auto word = [&](size_t thread) {
+    const Warp& w = run.warps[static_cast<size_t>(number * kGroupWarps) + thread / run.width()];
+    return w.registers[at * w.width() + thread % w.width()].i;
+  };
+  read_places(run.code.warpgroup_atoms[p.step->atom].places, kGroupThreads, kNothing, word, places.data());
 }
 
 // All steps, ascending, on C as it is in the registers.
@@ -58,8 +74,10 @@ void compute(ClusterRun& run, int number, Product& p) {
   const target::WarpgroupAtom& atom = *tables.atom;
   const MemoryView &ma = run.memory(n.a), &mc = run.memory(n.c);
   const int64_t rows = 64, columns = tables.n;
-  std::vector<double> a(static_cast<size_t>(rows * atom.k)), b(static_cast<size_t>(columns * atom.k)),
-      c(static_cast<size_t>(rows * columns));
+  const auto room = [](int64_t elements) { return std::vector<double>(static_cast<size_t>(elements)); };
+  std::vector<double> a = room(rows * atom.a_k()), b = room(columns * atom.k), c = room(rows * columns),
+                      taken = room(atom.sparse() ? columns * atom.a_k() : 0);
+  std::vector<size_t> places(atom.sparse() ? a.size() : 0);
   // Between the registers of the four warps and a matrix.
   const auto each_register = [&](const MemoryView& m, int64_t first, const std::vector<uint32_t>& table,
                                  auto f) {
@@ -86,7 +104,13 @@ void compute(ClusterRun& run, int number, Product& p) {
     else
       read_operand(run, p, true, step, a.data());
     read_operand(run, p, false, step, b.data());
-    atom.meaning({static_cast<int>(rows), static_cast<int>(columns), atom.k}, a.data(), b.data(), c.data());
+    const target::MmaExtents shape = {static_cast<int>(rows), static_cast<int>(columns), atom.a_k()};
+    if (!atom.sparse()) {
+      atom.meaning(shape, a.data(), b.data(), c.data());
+      continue;
+    }
+    places_of(run, number, p, step, places);
+    multiply_sparse(atom.meaning, shape, places.data(), a.data(), b.data(), c.data(), taken.data());
   }
   const bool floating = ir::is_float(mc.type);
   each_register(mc, p.c, tables.c, [&](Warp& w, size_t at, const uint32_t* place) {
@@ -131,6 +155,7 @@ void warpgroup_mma(ClusterRun& run, Warp& w, const Step& s) {
   mine.b =
       run.arena_begin(w.rank) + b.arena_offset + same_for_lanes(run, w, s, s.y, "the place of B") * b.element;
   mine.c = same_for_lanes(run, w, s, s.z, "the place of C");
+  if (n.sparse()) mine.places = same_for_lanes(run, w, s, s.coordinates[1], "the place of A's places");
   if (!a.in_registers) mine.a = run.arena_begin(w.rank) + a.arena_offset + mine.a * a.element;
   const Ref accumulate = s.coordinates[0];
   mine.accumulate = !accumulate || same_for_lanes(run, w, s, accumulate, "whether to accumulate") != 0;
@@ -141,7 +166,7 @@ void warpgroup_mma(ClusterRun& run, Warp& w, const Step& s) {
   if (g.here == 0) {
     g.next = mine;
   } else if (g.next.step != &s || g.next.a != mine.a || g.next.b != mine.b || g.next.c != mine.c ||
-             g.next.accumulate != mine.accumulate) {
+             g.next.places != mine.places || g.next.accumulate != mine.accumulate) {
     step_finding(run, FindingKind::divergent_operand, s.stmt, first_thread(w, w.mask),
                  "the warps of the warpgroup disagree about the product or its operands");
   }

@@ -16,7 +16,8 @@ constexpr int kGroupWarps = 4;
 
 struct Product {
   const Step* step = nullptr;
-  int64_t a = 0, b = 0, c = 0;  // first element: of A and B in the arena as bytes, of registers as an index
+  // First element: of A and B in the arena as bytes, of registers as an index.
+  int64_t a = 0, b = 0, c = 0, places = 0;
   bool accumulate = true;
   uint32_t work = 0;                          // its number among the warpgroup's
   std::array<uint32_t, kGroupWarps> group{};  // of each warp

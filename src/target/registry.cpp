@@ -91,6 +91,7 @@ std::string target_to_json(const Target& t) {
   for (const MmaAtom& a : t.mma) j["atoms"].push_back(a.name);
   for (const MmaAtom& a : t.sparse_mma) j["atoms"].push_back(a.name);
   for (const WarpgroupAtom& a : t.warpgroup_mma) j["atoms"].push_back(a.name);
+  for (const WarpgroupAtom& a : t.sparse_warpgroup_mma) j["atoms"].push_back(a.name);
   for (const MicroKernelAtom& a : t.micro_kernels) j["atoms"].push_back(a.name);
   return j.dump(2);
 }

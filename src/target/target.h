@@ -79,7 +79,11 @@ struct WarpgroupAtom {
   layout::Fragment (*accumulator_layout)(const WarpgroupAtom&, int n) = nullptr;
   layout::Fragment (*a_layout)(const WarpgroupAtom&) = nullptr;
   int isa_version = 0;  // least that has it, as Target::isa_version
+  // As MmaAtom::places, over the threads of the warpgroup.
+  std::optional<layout::Fragment> places = std::nullopt;
 
+  bool sparse() const { return places.has_value(); }
+  int a_k() const { return sparse() ? k / 2 : k; }
   layout::Fragment accumulator(int columns) const { return accumulator_layout(*this, columns); }
   layout::Fragment a_operand() const { return a_layout(*this); }
 };
@@ -149,6 +153,7 @@ struct Target : thread::Machine {
   std::vector<MmaAtom> mma;
   std::vector<MmaAtom> sparse_mma;  // MmaAtom::sparse
   std::vector<WarpgroupAtom> warpgroup_mma;
+  std::vector<WarpgroupAtom> sparse_warpgroup_mma;  // WarpgroupAtom::sparse
   std::vector<MicroKernelAtom> micro_kernels;
   // Lanes of a multiprocessor for plain arithmetic, for exponentials, roots and quotients, and for
   // conversions between integers and floats; bytes of shared memory that it reads in a cycle. For the cost

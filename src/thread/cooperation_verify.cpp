@@ -22,16 +22,19 @@ bool legal_swizzle(int s) {
   return s == 0 || std::count(std::begin(layout::kBoxSwizzles), std::end(layout::kBoxSwizzles), s) > 0;
 }
 
-// n and k of "wgmma.m64n<n>k<k>. ...".
+// n and k of "wgmma.m64n<n>k<k>. ..." and "wgmma.sp.m64n<n>k<k>. ...".
 struct Shape {
   int64_t n = 0, k = 0;
+  bool sparse = false;
+  int64_t a_k() const { return sparse ? k / 2 : k; }
 };
 std::optional<Shape> shape_of(const std::string& atom) {
-  constexpr std::string_view kBegin = "wgmma.m64n";
-  if (!atom.starts_with(kBegin)) return std::nullopt;
+  constexpr std::string_view kBegin = "wgmma.m64n", kSparse = "wgmma.sp.m64n";
   Shape s;
+  s.sparse = atom.starts_with(kSparse);
+  if (!s.sparse && !atom.starts_with(kBegin)) return std::nullopt;
   const char* end = atom.data() + atom.size();
-  auto n = std::from_chars(atom.data() + kBegin.size(), end, s.n);
+  auto n = std::from_chars(atom.data() + (s.sparse ? kSparse : kBegin).size(), end, s.n);
   if (n.ec != std::errc() || n.ptr == end || *n.ptr != 'k') return std::nullopt;
   auto k = std::from_chars(n.ptr + 1, end, s.k);
   if (k.ec != std::errc() || s.n < 8 || s.n > 256 || s.n % 8 != 0 || s.k < 1) return std::nullopt;
@@ -306,6 +309,10 @@ void CooperationVerifier::check_shared_operand(const std::string& what, MemoryId
                   number(form.leading_bytes) + " and " + number(form.stride_bytes));
   const int64_t element = std::max<int64_t>(ir::dtype_bytes(m.type), 1),
                 width = std::max<int64_t>(form.swizzle, kUnit);
+  // Within its row an instruction goes on along k; it knows no distance to the next.
+  if (form.k_major && form.swizzle != 0 && k * element > form.swizzle)
+    return report(what + ": " + number(k) + " elements along k are more than a row of " +
+                  number(form.swizzle) + " bytes of " + m.name);
   const int64_t across = form.k_major ? k : rows, groups = (form.k_major ? rows : k) / 8;
   const int64_t rows_across = (across * element + width - 1) / width;
   // Without a swizzle the two distances of rows along m or n change their parts.
@@ -338,11 +345,21 @@ void CooperationVerifier::check(const WarpgroupMma& mma) {
   if (!exprs_.check_memory(mma.a, mma.atom + " A")) return;
   if (p_.memory(mma.a).in_registers) {
     const int64_t farthest = *std::max_element(mma.a_steps.begin(), mma.a_steps.end());
-    check_registers(mma.atom + " A", mma.a, mma.a_index, farthest + shape->k / 2);
+    check_registers(mma.atom + " A", mma.a, mma.a_index, farthest + shape->a_k() / 2);
   } else {
-    check_shared_operand(mma.atom + " A", mma.a, mma.a_index, mma.a_form, mma.a_steps, 64, shape->k);
+    check_shared_operand(mma.atom + " A", mma.a, mma.a_index, mma.a_form, mma.a_steps, 64, shape->a_k());
   }
+  check_places(mma, shape->sparse);
   check_shared_operand(mma.atom + " B", mma.b, mma.b_index, mma.b_form, mma.b_steps, shape->n, shape->k);
+}
+
+void CooperationVerifier::check_places(const WarpgroupMma& mma, bool sparse) {
+  if (mma.sparse() != sparse) return report(mma.atom + (sparse ? " without places" : " with places"));
+  if (!sparse) return;
+  check_registers(mma.atom + " places", mma.places, mma.places_index,
+                  static_cast<int64_t>(mma.a_steps.size()));
+  if (p_.memory(mma.places).type != DType::u32)
+    report(mma.atom + " with places in " + p_.memory(mma.places).name + ", expected words of u32");
 }
 
 void CooperationVerifier::check(const WarpgroupWait& wait) {

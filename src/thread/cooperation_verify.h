@@ -38,6 +38,7 @@ class CooperationVerifier {
   void check(const ClusterBarrier&);
   void check(const ClusterLoad& load);
   void check(const WarpgroupMma& mma);
+  void check_places(const WarpgroupMma& mma, bool sparse);
   void check(const WarpgroupFence&) { check_warpgroup("a warpgroup fence"); }
   void check(const WarpgroupCommit&) { check_warpgroup("a warpgroup commit"); }
   void check(const WarpgroupWait& wait);

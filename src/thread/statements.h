@@ -350,8 +350,9 @@ struct MatrixForm {
 // wgmma of the 4 warps of a warpgroup, all executing it: C[64 x n] += A[64 x k] * B[k x n], one instruction
 // per k step. Step s takes A and B at a_index + a_steps[s] and b_index + b_steps[s] (elements of shared
 // memory; registers when A is in registers). Indices of shared memory are the same for the warpgroup. C's
-// registers, and A's, may not be touched until a WarpgroupWait covers the instruction's group. Where
-// `accumulate` does not hold the first step overwrites C (no expression: it accumulates).
+// registers, A's and those of places may not be touched until a WarpgroupWait covers the instruction's group.
+// Where `accumulate` does not hold the first step overwrites C (no expression: it accumulates). Of a sparse
+// instruction A is 64 x k / 2, and step s takes the thread's register of places at places_index + s.
 struct WarpgroupMma {
   std::string atom;  // "wgmma.m64n256k16.f32.f16.f16": target::find_warpgroup_atom
   MemoryId a, b, c;
@@ -359,8 +360,12 @@ struct WarpgroupMma {
   std::vector<int64_t> a_steps, b_steps;
   MatrixForm a_form, b_form;  // a_form: A in shared memory
   ir::ExprId accumulate;      // optional, bool, the same for the warpgroup
+  MemoryId places = {};       // of a sparse instruction (target::WarpgroupAtom::places), of u32
+  ir::ExprId places_index = {};
+
+  bool sparse() const { return places.valid(); }
 };
-// Before the first WarpgroupMma of a group whose registers (C, A) were touched: orders those accesses
+// Before the first WarpgroupMma of a group whose registers (C, A, places) were touched: orders those accesses
 // before it.
 struct WarpgroupFence {};
 // Closes the group of the warpgroup's products issued since the last commit.

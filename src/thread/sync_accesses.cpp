@@ -132,7 +132,7 @@ class Collector {
   void operator()(const ClusterBarrier&) {}
   void operator()(const ClusterLoad& l) { loads({l.dst_index, l.src_index, l.block}); }
   void operator()(const WarpgroupMma& m) {
-    loads({m.a_index, m.b_index, m.c_index, m.accumulate});
+    loads({m.a_index, m.b_index, m.c_index, m.accumulate, m.places_index});
     for (bool of_a : {true, false}) {
       const MemoryId memory = of_a ? m.a : m.b;
       if (p_.memory(memory).space == Space::shared)
@@ -193,13 +193,14 @@ std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, const Loop& loop) 
 }
 
 std::vector<OperandRange> operand_ranges(const ThreadProgram& p, const WarpgroupMma& m, bool of_a) {
-  // "wgmma.m64n256k16.f32.f16.f16"
+  // "wgmma.m64n256k16.f32.f16.f16", "wgmma.sp.m64n256k32.f32.f16.f16"
   int64_t m_rows = 0, n = 0, k = 0;
   const size_t at_m = m.atom.find(".m"), at_n = m.atom.find('n'), at_k = m.atom.find('k');
   const auto number = [&](size_t at, int64_t& v) {
     if (at != std::string::npos) std::from_chars(m.atom.data() + at + 1, m.atom.data() + m.atom.size(), v);
   };
   number(at_m == std::string::npos ? at_m : at_m + 1, m_rows), number(at_n, n), number(at_k, k);
+  if (of_a && m.sparse()) k /= 2;
   const MatrixForm& f = of_a ? m.a_form : m.b_form;
   constexpr int64_t kGroup = layout::kSwizzleRows, kUnit = layout::kSwizzleUnit;
   const int64_t bytes = ir::dtype_bytes(p.memory(of_a ? m.a : m.b).type), rows = of_a ? m_rows : n;

@@ -372,7 +372,9 @@ class Printer {
     std::string text = m.atom + " " + at(m.c, m.c_index);
     text += m.accumulate.valid() ? " += if " + expr_text(p_, m.accumulate) + " else =" : " +=";
     text += " " + at(m.a, m.a_index) + steps(m.a_steps) + (shared ? form(m.a_form) : " registers");
-    line(indent, text + " * " + at(m.b, m.b_index) + steps(m.b_steps) + form(m.b_form), origin);
+    text += " * " + at(m.b, m.b_index) + steps(m.b_steps) + form(m.b_form);
+    if (m.sparse()) text += " at " + at(m.places, m.places_index);
+    line(indent, text, origin);
   }
   void print(const WarpgroupFence&, int indent, const std::string& origin) {
     line(indent, "warpgroup_fence", origin);

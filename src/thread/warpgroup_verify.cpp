@@ -111,7 +111,9 @@ struct Uses {
     expressions = s.coordinates;
     expressions.push_back(s.src_index);
   }
-  void operator()(const WarpgroupMma& s) { expressions = {s.a_index, s.b_index, s.c_index, s.accumulate}; }
+  void operator()(const WarpgroupMma& s) {
+    expressions = {s.a_index, s.b_index, s.c_index, s.accumulate, s.places_index};
+  }
   void operator()(const auto&) {}
 };
 
@@ -205,7 +207,6 @@ class WarpgroupVerifier {
   }
 
   void issue(StmtId at, const WarpgroupMma& mma, State& s) {
-    const bool a_in_registers = p_.memory(mma.a).in_registers;
     auto fenced = [&](uint32_t m) {
       if (s.touched.contains(m))
         report(at,
@@ -215,15 +216,16 @@ class WarpgroupVerifier {
     if (const StmtId* r = s.reader(mma.c.value))
       report(at, "registers " + name(mma.c.value) + " are written while " + product(*r) +
                      " that reads them is in flight");
-    if (a_in_registers) {
-      fenced(mma.a.value);
-      if (const StmtId* w = s.writer(mma.a.value))
-        report(at, "registers " + name(mma.a.value) + " are read while " + product(*w) +
-                       " that writes them is in flight");
-      else if (s.kept.contains(mma.a.value))
-        report(at, "registers " + name(mma.a.value) +
-                       " are read, but no warpgroup wait after the product names them");
-      s.open.read.emplace(mma.a.value, at);
+    for (MemoryId input : {mma.a, mma.places}) {
+      if (!input.valid() || !p_.memory(input).in_registers) continue;
+      const uint32_t m = input.value;
+      fenced(m);
+      if (const StmtId* w = s.writer(m))
+        report(at,
+               "registers " + name(m) + " are read while " + product(*w) + " that writes them is in flight");
+      else if (s.kept.contains(m))
+        report(at, "registers " + name(m) + " are read, but no warpgroup wait after the product names them");
+      s.open.read.emplace(m, at);
     }
     s.kept.erase(mma.c.value);
     s.open.written.emplace(mma.c.value, at);

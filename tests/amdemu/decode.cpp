@@ -63,7 +63,7 @@ bool keeps_other_half(const std::string& base) {
 
 // Of two operands op_sel is printed as [a, result], of three as [a, b, result]; the result's bit is 8.
 bool settle_op_sel(const std::string& base, Instruction& in) {
-  for (const char* packed : {"v_pk_", "v_dot", "v_cvt_sr_", "v_mfma"})
+  for (const char* packed : {"v_pk_", "v_dot", "v_cvt_sr_", "v_mfma", "v_smfmac"})
     if (base.starts_with(packed)) return true;
   if (base.find("_mix") != std::string::npos) return true;
   const int sources = in.operand_count - 1;

@@ -269,6 +269,77 @@ TEST(Interpreter, MultipliesMatrices) {
   }
 }
 
+// D += A * B of an A of two values of each four k: lane l has row l % size, the values of 8 k from
+// 8 * (l / size) on, and their places in the low byte of its indices.
+void check_sparse_matrix(int size, int k) {
+  const int lanes = 64, kept = size * size / lanes;
+  const std::string sum = "<" + std::to_string(kept) + " x float>",
+                    shape = std::to_string(size) + "x" + std::to_string(size) + "x" + std::to_string(k);
+  const std::string call = sum + " @llvm.amdgcn.smfmac.f32." + shape + ".f16(<4 x half>";
+  const std::string text = "declare i32 @llvm.amdgcn.workitem.id.x()\ndeclare " + call + ", <8 x half>, " +
+                           sum +
+                           R"(, i32, i32 immarg, i32 immarg)
+define amdgpu_kernel void @product(ptr addrspace(1) %a, ptr addrspace(1) %b, ptr addrspace(1) %p, ptr addrspace(1) %d) {
+  %t = call i32 @llvm.amdgcn.workitem.id.x()
+  %pa = getelementptr <4 x half>, ptr addrspace(1) %a, i32 %t
+  %pb = getelementptr <8 x half>, ptr addrspace(1) %b, i32 %t
+  %pp = getelementptr i32, ptr addrspace(1) %p, i32 %t
+  %pd = getelementptr )" + sum +
+                           R"(, ptr addrspace(1) %d, i32 %t
+  %x = load <4 x half>, ptr addrspace(1) %pa
+  %y = load <8 x half>, ptr addrspace(1) %pb
+  %i = load i32, ptr addrspace(1) %pp
+  %z = load )" + sum + R"(, ptr addrspace(1) %pd
+  %w = call )" + call + " %x, <8 x half> %y, " +
+                           sum + R"( %z, i32 %i, i32 0, i32 0)
+  store )" + sum + R"( %w, ptr addrspace(1) %pd
+  ret void
+}
+)";
+  CodeObject code(code_object_of(text, "gfx942"));
+  const std::vector<int> whole = numbers<int>(static_cast<size_t>(lanes * 12), -5, 5, 5),
+                         any = numbers<int>(static_cast<size_t>(lanes * 4), 0, 11, 8);
+  std::vector<uint16_t> a, b;
+  std::vector<uint32_t> places;
+  const auto half = [&](int i) { return float_to_half(static_cast<float>(whole[static_cast<size_t>(i)])); };
+  for (int i = 0; i < lanes * 4; ++i) a.push_back(half(i));
+  for (int i = 0; i < lanes * 8; ++i) b.push_back(half(lanes * 4 + i));
+  for (int l = 0; l < lanes; ++l) {
+    uint32_t word = 0xabcd0000u | 0xef00u;  // what is not read
+    for (int group = 0; group < 2; ++group) {
+      const int choice = any[static_cast<size_t>(2 * l + group)];
+      const uint32_t first = static_cast<uint32_t>(choice % 4),
+                     second = (first + 1 + static_cast<uint32_t>(choice / 4)) % 4;
+      word |= (first | second << 2) << 4 * group;
+    }
+    places.push_back(word);
+  }
+  std::vector<float> d = numbers<float>(static_cast<size_t>(lanes * kept), -9, 9, 6), expected = d;
+  for (int lane = 0; lane < lanes; ++lane)
+    for (int r = 0; r < kept; ++r) {
+      const int row = 8 * (r / 4) * (size / 32) + 4 * (lane / size) + r % 4, column = lane % size;
+      for (int value = 0; value < k / 2; ++value) {
+        const int of_a = row + size * (value / 4);
+        const int place = static_cast<int>(places[static_cast<size_t>(of_a)] >> 2 * (value % 4) & 3),
+                  at = value / 2 * 4 + place;
+        expected[static_cast<size_t>(lane * kept + r)] +=
+            half_to_float(a[static_cast<size_t>(4 * of_a + value % 4)]) *
+            half_to_float(b[static_cast<size_t>(8 * (column + size * (at / 8)) + at % 8)]);
+      }
+    }
+  const Memory memories[] = {memory_of("a", a), memory_of("b", b), memory_of("p", places), memory_of("d", d)};
+  const Argument arguments[] = {{0, 0}, {0, 1}, {0, 2}, {0, 3}};
+  LaunchOptions options;
+  options.block[0] = 64;
+  ASSERT_EQ(code.launch("product", memories, arguments, options).error, "");
+  EXPECT_EQ(d, expected) << shape;
+}
+
+TEST(Interpreter, MultipliesSparseMatrices) {
+  check_sparse_matrix(16, 32);
+  check_sparse_matrix(32, 16);
+}
+
 TEST(NumberFormats, HalvesRoundToNearestEven) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const float f = half_to_float(static_cast<uint16_t>(bits));

@@ -1,7 +1,8 @@
-// Matrix products (MFMA): all lanes take part, whatever EXEC says.
+// Matrix products (MFMA, SMFMAC): all lanes take part, whatever EXEC says.
 //
 // D[m x n] = A[m x k] * B[k x n] + C for each of several blocks. Lane l has row, or column, l % m of block
-// l / m % blocks, and as many k as its registers hold, from those of its group l / (m * blocks) on.
+// l / m % blocks, and as many k as its registers hold, from those of its group l / (m * blocks) on. Sparse:
+// of A a lane has two values of each four k, and their places in its register of indices; D is added to.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -126,8 +127,7 @@ double constant_sum(const Operand& c, Sum type) {
   return std::bit_cast<float>(static_cast<uint32_t>(c.value));
 }
 
-void gather_sums(const Wave& w, const Instruction& in, const MatrixForm& f, Matrices& all) {
-  const Operand& c = in.operands[3];
+void gather_sums(const Wave& w, const Instruction& in, const MatrixForm& f, const Operand& c, Matrices& all) {
   if (c.kind != OperandKind::immediate && c.kind != OperandKind::vector)
     fail("a matrix sum: %s", in.text.c_str());
   for (int r = 0; r < f.kept(); ++r)
@@ -204,8 +204,42 @@ void run_product(Wave& w, const Instruction& in) {
     fail("a matrix operand: %s", in.text.c_str());
   if (w.machine->report_unwritten) check_written(w, in);
   gather_operands(w, in, f, all);
-  gather_sums(w, in, f, all);
+  gather_sums(w, in, f, in.operands[3], all);
   multiply(in, f, all);
+  scatter_sums(w, in, f, all);
+}
+
+// k of a value of a row of A.
+int kept_k(const Wave& w, const Instruction& in, const MatrixForm& f, int row, int value) {
+  const int lane_values = f.lane_k / 2, lane = row + f.m * (value / lane_values);
+  const uint32_t word = w.vectors[in.operands[3].first * kLanes + lane];
+  return value / 2 * 4 + static_cast<int>(word >> 2 * (value % lane_values) & 3);
+}
+
+void run_sparse_product(Wave& w, const Instruction& in) {
+  const MatrixForm f(in);
+  for (int o = 1; o < 4; ++o)
+    if (in.operands[o].kind != OperandKind::vector) fail("a matrix operand: %s", in.text.c_str());
+  if (in.cbsz != 0) fail("a part of the indices: %s", in.text.c_str());
+  if (w.machine->report_unwritten) check_written(w, in);
+  static thread_local const std::unique_ptr<Matrices> kept = std::make_unique<Matrices>();
+  Matrices& all = *kept;
+  gather_sums(w, in, f, in.operands[0], all);
+  for (int l = 0; l < kLanes; ++l)
+    for (int e = 0; e < f.lane_k; ++e) {
+      const int line = l % f.m, k = l / f.m * f.lane_k + e;
+      all.b[static_cast<size_t>(k * f.n + line)] = element_of(w, in.operands[2].first, l, e, f.b);
+      if (e % 2 == 0)
+        all.a[static_cast<size_t>(line * f.k / 2 + k / 2)] =
+            element_of(w, in.operands[1].first, l, e / 2, f.a);
+    }
+  for (int i = 0; i < f.m; ++i)
+    for (int value = 0; value < f.k / 2; ++value) {
+      const int k = kept_k(w, in, f, i, value);
+      const double x = all.a[static_cast<size_t>(i * f.k / 2 + value)];
+      for (int j = 0; j < f.n; ++j)
+        all.c[static_cast<size_t>(i * f.n + j)] += x * all.b[static_cast<size_t>(k * f.n + j)];
+    }
   scatter_sums(w, in, f, all);
 }
 
@@ -222,11 +256,13 @@ constexpr ElementName kElements[] = {
 
 }  // namespace
 
-// "v_mfma_f32_32x32x8_f16", "v_mfma_f32_4x4x4_16b_f16"
+// "v_mfma_f32_32x32x8_f16", "v_mfma_f32_4x4x4_16b_f16", "v_smfmac_f32_16x16x32_f16"
 bool bind_matrix(Instruction& in, const std::string& mnemonic) {
   char sum[8] = {};
   int m = 0, n = 0, k = 0, read = 0;
-  if (std::sscanf(mnemonic.c_str(), "v_mfma_%3[a-z0-9]_%dx%dx%d%n", sum, &m, &n, &k, &read) < 4) return false;
+  const bool sparse = mnemonic.starts_with("v_smfmac_");
+  const char* const form_of_name = sparse ? "v_smfmac_%3[a-z0-9]_%dx%dx%d%n" : "v_mfma_%3[a-z0-9]_%dx%dx%d%n";
+  if (std::sscanf(mnemonic.c_str(), form_of_name, sum, &m, &n, &k, &read) < 4) return false;
   std::string types = mnemonic.substr(static_cast<size_t>(read));
   if (types.starts_with('_')) types = types.substr(1);
   const size_t blocks_end = types.find("b_");
@@ -235,7 +271,8 @@ bool bind_matrix(Instruction& in, const std::string& mnemonic) {
   const auto found = std::find_if(std::begin(kElements), std::end(kElements),
                                   [&](const ElementName& e) { return types == e.name; });
   if (found == std::end(kElements)) return false;
-  const int lane_k = in.operands[1].registers * 32 / found->bits, blocks = kLanes * lane_k / (m * k);
+  const int lane_k = in.operands[sparse ? 2 : 1].registers * 32 / found->bits,
+            blocks = kLanes * lane_k / (m * k);
   if (blocks < 1 || in.operand_count < 4) return false;
   const Sum d = sum[0] == 'i' ? kSumI32 : std::string(sum) == "f64" ? kSumF64 : kSumF32;
   const uint32_t form[8] = {static_cast<uint32_t>(m),
@@ -247,7 +284,7 @@ bool bind_matrix(Instruction& in, const std::string& mnemonic) {
                             found->b,
                             d};
   std::copy(std::begin(form), std::end(form), in.matrix);
-  in.run = run_product;
+  in.run = sparse ? run_sparse_product : run_product;
   return true;
 }
 

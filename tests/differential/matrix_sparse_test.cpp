@@ -2,6 +2,7 @@
 // that compress finds.
 #include <random>
 
+#include "hopper_plan.h"
 #include "matrix.h"
 
 namespace tilegen::differential {
@@ -106,6 +107,92 @@ TEST(Sparse, TypesWordsTransposesScopes) {
           expect_agree(program, launches);
           if (HasFailure()) return;
         }
+}
+
+// Products of warpgroups, whose words come by the copy engine beside the operands: types, transposes, A in
+// registers, steps of k from none to several, ragged shapes.
+constexpr const char* kOfWarpgroups = R"(tl 1 program p
+dim m <= 512
+dim n <= 512
+dim k <= 1024
+tensor V: $a[$v_shape] readonly
+tensor P: u16[m, ceildiv(k, 128) * 8] readonly
+tensor B: $b[$b_shape] readonly
+tensor C: $c[m, n]
+kernel multiply grid (by: ceildiv(m, 128), bx: ceildiv(n, $N)) threads $threads {
+  alloc v: shared $a[$v_tile]
+  alloc p: shared u16[128, 8]
+  alloc b: shared $b[$b_tile]
+  alloc c: fragment $c[128, $N]
+  fill c, 0
+  pipelined ko in 0 .. ceildiv(k, 128) stages 3 {
+    copy V[$v_box] -> v
+    copy P[by * 128 :+ 128, ko * 8 :+ 8] -> p
+    copy B[$b_box] -> b
+    gemm_sparse v, b, p -> c {transpose_a = $ta, transpose_b = $tb}
+  }
+  copy c -> C[by * 128 :+ 128, bx * $N :+ $N]
+}
+)";
+
+TEST(Sparse, ProductsOfWarpgroups) {
+  struct Case {
+    SparseTypes types;
+    bool ta = false, tb = true;
+    int64_t n = 64;
+    int threads = 256;
+  };
+  const Case cases[] = {
+      {{DType::f16, DType::f16, DType::f32}},
+      {{DType::f16, DType::f16, DType::f32}, true, false, 128},
+      {{DType::bf16, DType::bf16, DType::f32}, false, false, 128, 128},
+      {{DType::f16, DType::f16, DType::f16}, false, true, 32},
+      {{DType::i8, DType::i8, DType::i32}},
+      {{DType::u8, DType::i8, DType::i32}, false, true, 128},
+      {{DType::e4m3, DType::e5m2, DType::f32}, false, true, 64, 128},
+  };
+  std::vector<std::string> targets = executable_targets();
+  targets.push_back("sim:sm_90a");
+  for (const Case& c : cases) {
+    const auto text = [](int64_t v) { return std::to_string(v); };
+    const std::string n = text(c.n), v_k = "ko * 64 :+ 64", v_m = "by * 128 :+ 128", b_k = "ko * 128 :+ 128",
+                      b_n = "bx * " + n + " :+ " + n, v_extent = "ceildiv(k, 128) * 64";
+    const std::string program =
+        replaced(kOfWarpgroups, {{"v_shape", c.ta ? v_extent + ", m" : "m, " + v_extent},
+                                 {"b_shape", c.tb ? "n, k" : "k, n"},
+                                 {"v_tile", c.ta ? "64, 128" : "128, 64"},
+                                 {"b_tile", c.tb ? n + ", 128" : "128, " + n},
+                                 {"v_box", c.ta ? v_k + ", " + v_m : v_m + ", " + v_k},
+                                 {"b_box", c.tb ? b_n + ", " + b_k : b_k + ", " + b_n},
+                                 {"threads", text(c.threads)},
+                                 {"ta", c.ta ? "true" : "false"},
+                                 {"tb", c.tb ? "true" : "false"},
+                                 {"a", ir::dtype_name(c.types.a)},
+                                 {"b", ir::dtype_name(c.types.b)},
+                                 {"c", ir::dtype_name(c.types.c)},
+                                 {"N", n}});
+    plan::KernelSchedule k;
+    ASSERT_EQ(plan_on_hopper(program, k), "");
+    const plan::OpPlan* op = plan::find_op(k, "multiply/ko/gemm_sparse#0");
+    ASSERT_NE(op, nullptr);
+    EXPECT_TRUE(op->atom.starts_with("wgmma.sp.m64n")) << op->atom << " " << op->reason << "\n" << program;
+    Subject subject(program, covering(targets, program));
+    ASSERT_EQ(subject.invalid(), "") << program;
+    uint64_t seed = 1;
+    for (const auto& [rows, columns, depth] : {std::array<int64_t, 3>{128, 64, 128},
+                                               {256, 128, 512},
+                                               {200, 72, 384},
+                                               {128, 64, 0},
+                                               {136, 80, 656}}) {
+      Launch l;
+      l.dims = {{"m", rows}, {"n", columns}, {"k", depth}};
+      l.seed = seed++;
+      l.magnitude = c.types.c == DType::f16 ? 2 : 4;
+      l.whole["P"] = words(rows * ((depth + 127) / 128) * 8, 16, l.seed);
+      expect_agree(subject, program, l);
+      if (HasFailure()) return;
+    }
+  }
 }
 
 TEST(Sparse, Compressions) {

@@ -15,7 +15,7 @@ struct ProductProgram : EngineProgram {
 
   explicit ProductProgram(const Product& x)
       : EngineProgram(kThreads),
-        a_image(x.a, x.atom->a, kRows, x.k(), x.atom->k),
+        a_image(x.a, x.atom->a, kRows, x.a_k(), x.atom->a_k()),
         b_image(x.b, x.atom->b, x.n, x.k(), x.atom->k) {
     const int64_t own = x.n / 2;  // elements of C
     const MemoryId a = tensor("A", x.atom->a, a_image.elements()),
@@ -27,6 +27,12 @@ struct ProductProgram : EngineProgram {
                            : tile("As", x.atom->a, a_image.elements());
     m.b = tile("Bs", x.atom->b, b_image.elements());
     m.c = registers("acc", x.atom->c, own);
+    if (x.atom->sparse()) {
+      const MemoryId words = tensor("P", DType::u32, kThreads * x.steps);
+      m.places = registers("places", DType::u32, x.steps);
+      m.places_index = i(0).id;
+      take(m.places, words, x.steps);
+    }
     if (x.a.in_registers)
       take(m.a, a, a_image.elements() / kThreads);
     else
@@ -76,11 +82,11 @@ double operand(const Matrix& m, int64_t row, int64_t k) {
   return m.type == DType::f32 ? ir::float_from_bits(DType::f32, m.at(row, k) & ~kBelowTf32) : m.value(row, k);
 }
 
-Sum expected_sum(const Product& x, const Matrix& a, const Matrix& b, double c, int64_t i, int64_t j) {
+Sum expected_sum(const Product& x, const Operands& o, double c, int64_t i, int64_t j) {
   Sum s;
   s.add(x.start == Start::accumulate ? c : 0.0);
   for (int round = 0; round < x.rounds(); ++round)
-    for (int64_t k = 0; k < x.k(); ++k) s.add(operand(a, i, k) * operand(b, j, k));
+    for (int64_t k = 0; k < x.a_k(); ++k) s.add(operand(o.a, i, k) * operand(o.b, j, o.k_of(x, i, k)));
   return s;
 }
 
@@ -118,7 +124,7 @@ std::string compare(const Product& x, const Operands& o, const std::vector<std::
       std::memcpy(&bits, &actual[static_cast<size_t>(t * (x.n / 2) + r) * bytes], bytes);
       Matrix one(x.atom->c, 1, 1);
       one.bits[0] = bits;
-      const Sum s = expected_sum(x, o.a, o.b, o.c.value(p.row, p.column), p.row, p.column);
+      const Sum s = expected_sum(x, o, o.c.value(p.row, p.column), p.row, p.column);
       const double got = one.value(0, 0), exact = in_type(x.atom->c, s.value);
       if (got == exact || (std::isnan(got) && std::isnan(exact))) continue;
       const double bound = o.exact ? 0 : bound_of(x, s, device);
@@ -137,6 +143,27 @@ std::string compare(const Product& x, const Operands& o, const std::vector<std::
 
 }  // namespace
 
+std::vector<uint32_t> Operands::any_places(const Product& x) {
+  std::vector<uint32_t> words(x.atom->sparse() ? static_cast<size_t>(kThreads * x.steps) : 0);
+  differential::Random random(static_cast<uint64_t>(x.n + x.steps));
+  for (uint32_t& word : words)
+    for (int bit = 0; bit < 32; bit += 4) {
+      const auto first = static_cast<uint32_t>(random.below(4)),
+                 second = (first + 1 + static_cast<uint32_t>(random.below(3))) % 4;
+      word |= (first | second << 2) << bit;
+    }
+  return words;
+}
+
+int64_t Operands::k_of(const Product& x, int64_t row, int64_t k) const {
+  if (!x.atom->sparse()) return k;
+  const int64_t step = k / x.atom->a_k(), own = k % x.atom->a_k();
+  const std::vector<int64_t> group = {row, own / 2};
+  const uint32_t word = places[static_cast<size_t>(x.atom->places->holders(group)[0] * x.steps + step)];
+  const int64_t place = word >> (x.atom->places->register_of(group) * 4 + own % 2 * 2) & 3;
+  return step * x.atom->k + own / 2 * 4 + place;
+}
+
 bool expect_product(const Product& x, const std::vector<Operands>& all) {
   SCOPED_TRACE(x.name());
   const ProductProgram g(x);
@@ -144,7 +171,11 @@ bool expect_product(const Product& x, const std::vector<Operands>& all) {
   bool well = true;
   for (const Operands& o : all) {
     SCOPED_TRACE(o.name);
-    const Tensors start = {g.a_image.make(o.a), g.b_image.make(o.b), accumulators(x, o.c)};
+    Tensors start = {g.a_image.make(o.a), g.b_image.make(o.b), accumulators(x, o.c)};
+    if (x.atom->sparse()) {
+      const auto* words = reinterpret_cast<const std::byte*>(o.places.data());
+      start.emplace_back(words, words + o.places.size() * sizeof o.places[0]);
+    }
     well &= run.expect(start,
                        [&](const Executor& by, const Tensors& t) { return compare(x, o, t[2], by.device); });
   }

@@ -23,6 +23,7 @@ struct Product {
   Start start = Start::accumulate;
 
   int64_t k() const { return steps * atom->k; }
+  int64_t a_k() const { return steps * atom->a_k(); }
   int rounds() const { return start == Start::loop ? 2 : 1; }
   std::string name() const {
     return target::warpgroup_instruction_name(*atom, n) + ", " + std::to_string(steps) + " steps, A " +
@@ -37,12 +38,20 @@ struct Operands {
   std::string name;
   bool exact = true;
   Matrix a, b, c;
+  // Of a sparse A: a word of each step, thread after thread, of any places, no two of a group equal.
+  std::vector<uint32_t> places;
 
   Operands(const Product& x, std::string what)
       : name(std::move(what)),
-        a(x.atom->a, kRows, x.k()),
+        a(x.atom->a, kRows, x.a_k()),
         b(x.atom->b, x.n, x.k()),
-        c(x.atom->c, kRows, x.n) {}
+        c(x.atom->c, kRows, x.n),
+        places(any_places(x)) {}
+  // k of value `k` of a row of A.
+  int64_t k_of(const Product& x, int64_t row, int64_t k) const;
+
+ private:
+  static std::vector<uint32_t> any_places(const Product& x);
 };
 
 // True for results that are the sum of products, or within the bound of it, on every executor; else the test

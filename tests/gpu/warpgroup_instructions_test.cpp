@@ -1,5 +1,6 @@
 // Every product of a warpgroup, in every width and from operands in every form, against the sum of products
 // that the PTX ISA defines.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <iostream>
@@ -111,10 +112,11 @@ Operands beyond_range(const Product& x) {
   return o;
 }
 
-const std::vector<WarpgroupAtom>& rows() {
+const target::Target& device() {
   static const target::Target t = *target::find_target("sm_90a");
-  return t.warpgroup_mma;
+  return t;
 }
+const std::vector<WarpgroupAtom>& rows() { return device().warpgroup_mma; }
 
 bool whole_panels(const OperandForm& f, DType type, int64_t extent) {
   return f.in_registers || f.k_major || f.swizzle == 0 || extent % (f.swizzle / ir::dtype_bytes(type)) == 0;
@@ -141,16 +143,21 @@ class Row {
   bool well_ = true;
 };
 
-TEST(WarpgroupInstructions, EveryRowInEveryWidth) {
+std::vector<OperandForm> b_forms_of(const WarpgroupAtom& atom) {
+  return operand_forms(false, atom.mn_major, int64_t{atom.k} * ir::dtype_bytes(atom.b));
+}
+
+void expect_every_width(const std::vector<WarpgroupAtom>& atoms) {
   size_t number = 0, compared = 0;
-  for (const WarpgroupAtom& atom : rows()) {
+  for (const WarpgroupAtom& atom : atoms) {
     Row row(atom);
-    const auto a_forms = operand_forms(true, atom.mn_major), b_forms = operand_forms(false, atom.mn_major);
+    const auto a_forms = operand_forms(true, atom.mn_major), b_forms = b_forms_of(atom);
+    const auto of_k = static_cast<size_t>(std::ranges::count_if(b_forms, &OperandForm::k_major));
     for (int n : atom.widths) {
       if (n > 64 && n % 64 != 0 && n != 96 && n != 200 && n != 240) continue;
       const size_t turn = number++;
       OperandForm b = b_forms[turn % b_forms.size()];
-      if (!whole_panels(b, atom.b, n)) b = b_forms[turn % 5];
+      if (!whole_panels(b, atom.b, n)) b = b_forms[turn % of_k];
       const Product x{&atom, n, kSteps[turn % 5], a_forms[turn % a_forms.size()], b, kStarts[turn % 3]};
       std::vector<Operands> all = {whole_numbers(x)};
       if (ir::is_float(atom.c)) all.push_back(random_operands(x, "reals", Data::reals, 2, 21));
@@ -161,10 +168,13 @@ TEST(WarpgroupInstructions, EveryRowInEveryWidth) {
   EXPECT_GE(compared, 100u);
 }
 
-TEST(WarpgroupInstructions, EveryFormOfOperands) {
-  for (const WarpgroupAtom& atom : rows()) {
+TEST(WarpgroupInstructions, EveryRowInEveryWidth) { expect_every_width(rows()); }
+TEST(WarpgroupInstructions, EverySparseRowInEveryWidth) { expect_every_width(device().sparse_warpgroup_mma); }
+
+void expect_every_form(const std::vector<WarpgroupAtom>& atoms) {
+  for (const WarpgroupAtom& atom : atoms) {
     Row row(atom);
-    const auto a_forms = operand_forms(true, atom.mn_major), b_forms = operand_forms(false, atom.mn_major);
+    const auto a_forms = operand_forms(true, atom.mn_major), b_forms = b_forms_of(atom);
     for (size_t a = 0; a < a_forms.size(); ++a)
       for (size_t b = 0; b < b_forms.size(); ++b) {
         // Every form with some of the others'; MN-major ones of two panels.
@@ -175,6 +185,9 @@ TEST(WarpgroupInstructions, EveryFormOfOperands) {
       }
   }
 }
+
+TEST(WarpgroupInstructions, EveryFormOfOperands) { expect_every_form(rows()); }
+TEST(WarpgroupInstructions, EveryFormOfSparseOperands) { expect_every_form(device().sparse_warpgroup_mma); }
 
 // The last panel of B is wider than the product.
 TEST(WarpgroupInstructions, PanelsWiderThanTheProduct) {

@@ -23,11 +23,12 @@ std::string OperandForm::name() const {
   return swizzle != 0 ? text : text + (along_k_first ? " along k" : " along rows");
 }
 
-std::vector<OperandForm> operand_forms(bool of_a, bool mn_major) {
+std::vector<OperandForm> operand_forms(bool of_a, bool mn_major, int64_t k_bytes) {
   std::vector<OperandForm> list;
   for (bool k_major : {true, false}) {
     if (!k_major && !mn_major) continue;
-    for (int swizzle : {128, 64, 32}) list.push_back({false, swizzle, k_major, true});
+    for (int swizzle : {128, 64, 32})
+      if (!k_major || swizzle >= k_bytes) list.push_back({false, swizzle, k_major, true});
     for (bool along_k : {true, false}) list.push_back({false, 0, k_major, along_k});
   }
   if (of_a) list.push_back({true, 0, true, true});

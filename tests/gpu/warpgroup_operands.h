@@ -31,7 +31,8 @@ struct OperandForm {
 
   std::string name() const;
 };
-std::vector<OperandForm> operand_forms(bool of_a, bool mn_major);
+// `k_bytes`: of an instruction along k; a swizzled row along k has them all.
+std::vector<OperandForm> operand_forms(bool of_a, bool mn_major, int64_t k_bytes = 32);
 
 // An operand of `rows` rows (of A; columns of B) and `k` elements in all, of which an instruction takes
 // `step`.

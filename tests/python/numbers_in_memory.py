@@ -12,7 +12,7 @@ def _e4m3(code):
 _E4M3 = [_e4m3(code) if code & 0x7F != 0x7F else float("nan") for code in range(256)]
 _E4M3_CODES = {value: code for code, value in reversed(list(enumerate(_E4M3)))}
 # Letters of the struct module; types without one are kept as their bits.
-_FORMATS = {"float16": "e", "bfloat16": "H", "float32": "f", "int32": "i", "uint8": "B", "float8_e4m3fn": "B"}
+_FORMATS = {"float16": "e", "bfloat16": "H", "float32": "f", "int32": "i", "uint16": "H", "uint8": "B", "float8_e4m3fn": "B"}
 
 
 def _bfloat16(value):

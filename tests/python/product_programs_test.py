@@ -99,6 +99,22 @@ class Products(unittest.TestCase):
             self.expect(program, EXECUTORS, Numbers("float16", m, n), times_transposed(x.matrices(), decoded),
                         times_transposed(absolute(x.matrices()), absolute(decoded)), 2.1 * ROUNDING["float16"], x, w, s)
 
+    def test_sparse_gemm(self):
+        for m, n, k, dtype, tile, threads in ((70, 40, 256, "float16", (64, 64, 128), 128), (130, 72, 128, "bfloat16", (128, 64, 128), 256),
+                                              (1, 9, 64, "float16", (64, 64, 64), 128)):
+            random.seed(m)
+            v, x = Numbers(dtype, m, k // 2).random(), Numbers(dtype, n, k).random()
+            places = [[sorted(random.sample(range(4), 2)) for _ in range(k // 4)] for _ in range(m)]
+            words = [sum((first | second << 2) << 4 * i for i, (first, second) in enumerate(row[at : at + 4]))
+                     for row in places for at in range(0, k // 4, 4)]
+            rows = [[0.0] * k for _ in range(m)]
+            for i, values in enumerate(v.matrices()):
+                for j, value in enumerate(values):
+                    rows[i][j // 2 * 4 + places[i][j // 2][j % 2]] = value
+            program = product_programs.sparse_gemm(TYPES[dtype], TYPES[dtype], tile, threads, 2)
+            self.expect(program, EXECUTORS, Numbers(dtype, m, n), times_transposed(rows, x.matrices()),
+                        times_transposed(absolute(rows), absolute(x.matrices())), 1.1 * ROUNDING[dtype], v, Numbers("uint16", m, k // 16).set(words), x)
+
     def test_codes_of_a_packed_type_are_those_of_bytes(self):
         for tile, threads, stages in (((16, 64, 256), 128, 4), ((64, 64, 128), 128, 4), ((256, 128, 64), 256, 3)):
             in_bytes, packed = (product_programs.int4_gemm(tile, threads, stages, word).compile("sm_90a") for word in (tg.u8, tg.u4))

@@ -95,12 +95,13 @@ def workloads(cases, problems):
              "latent": split_programs.latent_attention(tg.f16, (64, 64), 256, 2),
              "grouped": product_programs.grouped_gemm(tg.bf16, tg.bf16, (128, 256, 64), 256, 4),
              "block_scaled": product_programs.block_scaled_gemm(tg.e4m3, (128, 64), 256, 6),
+             "sparse": product_programs.sparse_gemm(tg.f16, tg.f16, (128, 256, 128), 256, 2),
              "int4": product_programs.int4_gemm((16, 64, 128), 128, 4), "conv2d": product_programs.conv2d(tg.f16, ((1, 8, 16), 128, 64), 256, 4),
              "narrow": programs.attention(tg.e4m3, 128, (128, 128), 256, 2, out_dtype=tg.bf16), "mamba": mamba}
     for name, program in found.items():
         for kernel in program.compile("sm_90a", plan_only=True).schedule["kernels"]:
             problems += [f"{name}: {op['op']} is done by {op['engine']}" for op in kernel["ops"]
-                         if "gemm#" in op["op"] and op["engine"] != "warpgroup_mma"]
+                         if re.search("gemm(_sparse)?#", op["op"]) and op["engine"] != "warpgroup_mma"]
     cases += found.items()
 
 

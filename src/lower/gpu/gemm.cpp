@@ -87,7 +87,7 @@ class GemmLowering : GemmState {
     if (!atom_.sparse()) return;
     const ValueId words = SparsePlaces::words_of(k_, tile_op_);
     if (!words.valid()) return;  // reported
-    places_.emplace(k_, tile_op_, atom_, words, sides_[0].warp_row, lane_);
+    places_.emplace(k_, tile_op_, *atom_.places, words, sides_[0].warp_row, lane_);
     place_registers_ = add_registers(k_, "places", ir::DType::u32, std::min(steps_, ahead_ + 1) * tiles_m_);
   }
 

@@ -24,16 +24,16 @@ ValueId SparsePlaces::words_of(LoweringContext& k, const ir::TileOp& op) {
   return ValueId();
 }
 
-SparsePlaces::SparsePlaces(LoweringContext& k, const ir::TileOp& op, const target::MmaAtom& atom,
-                           ValueId words, ExprId warp_row, ExprId lane)
+SparsePlaces::SparsePlaces(LoweringContext& k, const ir::TileOp& op, const layout::Fragment& places,
+                           ValueId words, ExprId first_row, ExprId lane)
     : k_(k),
       e_(k.out.exprs),
-      places_(*atom.places),
+      places_(places),
       value_(words),
       memory_(k.names.values[value_]),
       type_(k.in.program.buffer(op.operands[kPlaces].buffer).type),
       word_bits_(ir::dtype_bits(type_)),
-      addresses_(addresses(op, warp_row, lane)) {
+      addresses_(addresses(op, first_row, lane)) {
   const RegisterPlaces at = register_places(places_);
   for (size_t r = 0; r < at.first.size(); ++r) {
     const bool goes_on = !runs_.empty() && runs_.back().row == at.first[r] &&
@@ -46,7 +46,7 @@ SparsePlaces::SparsePlaces(LoweringContext& k, const ir::TileOp& op, const targe
   mean_current_slot();
 }
 
-OperandAddresses SparsePlaces::addresses(const ir::TileOp& op, ExprId warp_row, ExprId lane) {
+OperandAddresses SparsePlaces::addresses(const ir::TileOp& op, ExprId first_row, ExprId lane) {
   const ir::Region& r = op.operands[kPlaces];
   OperandAddresses::Place place;
   place.layout = &*k_.in.schedule.values[value_.index()].memory;
@@ -54,7 +54,7 @@ OperandAddresses SparsePlaces::addresses(const ir::TileOp& op, ExprId warp_row, 
   place.row0 = k_.simplified(lower_expr(k_, r.offsets[static_cast<size_t>(place.dims.row)]));
   place.k0 = k_.simplified(lower_expr(k_, r.offsets[static_cast<size_t>(place.dims.col)]));
   place.rows = r.extents[static_cast<size_t>(place.dims.row)];
-  ExprId at[2] = {warp_row, e_.const_int(0)};  // row, group
+  ExprId at[2] = {first_row, e_.const_int(0)};  // row, group
   for (const layout::Digit& d : places_.map().digits()) {
     if (d.output != layout::kThread || d.dim == layout::kReplica) continue;
     const ExprId digit = e_.floormod(e_.floordiv(lane, e_.const_int(d.stride)), e_.const_int(d.extent));
@@ -77,7 +77,10 @@ ExprId SparsePlaces::bits_of(const Run& run, int64_t row, int64_t k) {
     ExprId word = e_.load(memory_, type_, std::vector<ExprId>{index});
     if (type_ != ir::DType::u32) word = e_.cast(ir::DType::u32, word);
     if (bits < word_bits_) {
-      word = e_.binary(ir::ExprOp::shr, word, in_word_);
+      ExprId in_front = in_word_;  // and of steps before that are in the word, too
+      if (first % word_bits_ != 0)
+        in_front = e_.binary(ir::ExprOp::add, in_front, number(first % word_bits_));
+      word = e_.binary(ir::ExprOp::shr, word, in_front);
       word = e_.binary(ir::ExprOp::bit_and, word, number((int64_t{1} << bits) - 1));
     }
     if (const int64_t to = run.first * kGroup + bit; to > 0)

@@ -16,9 +16,9 @@ class SparsePlaces {
  public:
   // The tile of words; invalid, and reported, where it is none in memory.
   static ValueId words_of(LoweringContext& k, const ir::TileOp& op);
-  // `warp_row`: the first row of the thread's warp.
-  SparsePlaces(LoweringContext& k, const ir::TileOp& op, const target::MmaAtom& atom, ValueId words,
-               ExprId warp_row, ExprId lane);
+  // `places`: of an instruction, over `lane`; `first_row`: of the thread's warp or warpgroup.
+  SparsePlaces(LoweringContext& k, const ir::TileOp& op, const layout::Fragment& places, ValueId words,
+               ExprId first_row, ExprId lane);
   void mean_current_slot();
   // The lane's register of the instruction whose A begins at (row, k).
   ExprId word(int64_t row, int64_t k);
@@ -29,7 +29,7 @@ class SparsePlaces {
     int64_t row = 0, group = 0, first = 0, groups = 0;
   };
   ExprId bits_of(const Run& run, int64_t row, int64_t k);
-  OperandAddresses addresses(const ir::TileOp& op, ExprId warp_row, ExprId lane);
+  OperandAddresses addresses(const ir::TileOp& op, ExprId first_row, ExprId lane);
 
   LoweringContext& k_;
   ir::ExprPool& e_;

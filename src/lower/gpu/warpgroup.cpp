@@ -9,6 +9,7 @@
 #include "lower/addressing.h"
 #include "lower/gpu/operand_transpose.h"
 #include "lower/gpu/registers.h"
+#include "lower/gpu/sparse_places.h"
 #include "lower/gpu/warpgroups.h"
 #include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
@@ -52,6 +53,8 @@ class WarpgroupGemm {
     if (!value.valid()) return;
     sum_ = fragment_view(k_, value);
     clear = clear || k_.role.products_overwrite;
+    gather_places();
+    if (k_.failed()) return;
     if (shape_.promote) return promoted(left, right, clear);
     emit(thread::WarpgroupFence{});
     for (int64_t m = 0; m < parts_m_; ++m)
@@ -93,9 +96,9 @@ class WarpgroupGemm {
     const analysis::MatrixDims dims =
         transposed.copy ? transposed.copy->dims : analysis::matrix_dims(k_.in.program, r, transpose);
     const layout::Layout& lies = transposed.copy ? transposed.copy->layout : *plan.memory;
-    const auto form = analysis::warpgroup_operand_form(lies, dims, index,
-                                                       ir::dtype_bytes(k_.in.program.buffer(r.buffer).type),
-                                                       side == 0 ? atom_->m : n_, k_step_);
+    const auto form = analysis::warpgroup_operand_form(
+        lies, dims, index, ir::dtype_bytes(k_.in.program.buffer(r.buffer).type), side == 0 ? atom_->m : n_,
+        side == 0 ? atom_->a_k() : k_step_);
     if (!form) {
       k_.fail(DiagCode::schedule_illegal, op_.path,
               "'" + k_.in.program.buffer(r.buffer).name + "' lies as " + lies.to_text() + ", which " +
@@ -129,6 +132,27 @@ class WarpgroupGemm {
     emit(thread::WarpgroupWait{0, {}});
     emit(thread::ProxyFence{});
     role_barrier(k_, out_, op_.path);
+  }
+
+  // Of all of the statement's instructions. Registers of the iteration before are read until its products are
+  // done; other warpgroups' run meanwhile.
+  void gather_places() {
+    if (!atom_->sparse()) return;
+    const ValueId words = SparsePlaces::words_of(k_, tile_op_);
+    if (!words.valid()) return;  // reported
+    if (k_.role.product_in_flight) emit(thread::WarpgroupWait{0, {}});
+    const ExprId lane = e_.floormod(e_.var(k_.out.thread_var), e_.const_int(k_.in.target.warpgroup)),
+                 first_row = k_.simplified(e_.mul(group_m_, parts_m_ * atom_->m));
+    SparsePlaces gathered(k_, tile_op_, *atom_->places, words, first_row, lane);
+    const int64_t steps = shape_.k / k_step_;
+    places_ = add_registers(k_, "places", ir::DType::u32, parts_m_ * steps);
+    for (int64_t m = 0; m < parts_m_; ++m)
+      for (int64_t step = 0; step < steps; ++step)
+        emit(thread::Store{places_, e_.const_int(m * steps + step),
+                           gathered.word(m * atom_->m, step * k_step_), ExprId(), false, ExprId()});
+    // One thread of the warpgroup gives the words' slot back to the copy engine, after the product.
+    emit(thread::ProxyFence{});
+    warpgroup_barrier(k_, out_, op_.path);
   }
 
   // Sums of at most kPromoted products in registers of their own, added to the warpgroup's.
@@ -184,7 +208,7 @@ class WarpgroupGemm {
       mma.a_index = held_at(0);
       int64_t first = 0, step = 0;
       e_.is_const_int(mma.a_index, &first);
-      for (int64_t at = 0; at < shape_.k; at += k_step_) {
+      for (int64_t at = 0; at < shape_.a_k(); at += atom_->a_k()) {
         e_.is_const_int(held_at(at), &step);
         mma.a_steps.push_back(step - first);
       }
@@ -195,6 +219,10 @@ class WarpgroupGemm {
     mma.c_index =
         swapped_ ? register_at(sum_, 2, n * n_, m * atom_->m) : register_at(sum_, 2, m * atom_->m, n * n_);
     if (overwrite) mma.accumulate = e_.const_int(0, ir::DType::boolean);
+    if (places_.valid()) {
+      mma.places = places_;
+      mma.places_index = e_.const_int(m * (shape_.k / k_step_));
+    }
     return mma;
   }
 
@@ -221,13 +249,14 @@ class WarpgroupGemm {
   int64_t parts_m_ = 1, parts_n_ = 1;
   ExprId group_m_, group_n_;
   FragmentView sum_;
+  MemoryId places_;  // of a sparse product, by part and step
 };
 
 }  // namespace
 
 void OpLowering::contract_warpgroup(int a, int b, int c, bool clear) {
   const auto instruction = target::find_warpgroup_atom(k_.in.target, plan_.atom);
-  if (!instruction)
+  if (!instruction || instruction->atom->sparse() != (tile_op_->kind == ir::OpKind::gemm_sparse))
     return k_.fail(DiagCode::schedule_illegal, op_.path,
                    "atom '" + plan_.atom + "' is not one of " + k_.in.target.name,
                    "plan the program for this target");

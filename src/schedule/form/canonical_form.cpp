@@ -29,21 +29,22 @@ bool has_another_form(const ir::Program& p) {
 
 // Of `p`, in its copy.
 std::vector<DecodedOperand> decode_products(const ir::Program& p, const target::Target& t,
-                                            ir::Program& form) {
+                                            const plan::Schedule* given, ir::Program& form) {
   std::set<ir::StmtId> expanded;
-  for (const auto& [product, why] : expanded_products(p, t)) expanded.insert(product);
+  for (const auto& [product, why] : expanded_products(p, t, given)) expanded.insert(product);
   return decode_sparse(form, t, expanded);
 }
 
 }  // namespace
 
-std::optional<ir::Program> canonical_form(const ir::Program& p, const target::Target& t) {
+std::optional<ir::Program> canonical_form(const ir::Program& p, const target::Target& t,
+                                          const plan::Schedule* given) {
   const bool sparse = !sparse_products(p).empty(), other = t.has_block_threads() && has_another_form(p);
   if (!sparse && !other) return std::nullopt;
   ir::Program form = p;
   ir::Program::Written written{ir::program_hash(p), ir::statement_paths(p)};
   const std::vector<DecodedOperand> decoded =
-      sparse ? decode_products(p, t, form) : std::vector<DecodedOperand>();
+      sparse ? decode_products(p, t, given, form) : std::vector<DecodedOperand>();
   for (const DecodedOperand& d : decoded) {
     written.paths.resize(form.stmts.size());
     const std::string path = written.paths[d.product.value] + "/decode#0";

@@ -29,11 +29,14 @@
 #include <optional>
 
 #include "ir/program.h"
+#include "plan/schedule.h"
 #include "target/target.h"
 
 namespace tilegen::schedule {
 
 // Nothing where the program has that form.
-std::optional<ir::Program> canonical_form(const ir::Program& p, const target::Target& t);
+// `given`: what sparse products are to be done by.
+std::optional<ir::Program> canonical_form(const ir::Program& p, const target::Target& t,
+                                          const plan::Schedule* given = nullptr);
 
 }  // namespace tilegen::schedule

@@ -152,9 +152,10 @@ std::vector<DecodedOperand> decode_sparse(ir::Program& p, const target::Target& 
   return all;
 }
 
-std::vector<plan::Note> decoding_notes(const ir::Program& p, const target::Target& t) {
+std::vector<plan::Note> decoding_notes(const ir::Program& p, const target::Target& t,
+                                       const plan::Schedule* given) {
   std::vector<plan::Note> notes;
-  const std::map<StmtId, std::string> expanded = expanded_products(p, t);
+  const std::map<StmtId, std::string> expanded = expanded_products(p, t, given);
   if (expanded.empty()) return notes;
   const std::vector<std::string> paths = ir::statement_paths(p);
   for (const auto& [s, why] : expanded)

@@ -30,7 +30,8 @@ struct DecodedOperand {
 // In place; of `expanded` the operands, of others the words.
 std::vector<DecodedOperand> decode_sparse(ir::Program& p, const target::Target& t,
                                           const std::set<ir::StmtId>& expanded);
-// Of a program as written, what its schedule says of them.
-std::vector<plan::Note> decoding_notes(const ir::Program& p, const target::Target& t);
+// Of a program as written and what is given for it, what its schedule says of them.
+std::vector<plan::Note> decoding_notes(const ir::Program& p, const target::Target& t,
+                                       const plan::Schedule* given = nullptr);
 
 }  // namespace tilegen::schedule

@@ -220,6 +220,10 @@ std::string no_instruction(const GemmShape& s, const Target& t, bool in_parts) {
 std::string why_not(const GemmShape& s, const MmaAtom& atom) {
   if (s.sparse != atom.sparse())
     return s.sparse ? ": it multiplies whole operands" : ": its A holds two values of each four neighbours";
+  if (s.sparse && s.k % atom.k != 0) return ": k is no multiple of the instruction's " + number(atom.k);
+  if (s.sparse && !serves(atom, s))
+    return std::string(": it multiplies ") + ir::dtype_name(atom.a) + " by " + ir::dtype_name(atom.b) +
+           " into " + ir::dtype_name(atom.c);
   if (!atom.given) return "";
   if (atom.tf32 && !s.tf32 && s.a == ir::DType::f32)
     return ": the instruction rounds operands to tf32, which gemm allows where it says tf32";
@@ -244,7 +248,7 @@ Expected<std::optional<GemmPlan>> plan_by_warpgroups(const ir::Program& p, const
   const bool asked = asks_for_warpgroups(given);
   if (given && !asked && (given->engine == plan::Engine::mma || !given->atom.empty()))
     return std::optional<GemmPlan>();
-  std::string why = s.sparse ? "they multiply whole operands" : no_warpgroups;
+  std::string why = no_warpgroups;
   if (why.empty())
     if (auto plan = plan_warpgroup_gemm(p, op, s, t, threads, given, &why)) return plan;
   if (asked)

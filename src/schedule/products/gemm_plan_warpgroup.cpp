@@ -116,14 +116,15 @@ struct Cost {
 Cost cost_of(const View& v, const Split& x, const Target& t) {
   const GemmShape& s = v.s;
   const int64_t reps = s.m / (x.atom->m * x.m), columns = s.n / x.n, k_steps = s.k / x.atom->k;
-  const int64_t a_bytes = x.atom->m * x.atom->k * ir::dtype_bytes(s.a);
+  const int64_t a_bytes = x.atom->m * x.atom->a_k() * ir::dtype_bytes(s.a);
   Cost c;
   c.cycles = cost::cycles_of(
       cost::warpgroup_product(s, {x.atom, x.m, x.n, x.width, v.a_shared, {v.copied[0], v.copied[1]}}, t));
   if (s.promote) c.own_registers = x.width / 2;  // one instruction's sums
   if (v.copied[0] || v.copied[1]) c.own_registers += kTurnedRegisters;
   c.registers = reps * columns * ir::dtype_bytes(s.c) / 8 + c.own_registers + kOtherRegisters +
-                (v.a_shared ? 0 : reps * k_steps * a_bytes / (4 * t.warpgroup));
+                (v.a_shared ? 0 : reps * k_steps * a_bytes / (4 * t.warpgroup)) +
+                (s.sparse ? reps * k_steps : 0);
   return c;
 }
 
@@ -141,7 +142,7 @@ std::pair<int64_t, int64_t> warps_of(const Split& x, bool swapped, const Target&
 // 32-bit floats are multiplied as tf32 only, where the program says so.
 const WarpgroupAtom* atom_for(const Target& t, const TileOp& op, const GemmShape& s) {
   if (s.a == ir::DType::f32 && !op.flag(ir::gemm_attr::tf32)) return nullptr;
-  for (const WarpgroupAtom& atom : t.warpgroup_mma)
+  for (const WarpgroupAtom& atom : s.sparse ? t.sparse_warpgroup_mma : t.warpgroup_mma)
     if (atom.a == s.a && atom.b == s.b && atom.c == s.c) return &atom;
   return nullptr;
 }
@@ -154,8 +155,8 @@ std::string refusal(const ir::Program& p, const TileOp& op, const View& v, const
   const GemmShape& s = v.s;
   if (t.warpgroup_mma.empty()) return t.name + " has no warpgroup instructions";
   if (!atom)
-    return std::string("none multiplies ") + ir::dtype_name(s.a) + " by " + ir::dtype_name(s.b) + " into " +
-           ir::dtype_name(s.c);
+    return std::string(s.sparse ? "none multiplies sparse " : "none multiplies ") + ir::dtype_name(s.a) +
+           " by " + ir::dtype_name(s.b) + " into " + ir::dtype_name(s.c);
   for (const ir::Region& r : op.operands)
     if (!is_whole(p, r)) return "'" + p.buffer(r.buffer).name + "' is used in parts";
   if (!in_shared(p, op, v.operand(1))) {
@@ -168,6 +169,15 @@ std::string refusal(const ir::Program& p, const TileOp& op, const View& v, const
   if (s.m % atom->m != 0) return number(s.m) + " rows are no multiple of " + number(atom->m);
   if (s.k % atom->k != 0) return "k " + number(s.k) + " is no multiple of " + number(atom->k);
   return "";
+}
+
+// B can lie as instructions of this width read it: a sparse one's k are more bytes than its A's, all of them
+// in one row.
+bool reads_b(const View& v, const WarpgroupAtom& atom, int width) {
+  const int bytes = ir::dtype_bytes(v.s.b);
+  const auto boxed = boxed_operand(v.sides[1], width, bytes);
+  return boxed && (!atom.sparse() || analysis::warpgroup_operand_form(*boxed, v.sides[1].dims, v.operand(1),
+                                                                      bytes, width, atom.k));
 }
 
 // Splits over the warpgroups, rows first, and widths, that divide the tile and that the schedule and the
@@ -188,7 +198,7 @@ std::vector<Split> splits(const View& v, const WarpgroupAtom* atom, int64_t warp
     if (given_split ? !own_split() : !allows(policy, x, v.swapped)) continue;
     for (int width : atom->widths) {
       x.width = width;
-      if (s.n / x.n % width != 0 || !boxed_operand(v.sides[1], width, ir::dtype_bytes(s.b))) continue;
+      if (s.n / x.n % width != 0 || !reads_b(v, *atom, width)) continue;
       if (given_atom && given->atom != target::warpgroup_instruction_name(*atom, width)) continue;
       list.push_back(x);
     }
@@ -237,7 +247,7 @@ GemmPlan make_plan(const ir::Program& p, const TileOp& op, const View& v, const 
     MatrixDims a = v.sides[0].dims;
     if (v.swapped) std::swap(a.row, a.col);
     (v.swapped ? plan.b_fragment : plan.a_fragment) = partitioned(
-        x.atom->a_operand(), {{reps, s.k / x.atom->k}, {x.m, 1}}, grid, a, {s.m, s.k}, t.warpgroup);
+        x.atom->a_operand(), {{reps, s.k / x.atom->k}, {x.m, 1}}, grid, a, {s.m, s.a_k()}, t.warpgroup);
   }
   right = boxed_operand(v.sides[1], x.width, bytes[1]);
   for (int side = 0; side < 2; ++side) {

@@ -168,7 +168,8 @@ bool between_loads_and_products(const ir::Program& p, ir::BufferId tile, int k_d
       const bool loads =
           i == 1 && ops::is_copy(*op) && p.buffer(op->operands[0].buffer).scope == ir::MemScope::global;
       if (loads) continue;
-      if (op->kind != ir::OpKind::gemm || i > 1) return false;
+      const bool product = op->kind == ir::OpKind::gemm || op->kind == ir::OpKind::gemm_sparse;
+      if (!product || i > 1) return false;
       const MatrixDims m = analysis::operand_dims(p, *op, static_cast<int>(i));
       if ((i == 0 ? m.col : m.row) != k_dim) return false;
     }

@@ -27,10 +27,6 @@ bool keeps_from_engine(const plan::KernelSchedule* given, const std::string& pat
   return g && g->engine && g->engine != Engine::tensor_copy;
 }
 
-bool is_sparse(const ir::Program& p, const KernelOp& op) {
-  return p.as<ir::TileOp>(op.stmt)->kind == ir::OpKind::gemm_sparse;
-}
-
 // The schedule has one of the copies made by the engine.
 bool asks_for_engine(const plan::KernelSchedule* given, const std::vector<const KernelOp*>& inside) {
   return given && std::any_of(inside.begin(), inside.end(), [&](const KernelOp* op) {
@@ -269,7 +265,6 @@ TensorLoads find_product_loads(const ir::Program& p, int kernel, const KernelOps
     ProductLoads load;
     std::string why = allowed == TensorCopies::none ? "planned without tensor copies"
                       : !produced                   ? "the schedule gives no producer"
-                      : is_sparse(p, ops.ops[i])    ? "warpgroups multiply whole operands"
                                                     : finder.find(i, load, loads.by_threads);
     if (why.empty())
       loads.products.emplace(i, std::move(load));

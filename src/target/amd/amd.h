@@ -15,9 +15,12 @@ struct MatrixRates {
   int halves = 0, bytes = 0, words = 0;  // f16 and bf16; i8; f32 and f64
   int reduced_words = 0;                 // f32 as xf32, 10 bits of mantissa; 0: none
   bool wide_bytes = false;               // i8 by 16 or 32 k at once, and 8-bit floats
+  bool sparse = false;                   // v_smfmac
 };
 
 // v_mfma, one row for each shape and combination of types.
 std::vector<MmaAtom> matrix_atoms(const MatrixRates& rates);
+// v_smfmac, of twice the rates.
+std::vector<MmaAtom> sparse_matrix_atoms(const MatrixRates& rates);
 
 }  // namespace tilegen::target::amd

@@ -30,7 +30,8 @@ constexpr Architecture kArchitectures[] = {
      .clock_mhz = 2100,
      .memory_gb_per_s = 5300,
      .l2_bytes_per_cycle = 53,
-     .matrix = {.halves = 256, .bytes = 512, .words = 32, .reduced_words = 128, .wide_bytes = true},
+     .matrix =
+         {.halves = 256, .bytes = 512, .words = 32, .reduced_words = 128, .wide_bytes = true, .sparse = true},
      .fnuz = true,
      .lds_loads = true},
     // one of the two dies of an MI250X, which are devices of their own, with 32 channels
@@ -93,6 +94,7 @@ Target make(const Architecture& a) {
   // Estimates: no such device was measured.
   t.memory_latency = 800, t.shared_latency = 64, t.meeting_latency = 40, t.launch_cycles = 10000;
   t.mma = matrix_atoms(a.matrix);
+  if (a.matrix.sparse) t.sparse_mma = sparse_matrix_atoms(a.matrix);
   // A wave on the 16 lanes of a unit.
   const LaneGrid grid = {.rows = 8, .columns = 8, .cycles = 4};
   for (MmaAtom& atom : dot_atoms(grid, dot_products())) t.mma.push_back(std::move(atom));

@@ -63,23 +63,62 @@ MmaAtom atom_of(const Row& r, bool transposed) {
           transposed};
 }
 
+std::string byte_float(DType t) { return t == DType::e4m3fnuz ? "fp8" : "bf8"; }
+
 // 8-bit floats of the FNUZ kind, each with each.
 std::vector<Row> fnuz_rows(int rate) {
   std::vector<Row> rows;
-  const auto text = [](DType t) { return t == DType::e4m3fnuz ? std::string("fp8") : std::string("bf8"); };
   for (DType a : {DType::e4m3fnuz, DType::e5m2fnuz})
     for (DType b : {DType::e4m3fnuz, DType::e5m2fnuz})
       for (const char* shape : {"32x32x16", "16x16x32"}) {
         const bool large = shape[0] == '3';
         const std::string instruction = std::string("llvm.amdgcn.mfma.f32.") + shape + ".";
         rows.push_back({std::string("mfma.") + shape + ".f32." + ir::dtype_name(a) + "." + ir::dtype_name(b),
-                        instruction + text(a) + "." + text(b), large ? 32 : 16, large ? 16 : 32, a,
-                        DType::f32, meaning::dot_f32, rate, b, instruction + text(b) + "." + text(a)});
+                        instruction + byte_float(a) + "." + byte_float(b), large ? 32 : 16, large ? 16 : 32,
+                        a, DType::f32, meaning::dot_f32, rate, b,
+                        instruction + byte_float(b) + "." + byte_float(a)});
       }
   return rows;
 }
 
+// Two values of each four along k ("CDNA 3" instruction set document, "4:2 Structural Sparsity"): of A a lane
+// has the values of its k of B, and their places in the low bits of its register.
+MmaAtom sparse_atom_of(const std::string& name, const std::string& instruction, int size, int k, DType a,
+                       DType b, DType out, const MmaSemantics& meaning, int rate) {
+  Row row = {name, instruction, size, k, a, out, meaning, 2 * rate, b};
+  MmaAtom atom = atom_of(row, false);
+  const int groups = kWave / size, held = k / groups;
+  atom.a_layout = over_lanes(
+      kWave, {size, k / 2}, {{0, size, kThread, 1}, {1, held / 2, kRegister, 1}, {1, groups, kThread, size}});
+  atom.places = over_lanes(kWave, {size, k / 4},
+                           {{0, size, kThread, 1}, {1, held / 4, kRegister, 1}, {1, groups, kThread, size}});
+  return atom;
+}
+
 }  // namespace
+
+std::vector<MmaAtom> sparse_matrix_atoms(const MatrixRates& rates) {
+  std::vector<MmaAtom> atoms;
+  const auto add = [&](bool large, bool bytes, const std::string& types, const std::string& llvm_types,
+                       DType a, DType b, DType out, const MmaSemantics& meaning) {
+    const int size = large ? 32 : 16, k = (large ? 16 : 32) * (bytes ? 2 : 1);
+    const std::string shape = std::to_string(size) + "x" + std::to_string(size) + "x" + std::to_string(k);
+    atoms.push_back(sparse_atom_of(
+        "smfmac." + shape + types,
+        std::string("llvm.amdgcn.smfmac.") + (out == DType::i32 ? "i32." : "f32.") + shape + llvm_types, size,
+        k, a, b, out, meaning, bytes ? rates.bytes : rates.halves));
+  };
+  for (bool large : {true, false}) {
+    add(large, false, ".f32.f16", ".f16", DType::f16, DType::f16, DType::f32, meaning::dot_f32);
+    add(large, false, ".f32.bf16", ".bf16", DType::bf16, DType::bf16, DType::f32, meaning::dot_f32);
+    add(large, true, ".s32.s8", ".i8", DType::i8, DType::i8, DType::i32, meaning::dot_i32);
+    for (DType a : {DType::e4m3fnuz, DType::e5m2fnuz})
+      for (DType b : {DType::e4m3fnuz, DType::e5m2fnuz})
+        add(large, true, std::string(".f32.") + ir::dtype_name(a) + "." + ir::dtype_name(b),
+            "." + byte_float(a) + "." + byte_float(b), a, b, DType::f32, meaning::dot_f32);
+  }
+  return atoms;
+}
 
 std::vector<MmaAtom> matrix_atoms(const MatrixRates& rates) {
   using namespace meaning;

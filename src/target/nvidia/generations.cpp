@@ -175,7 +175,10 @@ Target make(const Generation& g) {
   for (MmaAtom& atom : t.mma)
     if (atom.c == ir::DType::f64 && !is_multiply_add(atom))
       atom.waits_around_loops = g.f64_waits_around_loops;
-  if (g.warpgroup_mma) t.warpgroup_mma = g.warpgroup_mma();
+  if (g.warpgroup_mma) {
+    t.warpgroup_mma = g.warpgroup_mma();
+    t.sparse_warpgroup_mma = sparse_warpgroup_atoms();
+  }
   t.store_matrix = g.store_matrix;
   t.dependent_launch = g.dependent_launch;
   t.tensor_copy = g.tensor_copy;

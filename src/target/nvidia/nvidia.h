@@ -13,6 +13,7 @@ std::vector<MmaAtom> warp_atoms(bool fp8);
 std::vector<MmaAtom> sparse_warp_atoms(bool fp8);  // mma.sp
 // wgmma.mma_async, of sm_90a.
 std::vector<WarpgroupAtom> warpgroup_atoms();
+std::vector<WarpgroupAtom> sparse_warpgroup_atoms();  // wgmma.mma_async.sp
 // The ways, preferred first: one warp beside the computing threads, or a warpgroup that gives registers away.
 std::vector<RoleRegisters> role_registers(const Target& t, int64_t computing_threads, int64_t producers);
 

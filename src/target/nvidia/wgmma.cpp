@@ -1,8 +1,10 @@
 // Matrix instructions of a warpgroup (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"): which
 // there are and where the 128 threads have the elements of A and of the accumulator. In the layouts thread =
 // 32 * warp + 4 * g + t.
+#include <algorithm>
 #include <cassert>
 
+#include "target/lane_layout.h"
 #include "target/nvidia/nvidia.h"
 
 namespace tilegen::target {
@@ -61,8 +63,30 @@ Fragment accumulator(const WarpgroupAtom& atom, int n) {
 
 Fragment a_operand(const WarpgroupAtom& atom) {
   const int64_t word = 4 / ir::dtype_bytes(atom.a);  // elements of a 32-bit register
-  return over_warpgroup(atom.m, atom.k, {{8, kThread, 4}, {2, kRegister, word}, {4, kThread, nvidia::kWarp}},
-                        {{word, kRegister, 1}, {4, kThread, 1}, {atom.k / (4 * word), kRegister, 2 * word}});
+  return over_warpgroup(
+      atom.m, atom.a_k(), {{8, kThread, 4}, {2, kRegister, word}, {4, kThread, nvidia::kWarp}},
+      {{word, kRegister, 1}, {4, kThread, 1}, {atom.a_k() / (4 * word), kRegister, 2 * word}});
+}
+
+// PTX ISA, "Matrix fragments for warpgroup-level multiply-accumulate operation with sparse matrix A": a warp
+// has the places of its 16 rows, as those of mma.sp lie; of 16-bit types the first lanes of a quad
+// (sparsity selector 0).
+Fragment places_of_16_bits() {
+  return over_lanes(nvidia::kWarpgroup, {64, 8},
+                    {{0, 8, kThread, 4},
+                     {0, 2, kRegister, 4},
+                     {0, 4, kThread, nvidia::kWarp},
+                     {1, 4, kRegister, 1},
+                     {1, 2, kThread, 1},
+                     {layout::kReplica, 2, kThread, 2}});
+}
+Fragment places_of_8_bits() {
+  return over_lanes(nvidia::kWarpgroup, {64, 16},
+                    {{0, 8, kThread, 4},
+                     {0, 2, kThread, 1},
+                     {0, 4, kThread, nvidia::kWarp},
+                     {1, 8, kRegister, 1},
+                     {1, 2, kThread, 2}});
 }
 
 }  // namespace
@@ -73,16 +97,17 @@ std::string warpgroup_instruction_name(const WarpgroupAtom& atom, int n) {
 }
 
 std::optional<WarpgroupInstruction> find_warpgroup_atom(const Target& t, std::string_view name) {
-  for (const WarpgroupAtom& atom : t.warpgroup_mma)
-    for (int width : atom.widths)
-      if (warpgroup_instruction_name(atom, width) == name) return WarpgroupInstruction{&atom, width};
+  for (const auto* atoms : {&t.warpgroup_mma, &t.sparse_warpgroup_mma})
+    for (const WarpgroupAtom& atom : *atoms)
+      for (int width : atom.widths)
+        if (warpgroup_instruction_name(atom, width) == name) return WarpgroupInstruction{&atom, width};
   return std::nullopt;
 }
 
 namespace nvidia {
 
 // PTX versions times 10.
-constexpr int kPtx = 80, kMixedSignsPtx = 84;
+constexpr int kPtx = 80, kMixedSignsPtx = 84, kSparsePtx = 82;
 
 // The tensor pipe takes 64 x 8 x 16 products of 16-bit numbers in 4 cycles, of 8-bit ones twice as many, of
 // tf32 half as many.
@@ -109,6 +134,22 @@ std::vector<WarpgroupAtom> warpgroup_atoms() {
     for (DType b : {DType::i8, DType::u8})
       add(std::string("wgmma.k32.s32.") + sign(a) + "." + sign(b), 32, a, b, DType::i32, integers, false,
           meaning::dot_i32, a == b ? kPtx : kMixedSignsPtx);
+  return atoms;
+}
+
+// Rows of 16-bit and 8-bit types again, of twice the depth in the time of one.
+std::vector<WarpgroupAtom> sparse_warpgroup_atoms() {
+  std::vector<WarpgroupAtom> atoms;
+  for (WarpgroupAtom atom : warpgroup_atoms()) {
+    const int bytes = ir::dtype_bytes(atom.a);
+    if (bytes > 2) continue;
+    const std::string k = "k" + std::to_string(atom.k);
+    atom.k *= 2;
+    atom.name.replace(atom.name.find(k), k.size(), "sp.k" + std::to_string(atom.k));
+    atom.places = bytes == 2 ? places_of_16_bits() : places_of_8_bits();
+    atom.isa_version = std::max(atom.isa_version, kSparsePtx);
+    atoms.push_back(std::move(atom));
+  }
   return atoms;
 }
 

@@ -49,14 +49,15 @@ inline target::Target target_named(const std::string& name) {
 }
 
 // As the driver has it planned.
-inline ir::Program planned_form(const ir::Program& p, const std::string& target) {
-  auto form = canonical_form(p, target_named(target));
+inline ir::Program planned_form(const ir::Program& p, const std::string& target,
+                                const plan::Schedule* given = nullptr) {
+  auto form = canonical_form(p, target_named(target), given);
   return form ? std::move(*form) : p;
 }
 
 inline Expected<plan::Schedule> plan_for(const ir::Program& p, const std::string& target,
                                          const plan::Schedule* given = nullptr, bool conversions = true) {
-  const ir::Program form = planned_form(p, target);
+  const ir::Program form = planned_form(p, target, given);
   const target::Target t = target_named(target);
   const auto asked = AnnotatedSchedule::make(p, form, t, given ? std::optional(*given) : std::nullopt);
   if (!asked) return asked.error();

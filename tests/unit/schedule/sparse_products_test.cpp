@@ -8,7 +8,8 @@ namespace {
 
 struct Sparse {
   int64_t m = 64, n = 64, k = 64;
-  std::string a = "f16", b = "f16", c = "f32", word = "u16", words = "shared", values = "shared";
+  std::string a = "f16", b = "f16", c = "f32", word = "u16", words = "shared", values = "shared",
+              annotation = "";
 };
 
 std::string replaced(std::string text, const std::vector<std::pair<std::string, std::string>>& words) {
@@ -34,11 +35,12 @@ kernel k grid (b: 4) threads 128 {
   copy V -> v
   copy P -> p
   copy B -> x
-  gemm_sparse v, x, p -> c {clear}
+  gemm_sparse v, x, p -> c {clearANNOTATION}
   copy c -> C
 }
 )",
-                               {{"MM", text(s.m)},
+                               {{"ANNOTATION", s.annotation},
+                                {"MM", text(s.m)},
                                 {"NN", text(s.n)},
                                 {"KK", text(s.k)},
                                 {"HALF", text(s.k / 2)},
@@ -78,6 +80,10 @@ TEST(SparseProducts, AreDoneByInstructionsOfTheirTypes) {
       }
   EXPECT_EQ(done_by({.c = "f16"}, "sm_80"), "mma.sp.m16n8k32.f32.f16") << "summed in f32, rounded once";
   EXPECT_EQ(done_by({.a = "e4m3", .b = "e5m2"}, "sm_89"), "mma.sp.m16n8k64.f32.e4m3.e5m2");
+  EXPECT_EQ(done_by({.m = 128, .k = 128}, "sm_90a"), "wgmma.sp.m64n64k32.f32.f16.f16");
+  EXPECT_EQ(done_by({.a = "f16"}, "gfx942"), "smfmac.32x32x16.f32.f16");
+  EXPECT_EQ(done_by({.a = "i8", .b = "i8", .c = "i32"}, "gfx942"), "smfmac.32x32x32.s32.s8");
+  EXPECT_EQ(done_by({.a = "e4m3fnuz", .b = "e5m2fnuz"}, "gfx942"), "smfmac.32x32x32.f32.e4m3fnuz.e5m2fnuz");
   EXPECT_EQ(done_by({.m = 24, .n = 20}, "sm_80"), "mma.sp.m16n8k32.f32.f16") << "overhangs";
 }
 
@@ -89,7 +95,9 @@ TEST(SparseProducts, AreExpandedWhereNoInstructionDoesThem) {
             begin + "sm_80 multiplies whole operands of e4m3 and e4m3");
   EXPECT_EQ(done_by({.k = 48}, "sm_80"),
             begin + "k is 48, no multiple of the mma.sp.m16n8k32.f32.f16 instruction's 32");
-  EXPECT_EQ(done_by({}, "gfx942"), begin + "gfx942 multiplies whole operands");
+  EXPECT_EQ(done_by({}, "gfx90a"), begin + "gfx90a multiplies whole operands");
+  EXPECT_EQ(done_by({.a = "u8", .b = "i8", .c = "i32"}, "gfx942"),
+            begin + "gfx942 multiplies whole operands of u8 and i8");
   EXPECT_EQ(done_by({}, "x86-64-v4"), begin + "x86-64-v4 multiplies whole operands");
 }
 
@@ -103,22 +111,65 @@ TEST(SparseProducts, OfWordsInRegistersReadThemInMemory) {
   EXPECT_EQ(words.name, "words");
 }
 
-TEST(SparseProducts, TakeNoAtomOfWholeOperands) {
-  const auto p = product({});
-  auto schedule = plan_for(*p, "sm_80");
-  ASSERT_TRUE(schedule) << schedule.error().to_text();
+plan::Schedule naming(const std::string& atom) {
   plan::Schedule given;
   given.kernels.resize(1);
   given.kernels[0].kernel = "k";
   given.kernels[0].ops.resize(1);
   given.kernels[0].ops[0].op = "k/gemm_sparse#0";
-  given.kernels[0].ops[0].atom = "mma.m16n8k16.f32.f16";
-  const auto refused = plan_for(*p, "sm_80", &given);
-  ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().to_text().find("64x64x64 sparse gemm of f16 and f16 into f32"), std::string::npos)
-      << refused.error().to_text();
-  given.kernels[0].ops[0].atom = "mma.sp.m16n8k32.f32.f16";
-  EXPECT_TRUE(plan_for(*p, "sm_80", &given));
+  given.kernels[0].ops[0].atom = atom;
+  return given;
+}
+
+// The atom that is planned where the schedule names one, or why it is refused.
+std::string named(const std::string& atom, const Sparse& s, const std::string& target) {
+  const plan::Schedule given = naming(atom);
+  const auto p = product(s);
+  const auto schedule = p ? plan_for(*p, target, &given) : Expected<plan::Schedule>(Error());
+  if (!schedule) return schedule.error().to_text();
+  return plan::find_op(schedule->kernels[0], "k/gemm_sparse#0")->atom;
+}
+
+TEST(SparseProducts, TakeTheInstructionThatASchedulesNames) {
+  EXPECT_EQ(named("mma.sp.m16n8k32.f32.f16", {}, "sm_80"), "mma.sp.m16n8k32.f32.f16");
+  EXPECT_EQ(named("mma.sp.m16n8k32.f32.f16", {.m = 128, .k = 128}, "sm_90a"), "mma.sp.m16n8k32.f32.f16");
+  EXPECT_EQ(named("wgmma.sp.m64n32k32.f32.f16.f16", {.m = 128, .k = 128}, "sm_90a"),
+            "wgmma.sp.m64n32k32.f32.f16.f16");
+  EXPECT_EQ(named("smfmac.16x16x32.f32.f16", {}, "gfx942"), "smfmac.16x16x32.f32.f16");
+  EXPECT_EQ(named("mma.m16n8k16.f32.f16", {}, "sm_80"), "mma.m16n8k16.f32.f16") << "of the expanded operand";
+  const plan::Schedule whole = naming("mma.m16n8k16.f32.f16");
+  const auto notes = decoding_notes(*product({}), target_named("sm_80"), &whole);
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes[0].text.find("'mma.m16n8k16.f32.f16' is asked for and multiplies whole operands"),
+            std::string::npos)
+      << notes[0].text;
+}
+
+TEST(SparseProducts, TakeTheInstructionThatAnAnnotationNames) {
+  for (const char* atom : {"mma.sp.m16n8k32.f32.f16", "mma.m16n8k16.f32.f16",
+                           "wgmma.sp.m64n16k32.f32.f16.f16", "wgmma.m64n64k16.f32.f16.f16"}) {
+    const Sparse s = {.m = 128, .k = 128, .annotation = std::string(", atom = \"") + atom + "\""};
+    const auto schedule = plan_for(*product(s), "sm_90a");
+    ASSERT_TRUE(schedule) << schedule.error().to_text();
+    EXPECT_EQ(plan::find_op(schedule->kernels[0], "k/gemm_sparse#0")->atom, atom);
+    // What was planned, given for the program without it, is planned again.
+    const auto again = plan_for(*product({.m = 128, .k = 128}), "sm_90a", &*schedule);
+    ASSERT_TRUE(again) << again.error().to_text();
+    EXPECT_EQ(plan::find_op(again->kernels[0], "k/gemm_sparse#0")->atom, atom);
+  }
+}
+
+TEST(SparseProducts, AreRefusedWhereTheNamedInstructionCannot) {
+  const auto expect = [](const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  expect(named("mma.sp.m16n8k32.f32.f16", {.k = 48}, "sm_80"),
+         "cannot do a 64x64x48 sparse gemm of f16 and f16 into f32 with 4 warps: k is no multiple of the "
+         "instruction's 32");
+  expect(named("mma.sp.m16n8k32.f32.bf16", {}, "sm_80"), "it multiplies bf16 by bf16 into f32");
+  expect(named("mma.sp.m16n8k64.f32.e4m3.e4m3", {}, "sm_80"), "'mma.sp.m16n8k64.f32.e4m3.e4m3'");
+  expect(named("wgmma.sp.m64n32k32.f32.f16.f16", {.m = 48, .k = 128}, "sm_90a"),
+         "48 rows are no multiple of 64");
 }
 
 }  // namespace

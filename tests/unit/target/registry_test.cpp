@@ -123,7 +123,9 @@ TEST(Targets, AtomsAreOfTheMachine) {
       ASSERT_TRUE(atom.sparse()) << atom.name;
       EXPECT_EQ(atom.a_layout.shape(), (std::vector<int64_t>{atom.m, atom.k / 2})) << atom.name;
       EXPECT_EQ(atom.places->shape(), (std::vector<int64_t>{atom.m, atom.k / 4})) << atom.name;
-      EXPECT_EQ(atom.places->registers(), 8) << "groups of four bits in a word: " << atom.name;
+      // Groups of four bits in a word: a whole one, or those of the lane's own values.
+      const int64_t groups = t.vendor == "nvidia" ? 8 : int64_t{atom.m} * atom.k / (4 * t.warp);
+      EXPECT_EQ(atom.places->registers(), groups) << atom.name;
       for (const layout::Fragment* f : {&atom.a_layout, &atom.b_layout, &atom.c_layout, &*atom.places})
         EXPECT_EQ(f->threads(), t.warp) << atom.name;
     }
@@ -168,6 +170,51 @@ TEST(Targets, PlacesOfSparseAtomsLieAsTheManualSays) {
       EXPECT_EQ(holders(bytes, row, group), (std::vector<int64_t>{row % 8 * 4 + group / 8 * 2 + row / 8}));
       EXPECT_EQ(position(bytes, row, group), group % 8);
     }
+  }
+}
+
+// A warp of a warpgroup has the places of its 16 rows, as those of mma.sp lie.
+TEST(Targets, PlacesOfSparseWarpgroupAtomsLieAsTheManualSays) {
+  const Target t = *find_target("sm_90a");
+  ASSERT_EQ(t.sparse_warpgroup_mma.size(), 11u);
+  for (const WarpgroupAtom& atom : t.sparse_warpgroup_mma) {
+    const bool bytes = ir::dtype_bytes(atom.a) == 1;
+    EXPECT_EQ(atom.k, bytes ? 64 : 32) << atom.name;
+    EXPECT_EQ(atom.a_operand().shape(), (std::vector<int64_t>{64, atom.k / 2})) << atom.name;
+    const MmaAtom& warp = *find_mma_atom(t, bytes ? "mma.sp.m16n8k64.s32.s8.s8" : "mma.sp.m16n8k32.f32.f16");
+    for (int64_t row = 0; row < 64; ++row)
+      for (int64_t group = 0; group < atom.k / 4; ++group) {
+        const std::vector<int64_t> at = {row, group}, in_warp = {row % 16, group};
+        std::vector<int64_t> holders = warp.places->holders(in_warp);
+        for (int64_t& lane : holders) lane += row / 16 * 32;
+        EXPECT_EQ(atom.places->holders(at), holders) << atom.name;
+        EXPECT_EQ(atom.places->register_of(at), warp.places->register_of(in_warp)) << atom.name;
+      }
+    const auto found = find_warpgroup_atom(t, warpgroup_instruction_name(atom, 64));
+    ASSERT_TRUE(found) << atom.name;
+    EXPECT_EQ(found->atom, &atom);
+  }
+}
+
+// CDNA 3 instruction set: lane l has row l % size, and of A the values, and of its places those, of the k
+// that it has of B.
+TEST(Targets, PlacesOfSmfmacLieBesideTheValues) {
+  const Target t = *find_target("gfx942");
+  ASSERT_EQ(t.sparse_mma.size(), 14u);
+  EXPECT_TRUE(find_target("gfx90a")->sparse_mma.empty());
+  for (const MmaAtom& atom : t.sparse_mma) {
+    const int64_t held = atom.k * atom.m / 64;
+    for (int64_t row = 0; row < atom.m; ++row)
+      for (int64_t k = 0; k < atom.k; ++k) {
+        const std::vector<int64_t> group = {row, k / 4}, value = {row, k / 2}, of_b = {k, row};
+        const std::vector<int64_t> lane = {row + atom.m * (k / held)};
+        EXPECT_EQ(atom.places->holders(group), lane) << atom.name;
+        EXPECT_EQ(atom.a_layout.holders(value), lane) << atom.name;
+        EXPECT_EQ(atom.b_layout.holders(of_b), lane) << atom.name;
+        EXPECT_EQ(atom.places->register_of(group), k % held / 4) << atom.name;
+        EXPECT_EQ(atom.a_layout.register_of(value), k % held / 2) << atom.name;
+        EXPECT_EQ(atom.b_layout.register_of(of_b), k % held) << atom.name;
+      }
   }
 }
 

@@ -78,6 +78,35 @@ TEST_F(CooperationVerifyTest, FenceStandsBehindTouchedRegisters) {
   expect_report("registers part were touched");
 }
 
+TEST_F(CooperationVerifyTest, PlacesOfSparseProductsStay) {
+  const MemoryId places = registers("places", DType::u32, 2);
+  mma.atom = "wgmma.sp.m64n64k32.f32.f16.f16";
+  mma.a_steps = {0, 16}, mma.b_steps = {0, 32};
+  const auto write_places = [&] {
+    return add(Store{places, c(0), p.exprs.const_int(4, DType::u32)}, "main/gemm#1");
+  };
+  consumer = {fence(), product(), commit(), wait(0, {acc})};
+  expect_report("wgmma.sp.m64n64k32.f32.f16.f16 without places");
+  p.body.clear();
+  mma.places = places, mma.places_index = c(0);
+  consumer = {loop({wait(0), write_places(), fence(), product(), commit()}), wait(0, {acc})};
+  expect_clean();
+  p.body.clear();
+  consumer = {loop({write_places(), fence(), product(), commit()}), wait(0, {acc})};
+  expect_report("registers places are written while the warpgroup product of main/gemm#1 that reads them");
+  p.body.clear();
+  consumer = {fence(), write_places(), product(), commit(), wait(0, {acc})};
+  expect_report("registers places were touched, and no warpgroup fence stands before wgmma.sp");
+  p.body.clear();
+  mma.places_index = c(1);
+  consumer = {fence(), product(), commit(), wait(0, {acc})};
+  expect_report("places");
+  p.body.clear();
+  mma.places_index = c(0), mma.b_form = {32, true, 0, 256};
+  consumer = {fence(), product(), commit(), wait(0, {acc})};
+  expect_report("32 elements along k are more than a row of 32 bytes of B");
+}
+
 TEST_F(CooperationVerifyTest, WaitsHandResultsOver) {
   consumer = {fence(), product(), commit(), wait(0), read(acc)};
   expect_report("no warpgroup wait after the product names them");

@@ -64,13 +64,16 @@ void AmdEmitter::emit_node(const WarpMma& mma) {
   Values a = matrix_operand(mma.a, mma.a_index, mma.a_registers),
          b = matrix_operand(mma.b, mma.b_index, mma.b_registers);
   const Values c = matrix_operand(mma.c, mma.c_index, mma.c_registers);
+  if (atom->sparse() != mma.places.valid())
+    refuse("atom '" + mma.atom + (atom->sparse() ? "' takes a register of places" : "' takes no places"));
+  const Values places = atom->sparse() ? matrix_operand(mma.places, mma.places_index, 1) : Values();
   if (refused()) return;
   if (atom->transposed) std::swap(a, b);
   const llvm::FunctionType* type = product->getFunctionType();
-  Value* none = b_.getInt32(0);  // no broadcast, no permutation
-  Value* sum =
-      b_.CreateCall(product, {together(b_, a, type->getParamType(0)), together(b_, b, type->getParamType(1)),
-                              together(b_, c, type->getParamType(2)), none, none, none});
+  Value* none = b_.getInt32(0);  // no broadcast, no permutation; of places the lowest
+  Value* sum = b_.CreateCall(
+      product, {together(b_, a, type->getParamType(0)), together(b_, b, type->getParamType(1)),
+                together(b_, c, type->getParamType(2)), atom->sparse() ? places[0] : none, none, none});
   const auto word = first_word(mma.c, mma.c_index);
   for (size_t i = 0; word && i < c.size(); ++i)
     registers_.set_register(mma.c, *word + static_cast<int64_t>(i),

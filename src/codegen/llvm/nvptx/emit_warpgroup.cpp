@@ -16,7 +16,8 @@ struct PtxEmitter::WarpgroupCode {
   target::WarpgroupInstruction instruction;
   int results = 0;
   bool a_in_registers = false, overwrites = false;
-  size_t a = 0, b = 0, accumulate = 0;    // operand numbers; accumulate 0: always, or never if it overwrites
+  // Operand numbers; accumulate 0: always, or never if it overwrites.
+  size_t a = 0, b = 0, places = 0, accumulate = 0;
   bool a_moves = false, b_moves = false;  // the loop around moves the operand on
   std::string constraints;
   Values operands;
@@ -78,6 +79,8 @@ bool PtxEmitter::fits(const WarpgroupMma& mma, const target::WarpgroupInstructio
   const bool a_in_registers = registers_.owns(mma.a);
   auto of = [&](const char* what) { return std::string(what) + " of '" + mma.atom + "'"; };
   if (!registers_.owns(mma.c)) return refuse(of("the accumulator") + " is not in registers"), false;
+  if (atom.sparse() != mma.sparse() || (mma.sparse() && !registers_.owns(mma.places)))
+    return refuse(of("the places") + (atom.sparse() ? " are not in registers" : " are none")), false;
   if (mma.a_steps.empty() || mma.a_steps.size() != mma.b_steps.size())
     return refuse(of("the steps") + " differ in number between A and B"), false;
   if (!atom.mn_major && (!mma.b_form.k_major || (!a_in_registers && !mma.a_form.k_major)))
@@ -96,8 +99,8 @@ void PtxEmitter::add_accumulators(WarpgroupCode& code, const WarpgroupMma& mma) 
   if (!first) return;
   const ir::DType type = program_.memory(mma.c).type;
   code.results = code.instruction.n * ir::dtype_bytes(type) / 8;
-  // Results are written before the last A is read.
-  const bool early = code.a_in_registers && type != ir::DType::f32;
+  // Results are written before the last A, or its places, are read.
+  const bool early = (code.a_in_registers || mma.sparse()) && type != ir::DType::f32;
   const std::string result = type == ir::DType::f32 ? "=f" : early ? "=&r" : "=r";
   for (int i = 0; i < code.results; ++i) code.constraints += (i ? "," : "") + result;
   if (code.overwrites) return;
@@ -129,6 +132,23 @@ size_t PtxEmitter::add_words(WarpgroupCode& code, const WarpgroupMma& mma) {
   return begin;
 }
 
+// The words of places; the number of the first operand.
+size_t PtxEmitter::add_places(WarpgroupCode& code, const WarpgroupMma& mma) {
+  size_t begin = 0;
+  const auto first = first_word(mma.places, mma.places_index);
+  for (size_t s = 0; first && s < mma.a_steps.size(); ++s) {
+    const size_t at = code.add("r", registers_.get_register(mma.places, *first + static_cast<int64_t>(s)));
+    if (s == 0) begin = at;
+  }
+  return begin;
+}
+
+// What the product reads from registers beside its accumulators.
+void PtxEmitter::add_inputs(WarpgroupCode& code, const WarpgroupMma& mma) {
+  if (registers_.owns(mma.a)) add_words(code, mma);
+  if (mma.sparse()) add_places(code, mma);
+}
+
 void PtxEmitter::add_sources(WarpgroupCode& code, const WarpgroupMma& mma) {
   if (code.a_in_registers) {
     code.a = add_words(code, mma);
@@ -141,11 +161,13 @@ void PtxEmitter::add_sources(WarpgroupCode& code, const WarpgroupMma& mma) {
   code.a_moves = !code.a_in_registers && moves(mma.a_index);
   code.b_moves = moves(mma.b_index);
   code.b = code.add("r", low_descriptor(mma.b, mma.b_index, mma.b_form));
+  if (mma.sparse()) code.places = add_places(code, mma);
 }
 
 std::string PtxEmitter::products(const WarpgroupCode& code, const WarpgroupMma& mma) {
   const target::WarpgroupAtom& atom = *code.instruction.atom;
-  const std::string name = "wgmma.mma_async.sync.aligned." + mma.atom.substr(mma.atom.find('.') + 1) + " ";
+  const std::string name = std::string("wgmma.mma_async.") + (atom.sparse() ? "sp." : "") + "sync.aligned." +
+                           mma.atom.substr(mma.atom.find(".m64") + 1) + " ";
   const std::string results = operand_list(0, static_cast<size_t>(code.results));
   std::string flags = ir::is_float(atom.c) ? ", 1, 1" : "";
   if (atom.mn_major && !code.a_in_registers) flags += mma.a_form.k_major ? ", 0" : ", 1";
@@ -180,7 +202,8 @@ std::string PtxEmitter::products(const WarpgroupCode& code, const WarpgroupMma& 
                               : code.overwrites     ? "first"
                               : code.accumulate > 0 ? "$" + std::to_string(code.accumulate)
                                                     : "always";
-    text += name + results + ", " + a + ", b, " + scale + flags + ";\n";
+    const std::string places = atom.sparse() ? "$" + std::to_string(code.places + s) + ", 0, " : "";
+    text += name + results + ", " + a + ", b, " + places + scale + flags + ";\n";
   }
   if (f.commit_last) text += "wgmma.commit_group.sync.aligned;\n";
   return text + "}";
@@ -204,7 +227,7 @@ void PtxEmitter::emit_node(const WarpgroupMma& mma) {
   add_sources(code, mma);
   if (accumulate) code.accumulate = code.add("b", accumulate);
   // The fence is for all instructions of the group: what they read from registers is there before it.
-  for (const WarpgroupMma* next : folding_[statement_].after_fence) add_words(code, *next);
+  for (const WarpgroupMma* next : folding_[statement_].after_fence) add_inputs(code, *next);
   if (refused()) return;
   const bool floats = program_.memory(mma.c).type == ir::DType::f32;
   std::vector<llvm::Type*> types(static_cast<size_t>(code.results),

@@ -21,7 +21,7 @@ std::vector<ProductFolding> find_foldings(const ThreadProgram& p, const Register
       for (size_t next = i + 1; f.fence_first && next < block.size(); ++next) {
         const auto* mma = std::get_if<WarpgroupMma>(&p.stmts[block[next].value].node);
         if (!mma) break;
-        if (registers.owns(mma->a)) f.after_fence.push_back(mma);
+        if (registers.owns(mma->a) || mma->sparse()) f.after_fence.push_back(mma);
       }
       f.commit_last =
           neighbour(i + 1, [](const StmtNode& n) { return std::holds_alternative<WarpgroupCommit>(n); });

@@ -9,9 +9,10 @@
 namespace tilegen::codegen {
 
 struct ProductFolding {
-  bool contained = false;                                // a fence or commit that the product's code contains
-  bool fence_first = false, commit_last = false;         // a product
-  std::vector<const thread::WarpgroupMma*> after_fence;  // those with A in registers that follow it
+  bool contained = false;                         // a fence or commit that the product's code contains
+  bool fence_first = false, commit_last = false;  // a product
+  // Those with A or places in registers that follow it.
+  std::vector<const thread::WarpgroupMma*> after_fence;
 };
 
 // By StmtId.

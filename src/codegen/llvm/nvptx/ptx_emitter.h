@@ -82,6 +82,8 @@ class PtxEmitter : public GpuEmitter {
   void add_accumulators(WarpgroupCode& code, const thread::WarpgroupMma& mma);
   bool starts_at_zero(const WarpgroupCode& code, const thread::WarpgroupMma& mma);
   size_t add_words(WarpgroupCode& code, const thread::WarpgroupMma& mma);
+  size_t add_places(WarpgroupCode& code, const thread::WarpgroupMma& mma);
+  void add_inputs(WarpgroupCode& code, const thread::WarpgroupMma& mma);
   void add_sources(WarpgroupCode& code, const thread::WarpgroupMma& mma);
   std::string products(const WarpgroupCode& code, const thread::WarpgroupMma& mma);
   llvm::Value* low_descriptor(thread::MemoryId memory, ir::ExprId index, const thread::MatrixForm& form);
