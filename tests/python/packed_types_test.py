@@ -7,7 +7,7 @@ import unittest
 sys.path.insert(0, __file__.rpartition("/")[0])
 import tilegen as tg  # noqa: E402
 from numbers_in_memory import Numbers  # noqa: E402
-from tilegen import f16, f32, i32, u4, u8  # noqa: E402
+from tilegen import ds, f16, f32, i32, u4, u8  # noqa: E402
 
 TARGETS = ("host", "sim:sm_80", "sim:sm_90a")
 
@@ -46,12 +46,12 @@ def product(weights):
         packed = b.shared("packed", u4, [32, 32]) if weights is u4 else b.shared("packed", u8, [32, 16])
         b.fill(acc, 0.0)
         with b.pipelined(0, k // 32, stages=2, name="ko") as ko:
-            b.copy(x[by * 32 : 32, ko * 32 : 32], xs)
+            b.copy(x[ds(by * 32, 32), ds(ko * 32, 32)], xs)
             if weights is u4:
-                b.copy(w[bx * 32 : 32, ko * 32 : 32], packed)
+                b.copy(w[ds(bx * 32, 32), ds(ko * 32, 32)], packed)
             else:
-                b.copy(w[bx * 32 : 32, ko * 16 : 16], packed)
-            b.copy(s[ko:1, bx * 32 : 32], scales)
+                b.copy(w[ds(bx * 32, 32), ds(ko * 16, 16)], packed)
+            b.copy(s[ko, ds(bx * 32, 32)], scales)
             with b.parallel(32, 32, names=["j", "p"]) as (j, p):
                 if weights is u4:
                     q = b.cast(packed(j, p), i32)
@@ -59,7 +59,7 @@ def product(weights):
                     q = b.cast(packed(j, p // 2), i32) >> b.cast(p % 2 * 4, i32) & 15
                 b.store(ws, j, p, b.cast(q - 8, f16) * scales(0, j))
             b.gemm(xs, ws, acc, transpose_b=True)
-        b.copy(acc, y[by * 32 : 32, bx * 32 : 32])
+        b.copy(acc, y[ds(by * 32, 32), ds(bx * 32, 32)])
     return b.finish()
 
 

@@ -5,14 +5,14 @@
     x, y = b.tensor("X", f32, [n]), b.tensor("Y", f32, [n])
     with b.kernel("scale", [(n + 1023) // 1024]) as block:
         tile = b.fragment("tile", f32, [1024])
-        b.copy(x[block * 1024 : 1024], tile)
+        b.copy(x[ds(block * 1024, 1024)], tile)
         with b.parallel(1024) as i:
             b.store(tile, i, tile(i) * 2.0)
-        b.copy(tile, y[block * 1024 : 1024])
+        b.copy(tile, y[ds(block * 1024, 1024)])
     program = b.finish()
 
-A box of a buffer is written buffer[offset : extent, ...]; the slice's second part is the extent, not the end; ":" is all. A plain
-index takes one row of the dimension. buffer(i, j) is one element.
+A box of a buffer is written buffer[start:stop, ...] as in Python, with a constant extent stop - start, or buffer[ds(start, size), ...].
+An index takes one row of the dimension. buffer(i, j) is one element.
 """
 import contextlib
 import ctypes
@@ -22,6 +22,7 @@ from . import _header as h
 from ._library import call, lib as _lib
 from .annotations import annotations_text, marked
 from .atomics import Atomics
+from .boxes import Sum
 from .combinations import Combinations
 from .expressions import Buffer, Expr, Region, lib, _Memory
 from .program import Program, int64_of
@@ -69,7 +70,8 @@ class Builder(Atomics, Combinations):
             raise TypeError(f"{value} is no {dtype.name}; cast the expression to a float type first")
         if dtype is u64 and 2**63 <= value < 2**64:
             return Expr(self, lib.tl_cast(self.handle, u64.value, self.expr(int(value) - 2**64, i64).raw))
-        return Expr(self, lib.tl_const_i64(self.handle, dtype.value, int(value)))
+        raw = lib.tl_const_i64(self.handle, dtype.value, int(value))
+        return Expr(self, raw, sum=Sum({}, int(value)) if dtype is i64 else None)
 
     def exp(self, a): return a._unary(h.TL_EXP)
     def exp2(self, a): return a._unary(h.TL_EXP2)
@@ -151,13 +153,13 @@ class Builder(Atomics, Combinations):
 
     def dim(self, name, lower=0, upper=2**63 - 1, divisor=1):
         """A symbolic extent, with what is known of it."""
-        e = Expr(self, lib.tl_dim(self.handle, name.encode()))
+        e = Expr(self, lib.tl_dim(self.handle, name.encode()), name)
         if (lower, upper, divisor) != (0, 2**63 - 1, 1):
             lib.tl_dim_fact(self.handle, e.raw, lower, upper, divisor)
         return e
 
     def scalar(self, name, dtype):
-        return Expr(self, lib.tl_scalar(self.handle, name.encode(), dtype_of(dtype).value))
+        return Expr(self, lib.tl_scalar(self.handle, name.encode(), dtype_of(dtype).value), name)
 
     def tensor(self, name, dtype, shape, strides=None, read_only=False, codes=None):
         """Global memory. `codes`: the packed type whose codes the bytes of a u8 tensor are."""
@@ -167,14 +169,14 @@ class Builder(Atomics, Combinations):
                             h.TL_TENSOR_READ_ONLY if read_only else 0)
         if codes is not None:
             lib.tl_tensor_codes(self.handle, raw, dtype_of(codes).value)
-        return Buffer(self, raw, shape, dtype)
+        return Buffer(self, raw, shape, dtype, name)
 
     def workspace(self, name, dtype, shape):
         """A tensor that each launch has of its own and no argument gives: what a program's kernels leave for each other."""
         dtype, n = dtype_of(dtype), len(shape)
         raw = lib.tl_tensor(self.handle, name.encode(), dtype.value, n, (h.tl_expr * n)(*(self.expr(e, i64).raw for e in shape)),
                             None, h.TL_TENSOR_WORKSPACE)
-        return Buffer(self, raw, shape, dtype)
+        return Buffer(self, raw, shape, dtype, name)
 
     # Scopes.
 
@@ -182,6 +184,10 @@ class Builder(Atomics, Combinations):
     def _scope(self, raw, value):
         yield value
         lib.tl_end(self.handle, raw)
+
+    def _variables(self, raw, names):
+        out = [Expr(self, h.tl_expr(v.bits), names[i] if names else None) for i, v in enumerate(raw)]
+        return out[0] if len(out) == 1 else out
 
     def kernel(self, name, grid, threads=0, names=None, **annotations):
         """Opens a kernel; gives its block index, or a list of them for a grid of several dimensions. What else is given are
@@ -193,14 +199,13 @@ class Builder(Atomics, Combinations):
                                   threads, given, blocks)
         if annotations:
             lib.tl_annotate_kernel(self.handle, annotations_text(annotations).encode())
-        out = [Expr(self, h.tl_expr(b.bits)) for b in blocks]
-        return self._scope(raw, out[0] if n == 1 else out)
+        return self._scope(raw, self._variables(blocks, names))
 
     def _loop(self, kind, begin, end, stages, name):
         var = h.tl_expr()
         raw = lib.tl_begin_loop(self.handle, kind, self.expr(begin, i64).raw, self.expr(end, i64).raw, stages,
                                 name.encode() if name else None, ctypes.byref(var))
-        return self._scope(raw, Expr(self, var))
+        return self._scope(raw, Expr(self, var, name))
 
     @marked
     def serial(self, begin, end, name=None, condition=None):
@@ -211,7 +216,7 @@ class Builder(Atomics, Combinations):
         var, begin = h.tl_expr(), self.expr(begin, i64)
         raw = lib.tl_begin_counted_loop(self.handle, h.TL_LOOP_SERIAL, begin.raw, (self.expr(end, i64) - begin).raw,
                                         condition.raw, 0, name.encode() if name else None, ctypes.byref(var))
-        return self._scope(raw, Expr(self, var))
+        return self._scope(raw, Expr(self, var, name))
 
     @marked
     def unroll(self, begin, end, name=None):
@@ -240,8 +245,7 @@ class Builder(Atomics, Combinations):
         variables = (h.tl_expr * n)()
         given = (ctypes.c_char_p * n)(*(s.encode() for s in names)) if names else None
         raw = lib.tl_begin_parallel(self.handle, n, (ctypes.c_int64 * n)(*extents), given, variables)
-        out = [Expr(self, h.tl_expr(v.bits)) for v in variables]
-        return self._scope(raw, out[0] if n == 1 else out)
+        return self._scope(raw, self._variables(variables, names))
 
     def threads(self, *extents, names=None):
         """with b.threads(4, 32) as (warp, lane): what every thread of the block runs, each with numbers of its own; the
@@ -250,8 +254,7 @@ class Builder(Atomics, Combinations):
         variables = (h.tl_expr * n)()
         given = (ctypes.c_char_p * n)(*(s.encode() for s in names)) if names else None
         raw = lib.tl_begin_threads(self.handle, n, (ctypes.c_int64 * n)(*extents), given, variables)
-        out = [Expr(self, h.tl_expr(v.bits)) for v in variables]
-        return self._scope(raw, out[0] if n == 1 else out)
+        return self._scope(raw, self._variables(variables, names))
 
     def _shuffle(self, kind, value, lane):
         return Expr(self, lib.tl_shuffle(self.handle, kind, value.raw, self.expr(lane, i64).raw))
@@ -330,7 +333,7 @@ class Builder(Atomics, Combinations):
         raw = lib.tl_alloc(self.handle, name.encode(), scope, dtype.value, n, (ctypes.c_int64 * n)(*shape))
         if annotations:
             lib.tl_annotate_tile(self.handle, raw, annotations_text(annotations).encode())
-        return Buffer(self, raw, shape, dtype)
+        return Buffer(self, raw, shape, dtype, name)
 
     def shared(self, name, dtype, shape, **annotations): return self.alloc(name, h.TL_SCOPE_SHARED, dtype, shape, **annotations)
     def fragment(self, name, dtype, shape, **annotations): return self.alloc(name, h.TL_SCOPE_FRAGMENT, dtype, shape, **annotations)
@@ -387,11 +390,11 @@ class Builder(Atomics, Combinations):
 
     def let(self, value, name=None):
         """What the value of an expression is at this place, whatever is stored later."""
-        return Expr(self, lib.tl_let(self.handle, name.encode() if name else None, self.expr(value).raw))
+        return Expr(self, lib.tl_let(self.handle, name.encode() if name else None, self.expr(value).raw), name)
 
     def var(self, value, name=None, dtype=None):
         """The same inside a parallel loop, for a value that assign() changes."""
-        return Expr(self, lib.tl_var(self.handle, name.encode() if name else None, self.expr(value, dtype).raw))
+        return Expr(self, lib.tl_var(self.handle, name.encode() if name else None, self.expr(value, dtype).raw), name)
 
     def assign(self, var, value):
         lib.tl_assign(self.handle, var.raw, self.expr(value, var.dtype).raw)
