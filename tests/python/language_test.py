@@ -188,7 +188,7 @@ class Atomics(unittest.TestCase):
         self.assertEqual(list(t), [1 + sum(v) for v in columns])
         self.assertEqual(list(m), [max(5.0, *v) for v in columns])
         self.assertEqual(list(c), [20, 120])
-        with self.assertRaises(KeyError):
+        with self.assertRaisesRegex(ValueError, "one of add, min"):
             b.atomic("multiply", row, total)
 
     def test_old_values(self):

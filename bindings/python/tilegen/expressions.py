@@ -140,6 +140,21 @@ class _Memory:
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _comparison
     __hash__ = object.__hash__
 
+    def _arithmetic(self, *_):
+        raise TypeError(f"a {type(self).__name__.lower()} of a tile program has no arithmetic of its own; compute on its elements in a "
+                        "parallel loop, where buffer(i, j) is one")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _arithmetic
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = __matmul__ = __rmatmul__ = _arithmetic
+
+    def __setitem__(self, *_):
+        raise TypeError("buffer[...] = value is no statement of a tile program; an element is stored by b.store(buffer, i, j, value) in a "
+                        "parallel loop, a box is filled by b.fill and copied to by b.copy")
+
+    def __iter__(self):
+        raise TypeError(f"a {type(self).__name__.lower()} of a tile program is not iterated over while it is built; loop with b.parallel, "
+                        "b.serial or b.unroll")
+
 
 class Region(_Memory):
     """A box of a buffer."""
