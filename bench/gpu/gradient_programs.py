@@ -3,7 +3,7 @@ import math
 
 import tilegen as tg
 from programs import ceil_div
-from tilegen import f32, i32, i64
+from tilegen import ds, f32, i32, i64
 
 
 class _Heads:
@@ -51,12 +51,12 @@ class _Heads:
 
     def box(self, tensor, bb, head, first, rows):
         if self.packed:
-            return tensor[first : rows, head : 1, 0 : self.dim]
-        return tensor[bb:1, head : 1, first : rows, 0 : self.dim]
+            return tensor[ds(first, rows), head, 0 : self.dim]
+        return tensor[bb, head, ds(first, rows), 0 : self.dim]
 
     def rows(self, tensor, bb, head, first, rows):
         """Of what is one number a query."""
-        return tensor[head : 1, first : rows] if self.packed else tensor[bb:1, head : 1, first : rows]
+        return tensor[head, ds(first, rows)] if self.packed else tensor[bb, head, ds(first, rows)]
 
     def store(self, tile, tensor, bb, head, begin, at, length):
         """The rows of a tile from `at` on, those of the sequence."""
@@ -81,7 +81,7 @@ def _deltas(b, t, delta, dim, tile=64):
         with b.parallel(tile, dim) as (i, j):
             b.store(o, i, j, o(i, j) * g(i, j))
         b.reduce("sum", o, d, axis=1)
-        b.copy(d, delta[(*heads_of, slice(place, tile))])
+        b.copy(d, delta[(*heads_of, ds(place, tile))])
     heads, rows = t.row_shape[-2:]
     if t.packed:
         with b.kernel("deltas", [heads, ceil_div(rows, tile)], threads=128, names=["bh", "bq"]) as (bh, bq):
@@ -194,31 +194,31 @@ def _summed_up(b, t, dtype, dim, tiles, threads, stages, causal, group, tile=64)
     def of_rows(name, body):
         grid = [*t.row_shape[:-1], ceil_div(t.row_shape[-1], tile)]
         with b.kernel(name, grid, threads=128, names=["bb", "bh", "bq"][-len(grid):]) as (*batch, bh, bq):
-            body(tuple(slice(bb, 1) for bb in batch), bh, bq * tile)
+            body(tuple(batch), bh, bq * tile)
 
     def prepare(batch, bh, at):
         o, g = b.fragment("o", f32, [tile, dim]), b.fragment("g", f32, [tile, dim])
         d, l = b.fragment("d", f32, [tile]), b.fragment("l", f32, [tile])
-        boxed = lambda x: t.box(x, batch[0].start if batch else None, bh, at, tile)
+        boxed = lambda x: t.box(x, batch[0] if batch else None, bh, at, tile)
         b.copy(boxed(t.O), o)
         b.copy(boxed(t.G), g)
         with b.parallel(tile, dim) as (i, j):
             b.store(o, i, j, o(i, j) * g(i, j))
         b.reduce("sum", o, d, axis=1)
-        b.copy(t.L[(*batch, slice(bh, 1), slice(at, tile))], l)
+        b.copy(t.L[(*batch, bh, ds(at, tile))], l)
         with b.parallel(tile) as i:
             b.store(l, i, l(i) * math.log2(math.e))
-        b.copy(l, rows[(*batch, slice(bh, 1), slice(0, 1), slice(at, tile))])
-        b.copy(d, rows[(*batch, slice(bh, 1), slice(1, 1), slice(at, tile))])
+        b.copy(l, rows[(*batch, bh, 0, ds(at, tile))])
+        b.copy(d, rows[(*batch, bh, 1, ds(at, tile))])
         b.fill(g, 0.0)
-        b.copy(g, sums[(*batch, slice(bh, 1), slice(at, tile), slice(0, dim))])
+        b.copy(g, sums[(*batch, bh, ds(at, tile), slice(0, dim))])
 
     def finish(batch, bh, at):
         d = b.fragment("d", f32, [tile, dim])
-        b.copy(sums[(*batch, slice(bh, 1), slice(at, tile), slice(0, dim))], d)
+        b.copy(sums[(*batch, bh, ds(at, tile), slice(0, dim))], d)
         with b.parallel(tile, dim) as (i, j):
             b.store(d, i, j, d(i, j) * (t.scale * math.log(2)))
-        b.copy(d, t.box(t.dQ, batch[0].start if batch else None, bh, at, tile))
+        b.copy(d, t.box(t.dQ, batch[0] if batch else None, bh, at, tile))
 
     of_rows("prepare", prepare)
     with b.kernel("of_keys", [t.batch, t.heads, ceil_div(t.keys, tk)], threads=threads, names=["bb", "bh", "bk"]) as (bb, bh, bk):
@@ -243,9 +243,9 @@ def _summed_up(b, t, dtype, dim, tiles, threads, stages, causal, group, tile=64)
         with b.pipelined(0, blocks * group, stages=stages, name="step") as step:
             head = bh if group == 1 else bh * group + step // blocks
             place = (first + (step if group == 1 else step % blocks)) * tq
-            batch = () if t.packed else (slice(bb, 1),)
+            batch = () if t.packed else (bb,)
             b.copy(t.box(t.Q, bb, head, first_query + place, tq), Qs)
-            b.copy(rows[(*batch, slice(head, 1), slice(0, 2), slice(first_query + place, tq))], of_row)
+            b.copy(rows[(*batch, head, slice(0, 2), ds(first_query + place, tq))], of_row)
             b.copy(t.box(t.G, bb, head, first_query + place, tq), Gs)
             b.gemm(Ks, Qs, scores, transpose_b=True, clear=True)
             with b.parallel(tk, tq) as (i, j):
@@ -263,7 +263,7 @@ def _summed_up(b, t, dtype, dim, tiles, threads, stages, causal, group, tile=64)
             b.copy(steps, shared_steps)
             b.gemm(steps, Qs, dk)
             b.gemm(shared_steps, Ks, dq, transpose_a=True, clear=True)
-            b.atomic("add", dq, sums[(*batch, slice(head, 1), slice(first_query + place, tq), slice(0, dim))])
+            b.atomic("add", dq, sums[(*batch, head, ds(first_query + place, tq), slice(0, dim))])
         with b.parallel(tk, dim) as (i, j):
             b.store(dk, i, j, dk(i, j) * (t.scale * math.log(2)))
         t.store(dk, t.dK, bb, bh, first_key, at, keys)

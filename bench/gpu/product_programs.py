@@ -2,7 +2,7 @@
 convolutions."""
 import tilegen as tg
 from programs import ceil_div
-from tilegen import bf16, f16, f32, i32, i64, u8, u16
+from tilegen import bf16, ds, f16, f32, i32, i64, u8, u16
 
 
 def gemv(dtype, tile, threads, out_dtype=f32):
@@ -16,12 +16,12 @@ def gemv(dtype, tile, threads, out_dtype=f32):
         sums, total = b.fragment("sums", f32, [rows, tk]), b.fragment("total", f32, [rows])
         b.fill(sums, 0.0)
         with b.pipelined(0, ceil_div(k, tk), name="ko") as ko:
-            b.copy(W[by * rows : rows, ko * tk : tk], w)
-            b.copy(x[ko * tk : tk], part)
+            b.copy(W[ds(by * rows, rows), ds(ko * tk, tk)], w)
+            b.copy(x[ds(ko * tk, tk)], part)
             with b.parallel(rows, tk) as (i, j):
                 b.store(sums, i, j, sums(i, j) + b.cast(w(i, j), f32) * b.cast(part(j), f32))
         b.reduce("sum", sums, total, axis=1)
-        b.copy(total, y[by * rows : rows])
+        b.copy(total, y[ds(by * rows, rows)])
     return b.finish()
 
 
@@ -40,11 +40,11 @@ def sparse_gemm(dtype, out_dtype, tile, threads, stages, sums=f32, shape=None):
         x, acc = b.shared("x", dtype, [tn, tk]), b.fragment("acc", sums, [tm, tn])
         b.fill(acc, 0)
         with b.pipelined(0, blocks, stages=stages, name="ko") as ko:
-            b.copy(V[by * tm : tm, ko * (tk // 2) : tk // 2], v)
-            b.copy(P[by * tm : tm, ko * (tk // 16) : tk // 16], p)
-            b.copy(X[bx * tn : tn, ko * tk : tk], x)
+            b.copy(V[ds(by * tm, tm), ds(ko * (tk // 2), tk // 2)], v)
+            b.copy(P[ds(by * tm, tm), ds(ko * (tk // 16), tk // 16)], p)
+            b.copy(X[ds(bx * tn, tn), ds(ko * tk, tk)], x)
             b.gemm_sparse(v, p, x, acc, transpose_b=True)
-        b.copy(acc, Y[by * tm : tm, bx * tn : tn])
+        b.copy(acc, Y[ds(by * tm, tm), ds(bx * tn, tn)])
     return b.finish()
 
 
@@ -71,11 +71,11 @@ def grouped_gemm(dtype, out_dtype, tile, threads, stages, transpose_b=True):
         at = by * tm
         b.fill(acc, 0.0)
         with b.pipelined(0, ceil_div(b.select(at < rows, k, 0), tk), stages=stages, name="ko") as ko:
-            b.copy(A[begin + at : tm, ko * tk : tk], As)
-            b.copy(B[g:1, bx * tn : tn, ko * tk : tk] if transpose_b else B[g:1, ko * tk : tk, bx * tn : tn], Bs)
+            b.copy(A[ds(begin + at, tm), ds(ko * tk, tk)], As)
+            b.copy(B[g, ds(bx * tn, tn), ds(ko * tk, tk)] if transpose_b else B[g, ds(ko * tk, tk), ds(bx * tn, tn)], Bs)
             b.gemm(As, Bs, acc, transpose_b=transpose_b)
         with b.branch(at + tm <= rows) as otherwise:  # rows after the end are of the next group
-            b.copy(acc, C[begin + at : tm, bx * tn : tn])
+            b.copy(acc, C[ds(begin + at, tm), ds(bx * tn, tn)])
             otherwise()
             with b.parallel(tm, tn) as (i, j):
                 with b.branch(at + i < rows):
@@ -100,15 +100,15 @@ def block_scaled_gemm(dtype, tile, threads, stages, out_dtype=bf16, block=128, s
         part, acc = b.fragment("part", f32, [tm, tn]), b.fragment("acc", f32, [tm, tn])
         b.fill(acc, 0.0)
         with b.pipelined(0, ceil_div(k, block), stages=stages, name="ko") as ko:
-            b.copy(A[by * tm : tm, ko * block : block], As)
-            b.copy(B[bx * tn : tn, ko * block : block], Bs)
-            b.copy(SA[ko:1, by * tm : tm], scales)
+            b.copy(A[ds(by * tm, tm), ds(ko * block, block)], As)
+            b.copy(B[ds(bx * tn, tn), ds(ko * block, block)], Bs)
+            b.copy(SA[ko, ds(by * tm, tm)], scales)
             b.gemm(As, Bs, part, transpose_b=True, clear=True)
             with b.parallel(tm, tn) as (i, j):
                 # One number for the tile where it lies in one block.
                 column = bx * tn // block if block % tn == 0 else (bx * tn + j) // block
                 b.store(acc, i, j, acc(i, j) + part(i, j) * (scales(i) * SB(column, ko)))
-        b.copy(acc, C[by * tm : tm, bx * tn : tn])
+        b.copy(acc, C[ds(by * tm, tm), ds(bx * tn, tn)])
     return b.finish()
 
 
@@ -133,16 +133,16 @@ def int4_gemm(tile, threads, stages, word=u8, group=128, dtype=f16, shape=None):
         acc = b.fragment("acc", f32, [tm, tn])
         b.fill(acc, 0.0)
         with b.pipelined(0, ceil_div(k, tk), stages=stages, name="ko") as ko:
-            b.copy(X[by * tm : tm, ko * tk : tk], Xs)
-            b.copy(W[bx * tn : tn, ko * (tk // codes) : tk // codes], packed)
-            b.copy(S[ko * tk // group : groups, bx * tn : tn], scales)
+            b.copy(X[ds(by * tm, tm), ds(ko * tk, tk)], Xs)
+            b.copy(W[ds(bx * tn, tn), ds(ko * (tk // codes), tk // codes)], packed)
+            b.copy(S[ds(ko * tk // group, groups), ds(bx * tn, tn)], scales)
             with b.parallel(tn, tk) as (j, p):
                 q = b.cast(packed(j, p // codes), i32)
                 if codes > 1:
                     q = (q >> b.cast(p % codes * 4, i32)) & 15
                 b.store(Ws, j, p, b.cast(q - 8, dtype) * scales(p // group, j))
             b.gemm(Xs, Ws, acc, transpose_b=True)
-        b.copy(acc, C[by * tm : tm, bx * tn : tn])
+        b.copy(acc, C[ds(by * tm, tm), ds(bx * tn, tn)])
     return b.finish()
 
 
@@ -168,8 +168,8 @@ def conv2d(dtype, tile, threads, stages, kernel=(3, 3), pad=(1, 1), out_dtype=No
         b.fill(acc, 0.0)
         with b.pipelined(0, steps * (kh * kw), stages=stages, name="step") as step:
             r, s, c = step // steps // kw, step // steps % kw, step % steps * tc
-            b.copy(X[image * ti : ti, y + r - pad[0] : th, x + s - pad[1] : tw, c:tc], Xs)
-            b.copy(W[bf * tf : tf, r:1, s:1, c:tc], Ws)
+            b.copy(X[ds(image * ti, ti), ds(y + r - pad[0], th), ds(x + s - pad[1], tw), ds(c, tc)], Xs)
+            b.copy(W[ds(bf * tf, tf), r, s, ds(c, tc)], Ws)
             b.gemm(Xs, Ws, acc, transpose_b=True)
-        b.copy(acc, Y[image * ti : ti, y:th, x:tw, bf * tf : tf])
+        b.copy(acc, Y[ds(image * ti, ti), ds(y, th), ds(x, tw), ds(bf * tf, tf)])
     return b.finish()

@@ -2,7 +2,7 @@
 import math
 
 import tilegen as tg
-from tilegen import e4m3, e5m2, f16, f32, i32, i64
+from tilegen import ds, e4m3, e5m2, f16, f32, i32, i64
 
 
 def ceil_div(a, b):
@@ -24,10 +24,10 @@ def gemm(dtype, acc_dtype, out_dtype, tile, threads, stages, transpose_b=True, s
         acc = b.fragment("acc", acc_dtype, [tm, tn])
         b.fill(acc, 0)
         with b.pipelined(0, ceil_div(k, tk), stages=stages, name="ko") as ko:
-            b.copy(A[ko * tk : tk, by * tm : tm] if transpose_a else A[by * tm : tm, ko * tk : tk], As)
-            b.copy(B[bx * tn : tn, ko * tk : tk] if transpose_b else B[ko * tk : tk, bx * tn : tn], Bs)
+            b.copy(A[ds(ko * tk, tk), ds(by * tm, tm)] if transpose_a else A[ds(by * tm, tm), ds(ko * tk, tk)], As)
+            b.copy(B[ds(bx * tn, tn), ds(ko * tk, tk)] if transpose_b else B[ds(ko * tk, tk), ds(bx * tn, tn)], Bs)
             b.gemm(As, Bs, acc, transpose_a=transpose_a, transpose_b=transpose_b)
-        b.copy(acc, C[by * tm : tm, bx * tn : tn])
+        b.copy(acc, C[ds(by * tm, tm), ds(bx * tn, tn)])
     return b.finish()
 
 
@@ -43,7 +43,7 @@ def softmax(cols, threads=256):
     with b.kernel("softmax", [m], threads=threads) as row:
         x = b.fragment("x", f32, [1, cols])
         top, total = b.fragment("top", f32, [1]), b.fragment("total", f32, [1])
-        b.copy(X[row:1, 0:cols], x)
+        b.copy(X[row, 0:cols], x)
         b.reduce("max", x, top, axis=1)
         with b.parallel(1, cols) as (i, j):
             b.store(x, i, j, b.exp(x(i, j) - top(i)))
@@ -52,7 +52,7 @@ def softmax(cols, threads=256):
             b.store(total, i, 1.0 / total(i))
         with b.parallel(1, cols) as (i, j):
             b.store(x, i, j, x(i, j) * total(i))
-        b.copy(x, Y[row:1, 0:cols])
+        b.copy(x, Y[row, 0:cols])
     return b.finish()
 
 
@@ -63,7 +63,7 @@ def layernorm(cols, threads=256, epsilon=1e-5):
     with b.kernel("layernorm", [m], threads=threads) as row:
         x, square = b.fragment("x", f32, [1, cols]), b.fragment("square", f32, [1, cols])
         mean, scale = b.fragment("mean", f32, [1]), b.fragment("scale", f32, [1])
-        b.copy(X[row:1, 0:cols], x)
+        b.copy(X[row, 0:cols], x)
         b.reduce("sum", x, mean, axis=1)
         with b.parallel(1, cols) as (i, j):
             b.store(x, i, j, x(i, j) - mean(i) * (1.0 / cols))
@@ -74,7 +74,7 @@ def layernorm(cols, threads=256, epsilon=1e-5):
             b.store(scale, i, b.rsqrt(scale(i) * (1.0 / cols) + epsilon))
         with b.parallel(1, cols) as (i, j):
             b.store(x, i, j, x(i, j) * scale(i) * b.cast(gamma(j), f32) + b.cast(beta(j), f32))
-        b.copy(x, Y[row:1, 0:cols])
+        b.copy(x, Y[row, 0:cols])
     return b.finish()
 
 
@@ -96,9 +96,9 @@ def rmsnorm(cols, threads=256, epsilon=1e-5):
     with b.kernel("rmsnorm", [m], threads=threads) as row:
         x, square = b.fragment("x", f32, [1, cols]), b.fragment("square", f32, [1, cols])
         scale = b.fragment("scale", f32, [1])
-        b.copy(X[row:1, 0:cols], x)
+        b.copy(X[row, 0:cols], x)
         _rms_norm(b, x, square, scale, gamma, cols, epsilon)
-        b.copy(x, Y[row:1, 0:cols])
+        b.copy(x, Y[row, 0:cols])
     return b.finish()
 
 
@@ -112,13 +112,13 @@ def residual_rmsnorm(cols, threads=256, epsilon=1e-5):
     with b.kernel("residual_rmsnorm", [m], threads=threads) as row:
         x, r, square = b.fragment("x", f32, [1, cols]), b.fragment("r", f16, [1, cols]), b.fragment("square", f32, [1, cols])
         scale = b.fragment("scale", f32, [1])
-        b.copy(X[row:1, 0:cols], x)
-        b.copy(R[row:1, 0:cols], r)
+        b.copy(X[row, 0:cols], x)
+        b.copy(R[row, 0:cols], r)
         with b.parallel(1, cols) as (i, j):
             b.store(x, i, j, x(i, j) + b.cast(r(i, j), f32))
-        b.copy(x, S[row:1, 0:cols])
+        b.copy(x, S[row, 0:cols])
         _rms_norm(b, x, square, scale, gamma, cols, epsilon)
-        b.copy(x, Y[row:1, 0:cols])
+        b.copy(x, Y[row, 0:cols])
     return b.finish()
 
 
@@ -132,16 +132,16 @@ def rotary(heads, dim, threads=256):
     with b.kernel("rotary", [m], threads=threads) as row:
         low, high, turned = (b.fragment(name, f32, [heads, half]) for name in ("low", "high", "turned"))
         c, s = b.fragment("c", f32, [half]), b.fragment("s", f32, [half])
-        b.copy(X[row:1, 0:heads, 0:half], low)
-        b.copy(X[row:1, 0:heads, half:half], high)
-        b.copy(cosines[row:1, 0:half], c)
-        b.copy(sines[row:1, 0:half], s)
+        b.copy(X[row, 0:heads, 0:half], low)
+        b.copy(X[row, 0:heads, ds(half, half)], high)
+        b.copy(cosines[row, 0:half], c)
+        b.copy(sines[row, 0:half], s)
         with b.parallel(heads, half) as (h, j):
             b.store(turned, h, j, low(h, j) * c(j) - high(h, j) * s(j))
-        b.copy(turned, Y[row:1, 0:heads, 0:half])
+        b.copy(turned, Y[row, 0:heads, 0:half])
         with b.parallel(heads, half) as (h, j):
             b.store(high, h, j, high(h, j) * c(j) + low(h, j) * s(j))
-        b.copy(high, Y[row:1, 0:heads, half:half])
+        b.copy(high, Y[row, 0:heads, ds(half, half)])
     return b.finish()
 
 
@@ -153,11 +153,11 @@ def add(tile=4096, threads=256):
     Z = b.tensor("Z", f16, [n])
     with b.kernel("add", [ceil_div(n, tile)], threads=threads) as block:
         x, y = b.fragment("x", f16, [tile]), b.fragment("y", f16, [tile])
-        b.copy(X[block * tile : tile], x)
-        b.copy(Y[block * tile : tile], y)
+        b.copy(X[ds(block * tile, tile)], x)
+        b.copy(Y[ds(block * tile, tile)], y)
         with b.parallel(tile) as i:
             b.store(x, i, x(i) + y(i))
-        b.copy(x, Z[block * tile : tile])
+        b.copy(x, Z[ds(block * tile, tile)])
     return b.finish()
 
 
@@ -243,8 +243,8 @@ def attention(dtype, dim, tile, threads, stages, causal=False, group=1, window=N
 
         def box(tensor, first, rows, head):
             if packed:
-                return tensor[first : rows, head : 1, 0 : dim]
-            return tensor[bb:1, first : rows, head : 1, 0 : dim] if heads_last else tensor[bb:1, head : 1, first : rows, 0 : dim]
+                return tensor[ds(first, rows), head, 0 : dim]
+            return tensor[bb, ds(first, rows), head, 0 : dim] if heads_last else tensor[bb, head, ds(first, rows), 0 : dim]
 
         # The keys that some query of the tile sees.
         left, right = window or (None, None)
@@ -275,7 +275,7 @@ def attention(dtype, dim, tile, threads, stages, causal=False, group=1, window=N
                 score = b.tanh(scores(i, j) * (scale / limit)) * limit if cap else scores(i, j)
                 b.store(scores, i, j, b.select(seen, score, float("-inf")))
             weigh_scores(b, scores, weights, out, top, before, part, total, weigh, log2_scale)
-            b.copy(V[bb:1, bh // group : 1, 0:dim, kb * tk : tk] if narrow else box(V, first_key + kb * tk, tk, bh // group), Vs)
+            b.copy(V[bb, bh // group, 0:dim, ds(kb * tk, tk)] if narrow else box(V, first_key + kb * tk, tk, bh // group), Vs)
             b.gemm(weights, Vs, out, transpose_b=narrow)
         if row_sums:
             with b.parallel(tq) as i:

@@ -3,7 +3,7 @@ import math
 
 import tilegen as tg
 from programs import ceil_div
-from tilegen import f16, f32
+from tilegen import ds, f16, f32
 
 LOG2E = math.log2(math.e)
 
@@ -32,10 +32,10 @@ class _Mamba:
         return [self.batch, self.chunks, self.heads, self.head, self.state]
 
     def vector(self, tensor, bc, h, first, count):
-        return tensor[bc // self.chunks : 1, h : 1, bc % self.chunks : 1, first:count]
+        return tensor[bc // self.chunks, h, bc % self.chunks, ds(first, count)]
 
     def rows(self, tensor, bc, first, count, *columns):
-        return tensor[(slice(bc // self.chunks, 1), slice(bc % self.chunks * self.chunk + first, count), *columns)]
+        return tensor[(bc // self.chunks, ds(bc % self.chunks * self.chunk + first, count), *columns)]
 
 
 def _vectors(t, way, tiles, bc, h, first, count, DA, DT, ak, dt):
@@ -65,25 +65,25 @@ def _scan_kernel(t, X, DT, DA, CB, C, S, D, O, bm, bk, threads, stages, way="sha
         with b.parallel(bm) as i:
             b.store(scale, i, b.exp2(am(i) * LOG2E))
         b.copy(t.rows(C, bc, m * bm, bm, slice(0, state)), cs)
-        b.copy(S[bc // t.chunks : 1, bc % t.chunks : 1, h : 1, 0:head, 0:state], ss)
+        b.copy(S[bc // t.chunks, bc % t.chunks, h, 0:head, 0:state], ss)
         b.gemm(cs, ss, out, transpose_b=True, clear=True)
         with b.parallel(bm, head) as (i, j):
             b.store(out, i, j, out(i, j) * scale(i))
         end = m * bm + bm  # keys after it are seen by no place of the tile
         with b.pipelined(0, end // bk if bm % bk == 0 else ceil_div(end, bk), stages=stages, name="k") as k:
-            b.copy(CB[bc // t.chunks : 1, bc % t.chunks : 1, m * bm : bm, k * bk : bk], cbs)
+            b.copy(CB[bc // t.chunks, bc % t.chunks, ds(m * bm, bm), ds(k * bk, bk)], cbs)
             b.copy(cbs, cb)
             _vectors(t, way, tiles, bc, h, k * bk, bk, DA, DT, ak, dt)
             with b.parallel(bm, bk) as (i, j):
                 decay = b.exp2(am(i) * LOG2E - ak(j) * LOG2E)
                 seen = b.select(k * bk + j <= m * bm + i, b.cast(cb(i, j), f32) * decay * dt(j), 0.0)
                 b.store(cb, i, j, b.cast(seen, dtype))
-            b.copy(t.rows(X, bc, k * bk, bk, slice(h, 1), slice(0, head)), xs)
+            b.copy(t.rows(X, bc, k * bk, bk, h, slice(0, head)), xs)
             b.gemm(cb, xs, out)
-        b.copy(t.rows(X, bc, m * bm, bm, slice(h, 1), slice(0, head)), xr)
+        b.copy(t.rows(X, bc, m * bm, bm, h, slice(0, head)), xr)
         with b.parallel(bm, head) as (i, j):
             b.store(out, i, j, out(i, j) + b.cast(xr(i, j), f32) * b.cast(D(h), f32))
-        b.copy(out, t.rows(O, bc, m * bm, bm, slice(h, 1), slice(0, head)))
+        b.copy(out, t.rows(O, bc, m * bm, bm, h, slice(0, head)))
 
 
 def _state_kernel(t, X, DT, DA, B, O, bk, threads, stages, way="shared"):
@@ -97,7 +97,7 @@ def _state_kernel(t, X, DT, DA, B, O, bk, threads, stages, way="shared"):
         bs, out = b.shared("bs", dtype, [bk, state]), b.fragment("out", f32, [head, state])
         b.fill(out, 0.0)
         with b.pipelined(0, chunk // bk, stages=stages, name="k") as k:
-            b.copy(t.rows(X, bc, k * bk, bk, slice(h, 1), slice(0, head)), xs)
+            b.copy(t.rows(X, bc, k * bk, bk, h, slice(0, head)), xs)
             _vectors(t, way, tiles, bc, h, k * bk, bk, DA, DT, ak, dt)
             b.copy(xs, x)
             with b.parallel(bk, head) as (i, j):
@@ -106,7 +106,7 @@ def _state_kernel(t, X, DT, DA, B, O, bk, threads, stages, way="shared"):
             b.copy(x, xw)
             b.copy(t.rows(B, bc, k * bk, bk, slice(0, state)), bs)
             b.gemm(xw, bs, out, transpose_a=True)
-        b.copy(out, O[bc // t.chunks : 1, bc % t.chunks : 1, h : 1, 0:head, 0:state])
+        b.copy(out, O[bc // t.chunks, bc % t.chunks, h, 0:head, 0:state])
 
 
 def chunk_scan(bm, bk, threads, stages, way="shared", sizes=(256, 64, 128), dtype=f16):
@@ -158,14 +158,14 @@ def chunk_scan_by_heads(group, stages=2, sizes=(256, 64, 128), dtype=f16, known=
         for m in (0, 1):
             b.copy(t.rows(C, bc, m * half, half, slice(0, state)), cs[m])
         for m, k in blocks:
-            b.copy(CB[bc // t.chunks : 1, bc % t.chunks : 1, m * half : half, k * part : part], cb[m, k])
+            b.copy(CB[bc // t.chunks, bc % t.chunks, ds(m * half, half), ds(k * part, part)], cb[m, k])
         with b.pipelined(0, group, stages=stages, name="g") as g:
             h = hg * group + g
-            b.copy(S[bc // t.chunks : 1, bc % t.chunks : 1, h : 1, 0:head, 0:state], ss)
+            b.copy(S[bc // t.chunks, bc % t.chunks, h, 0:head, 0:state], ss)
             b.copy(t.vector(DA, bc, h, 0, t.chunk), a)
             b.copy(t.vector(DT, bc, h, 0, t.chunk), dt)
             for k, tile in enumerate(xs):
-                b.copy(t.rows(X, bc, k * part, part, slice(h, 1), slice(0, head)), tile)
+                b.copy(t.rows(X, bc, k * part, part, h, slice(0, head)), tile)
             log = lambda place: b.cast(a(place), f32) * LOG2E
             end = lambda k: k * part + part - 1  # of a quarter
             for m in (0, 1):
@@ -194,7 +194,7 @@ def chunk_scan_by_heads(group, stages=2, sizes=(256, 64, 128), dtype=f16, known=
                         with b.parallel(half, head) as (i, j):
                             b.store(out[m], i, j, out[m](i, j) * b.exp2(am[m](i)))
                     b.gemm(w[m, k], xs[k], out[m])
-                b.copy(out[m], t.rows(O, bc, m * half, half, slice(h, 1), slice(0, head)))
+                b.copy(out[m], t.rows(O, bc, m * half, half, h, slice(0, head)))
     return b.finish()
 
 
@@ -211,14 +211,14 @@ def chunk_state_by_heads(group, threads=256, stages=2, sizes=(256, 64, 128), dty
         b.copy(t.rows(B, bc, 0, chunk, slice(0, state)), bs)
         with b.pipelined(0, group, stages=stages, name="g") as g:
             h = hg * group + g
-            b.copy(t.rows(X, bc, 0, chunk, slice(h, 1), slice(0, head)), xs)
+            b.copy(t.rows(X, bc, 0, chunk, h, slice(0, head)), xs)
             b.copy(t.vector(DA, bc, h, 0, chunk), a)
             b.copy(t.vector(DT, bc, h, 0, chunk), dt)
             with b.parallel(chunk, head) as (i, j):
                 decay = b.exp2((b.cast(a(chunk - 1), f32) - b.cast(a(i), f32)) * LOG2E) * b.cast(dt(i), f32)
                 b.store(xw, i, j, xs(i, j) * b.cast(decay, dtype))
             b.gemm(xw, bs, out, transpose_a=True, clear=True)
-            b.copy(out, O[bc // t.chunks : 1, bc % t.chunks : 1, h : 1, 0:head, 0:state])
+            b.copy(out, O[bc // t.chunks, bc % t.chunks, h, 0:head, 0:state])
     return b.finish()
 
 
@@ -241,7 +241,7 @@ def mamba(scan, state, sizes=(256, 64, 128), dtype=f16, passed=(8, 128)):
     S = b.workspace("S", dtype, t.states_shape())
     with b.kernel("sums", [t.batch * t.chunks, t.heads], threads=128, names=["bc", "h"]) as (bc, h):
         steps = b.fragment("steps", f32, [1, chunk])
-        place = (bc // t.chunks, slice(h, 1), bc % t.chunks, slice(0, chunk))
+        place = (bc // t.chunks, h, bc % t.chunks, slice(0, chunk))
         b.copy(DT[place], steps)
         with b.parallel(1, chunk) as (i, j):
             b.store(steps, i, j, steps(i, j) * A(h))
@@ -253,7 +253,7 @@ def mamba(scan, state, sizes=(256, 64, 128), dtype=f16, passed=(8, 128)):
         b.copy(t.rows(C, bc, m * bm, bm, slice(0, t.state)), cs)
         b.copy(t.rows(B, bc, n * bm, bm, slice(0, t.state)), bs)
         b.gemm(cs, bs, cb, transpose_b=True, clear=True)
-        b.copy(cb, CB[bc // t.chunks : 1, bc % t.chunks : 1, m * bm : bm, n * bm : bm])
+        b.copy(cb, CB[bc // t.chunks, bc % t.chunks, ds(m * bm, bm), ds(n * bm, bm)])
     _state_kernel(t, X, DT, DA, B, added, **state)
     rows, columns = passed
     grid = [t.batch * t.heads, ceil_div(t.head, rows), ceil_div(t.state, columns)]
@@ -262,7 +262,7 @@ def mamba(scan, state, sizes=(256, 64, 128), dtype=f16, passed=(8, 128)):
         bb, h = pair // t.heads, pair % t.heads
         b.fill(kept, 0.0)
         with b.pipelined(0, t.chunks, name="step") as step:
-            place = (slice(bb, 1), slice(step, 1), slice(h, 1), slice(r * rows, rows), slice(c * columns, columns))
+            place = (bb, step, h, ds(r * rows, rows), ds(c * columns, columns))
             b.copy(kept, S[place])
             b.copy(added[place], more)
             with b.parallel(rows, columns) as (i, j):
@@ -289,9 +289,9 @@ def retention(dtype, tile, threads, stages, keys=128, values=128):
         before, out = b.shared("before", dtype, [keys, tv]), b.fragment("out", f32, [tc, tv])
         b.fill(state, 0.0)
         with b.pipelined(0, ceil_div(length, tc), stages=stages, name="chunk") as chunk:
-            b.copy(Q[bb:1, bh:1, chunk * tc : tc, 0:keys], Qs)
-            b.copy(K[bb:1, bh:1, chunk * tc : tc, 0:keys], Ks)
-            b.copy(V[bb:1, bh:1, chunk * tc : tc, bv * tv : tv], Vs)
+            b.copy(Q[bb, bh, ds(chunk * tc, tc), 0:keys], Qs)
+            b.copy(K[bb, bh, ds(chunk * tc, tc), 0:keys], Ks)
+            b.copy(V[bb, bh, ds(chunk * tc, tc), ds(bv * tv, tv)], Vs)
             b.copy(state, before)
             b.gemm(Qs, before, out, clear=True)
             with b.parallel(tc, tv) as (i, j):
@@ -306,5 +306,5 @@ def retention(dtype, tile, threads, stages, keys=128, values=128):
             with b.parallel(keys, tv) as (i, j):
                 b.store(state, i, j, state(i, j) * b.exp2(decay(bh) * float(tc)))
             b.gemm(decayed, Vs, state, transpose_a=True)
-            b.copy(out, O[bb:1, bh:1, chunk * tc : tc, bv * tv : tv])
+            b.copy(out, O[bb, bh, ds(chunk * tc, tc), ds(bv * tv, tv)])
     return b.finish()

@@ -3,7 +3,7 @@ import math
 
 import tilegen as tg
 from programs import ceil_div, weigh_scores
-from tilegen import f32, i32, i64
+from tilegen import ds, f32, i32, i64
 
 
 def split_parts(tiles, blocks, processors=132):
@@ -82,9 +82,9 @@ def attention_split(dtype, dim, tile, threads, stages, causal=False, group=1, wi
 
         def bring(tensor, block, tile):
             if not page:
-                return b.copy(tensor[bb:1, bh:1, block * tk : tk, 0:dim], tile)
+                return b.copy(tensor[bb, bh, ds(block * tk, tk), 0:dim], tile)
             for row, rows, number, first in pages_of(b, table, bb, most, block * tk, tk, page):
-                b.copy(tensor[number:1, first:rows, bh:1, 0:dim], tile[row:rows, 0:dim])
+                b.copy(tensor[number, ds(first, rows), bh, 0:dim], tile[ds(row, rows), 0:dim])
 
         # Blocks of keys that some query sees: there are few queries, so these differ little from row to row.
         first, end = 0, ceil_div(keys, tk)
@@ -93,7 +93,7 @@ def attention_split(dtype, dim, tile, threads, stages, causal=False, group=1, wi
         if left is not None:
             first = b.max(keys - queries - left, b.expr(0)) // tk
         blocks = end - first
-        b.copy(Q[bb:1, bh:1, at:tq, 0:dim], Qs)
+        b.copy(Q[bb, bh, ds(at, tq), 0:dim], Qs)
         b.fill(out, 0.0)
         b.fill(total, 0.0)
         b.fill(top, -1e30)  # below every score, and finite: -inf less -inf is no number
@@ -120,7 +120,7 @@ def attention_split(dtype, dim, tile, threads, stages, causal=False, group=1, wi
             b.store(total, i, b.select(total(i) > 0.0, 1.0 / total(i), 0.0))
         with b.parallel(tq, dim) as (i, j):
             b.store(out, i, j, out(i, j) * total(i))
-        b.copy(out, partial[pair:1, part:1, at:tq, 0:dim])
+        b.copy(out, partial[pair, part, ds(at, tq), 0:dim])
     with b.kernel("combine", [batch, heads, rows], threads=min(dim, 128), names=["bb", "bh", "row"]) as (bb, bh, row):
         pair = bb * heads + bh
         share, found = b.fragment("share", f32, [together]), b.fragment("found", f32, [together, dim])
@@ -131,8 +131,8 @@ def attention_split(dtype, dim, tile, threads, stages, causal=False, group=1, wi
         b.fill(total, 0.0)
         b.fill(top, -1e30)
         with b.serial(0, ceil_div(parts, together), name="step") as step:
-            b.copy(sums[pair:1, step * together : together, row:1], share)
-            b.copy(partial[pair:1, step * together : together, row:1, 0:dim], found)
+            b.copy(sums[pair, ds(step * together, together), row], share)
+            b.copy(partial[pair, ds(step * together, together), row, 0:dim], found)
             with b.parallel(together) as i:
                 b.store(share, i, b.select(step * together + i < parts, share(i), float("-inf")))
             b.copy(top, before)
@@ -156,7 +156,7 @@ def attention_split(dtype, dim, tile, threads, stages, causal=False, group=1, wi
             b.store(total, i, b.select(total(i) > 0.0, 1.0 / total(i), 0.0))
         with b.parallel(dim) as i:
             b.store(out, i, out(i) * total(0))
-        b.copy(out, O[bb:1, bh:1, row:1, 0:dim])
+        b.copy(out, O[bb, bh, row, 0:dim])
     return b.finish()
 
 
@@ -198,13 +198,13 @@ def latent_attention(dtype, tile, threads, stages, latent=512, turned=64, page=0
 
         def bring(block, first, columns, tile):
             if not page:
-                return b.copy(KV[bb:1, block * tk : tk, first:columns], tile)
+                return b.copy(KV[bb, ds(block * tk, tk), ds(first, columns)], tile)
             for row, rows, number, at in pages_of(b, table, bb, most, block * tk, tk, page):
-                b.copy(KV[number:1, at:rows, first:columns], tile[row:rows, 0:columns])
+                b.copy(KV[number, ds(at, rows), ds(first, columns)], tile[ds(row, rows), 0:columns])
 
         for i, tile in enumerate(Qs):
-            b.copy(Q[bb:1, bh * th : th, i * wide : wide], tile)
-        b.copy(Q[bb:1, bh * th : th, latent:turned], Qt)
+            b.copy(Q[bb, ds(bh * th, th), ds(i * wide, wide)], tile)
+        b.copy(Q[bb, ds(bh * th, th), ds(latent, turned)], Qt)
         for part in out:
             b.fill(part, 0.0)
         b.fill(total, 0.0)
@@ -226,5 +226,5 @@ def latent_attention(dtype, tile, threads, stages, latent=512, turned=64, page=0
         for p, part in enumerate(out):
             with b.parallel(th, wide) as (i, j):
                 b.store(part, i, j, part(i, j) * total(i))
-            b.copy(part, O[bb:1, bh * th : th, p * wide : wide])
+            b.copy(part, O[bb, ds(bh * th, th), ds(p * wide, wide)])
     return b.finish()

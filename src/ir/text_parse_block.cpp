@@ -143,7 +143,10 @@ bool Parser::parse_alloc() {
     do {
       int64_t extent = 1;
       Token at = token_;
-      ok = room_for_rank(buffer.shape.size(), at) && parse_extent(extent, "an extent of the buffer");
+      ok = room_for_rank(buffer.shape.size(), at) &&
+           parse_extent(extent, "a constant extent of the buffer",
+                        "a tile holds a part of what only the launch knows: loop over the parts, or keep it "
+                        "in a tensor");
       if (ok) buffer.shape.push_back(constant(extent, at));
     } while (ok && accept(","));
     ok = ok && expect("]", "or ',' and a further extent");
@@ -336,7 +339,13 @@ bool Parser::parse_parallel() {
   const size_t mark = declared_.size();
   Loop loop;
   std::vector<int64_t> extents;
-  if (!parse_points(at, "a parallel loop", loop, extents)) return false;
+  if (!parse_points(
+          at, "a parallel loop",
+          "an extent that only the launch knows is cut: of b in a grid, or a serial loop, of "
+          "ceildiv(n, 64), parallel i in 64 has the elements b * 64 + i; beyond its end a tensor reads 0 "
+          "and drops what is written",
+          loop, extents))
+    return false;
   Annotations annotations;
   if (!parse_with(AnnotationPlace::op, "a parallel loop", annotations)) return false;
   StmtId id = add_statement(at, std::move(loop));

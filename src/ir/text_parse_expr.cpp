@@ -201,8 +201,9 @@ bool Parser::open_call(ExprStacks& s, const Token& name, std::optional<size_t> r
     for (int op = 0; op < kIdOps; ++op) nearest.offer(id_op_text(static_cast<IdOp>(op)));
     error(DiagCode::unknown_name, name, "expected a function, found the unknown name " + describe(name),
           foreign_hint(name.text).empty()
-              ? nearest.hint(
-                    "functions are the words of the expression table, such as exp, max, select or cast")
+              ? nearest.hint("functions are the words of the expression table, such as exp, max, select or "
+                             "cast, and those "
+                             "of the program that stand before; none calls itself")
               : std::string(foreign_hint(name.text)));
   }
   const bool takes_none =

@@ -89,7 +89,11 @@ bool Parser::parse_ranges(Region& region) {
     if (!token_.is(",") && !token_.is("]") && !token_.is(":+"))
       return expected("':+' and the extent of the region",
                       "write a range as 'offset :+ extent', for example i * 64 :+ 64");
-    if (accept(":+") && !parse_extent(extent, "a constant extent")) return false;
+    if (accept(":+") &&
+        !parse_extent(extent, "a constant extent of the region",
+                      "what only the launch knows is moved by a loop over regions of a constant extent, "
+                      "i * 64 :+ 64, which may hang over the edge of a tensor"))
+      return false;
     region.offsets.push_back(offset);
     region.extents.push_back(extent);
   } while (accept(","));

@@ -157,7 +157,7 @@ bool Parser::begins_constant(std::string_view what) {
 
 // An integer, or arithmetic of integers and compile-time parameters. It is folded in a pool of its own, so
 // that only its value enters the program.
-bool Parser::parse_constant(int64_t& out, std::string_view what) {
+bool Parser::parse_constant(int64_t& out, std::string_view what, std::string_view dynamic) {
   const Token at = token_;
   in_constant_.clear();
   if (!begins_constant(what)) return false;
@@ -175,7 +175,8 @@ bool Parser::parse_constant(int64_t& out, std::string_view what) {
   if (!whole) {
     error(DiagCode::syntax_error, at,
           "expected " + std::string(what) + ", found an expression that is no integer constant",
-          "write a plain integer such as 128, or arithmetic of integers and compile-time parameters");
+          "write a plain integer such as 128, or arithmetic of integers and compile-time parameters" +
+              (dynamic.empty() ? std::string() : "; " + std::string(dynamic)));
     return true;
   }
   out = value;
@@ -183,9 +184,9 @@ bool Parser::parse_constant(int64_t& out, std::string_view what) {
 }
 
 // The same, for what must be at least 1 under every binding.
-bool Parser::parse_extent(int64_t& out, std::string_view what) {
+bool Parser::parse_extent(int64_t& out, std::string_view what, std::string_view dynamic) {
   const Token at = token_;
-  if (!parse_constant(out, what)) return false;
+  if (!parse_constant(out, what, dynamic)) return false;
   if (out >= 1 || in_constant_.empty()) return true;
   std::string values;
   for (size_t i = 0; i < in_constant_.size() && i < kShownValues; ++i) {

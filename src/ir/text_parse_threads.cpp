@@ -10,7 +10,8 @@
 namespace tilegen::ir::text {
 
 // The head of a parallel loop: names, "in", and as many constant extents.
-bool Parser::parse_points(const Token& at, std::string_view what, Loop& loop, std::vector<int64_t>& extents) {
+bool Parser::parse_points(const Token& at, std::string_view what, std::string_view dynamic, Loop& loop,
+                          std::vector<int64_t>& extents) {
   std::vector<Token> names;
   loop.kind = LoopKind::parallel;
   do {
@@ -23,7 +24,7 @@ bool Parser::parse_points(const Token& at, std::string_view what, Loop& loop, st
   do {
     Token extent_at = token_;
     if (!room_for_rank(loop.extents.size(), token_) ||
-        !parse_extent(extents.emplace_back(1), "a constant extent"))
+        !parse_extent(extents.emplace_back(1), "a constant extent of " + std::string(what), dynamic))
       return false;
     loop.extents.push_back(constant(extents.back(), extent_at));
   } while (accept(","));
@@ -43,7 +44,8 @@ bool Parser::parse_threads(const Token& at) {
   const size_t mark = declared_.size();
   Loop loop;
   std::vector<int64_t> extents;
-  if (!parse_points(at, "a block of threads", loop, extents)) return false;
+  if (!parse_points(at, "a block of threads", "the extents multiply to the kernel's threads", loop, extents))
+    return false;
   const auto wrong = threads_refusal(program_, extents, open_statements());
   if (wrong) error(wrong->code, at, wrong->message, wrong->hint);
   const StmtId id = add_statement(at, std::move(loop));
@@ -115,7 +117,7 @@ bool Parser::parse_thread_region(Region& region, std::string_view what) {
         !parse_index(region.offsets.emplace_back(), "an index"))
       return false;
     region.extents.push_back(1);
-    if (accept(":+") && !parse_extent(region.extents.back(), "a constant extent")) return false;
+    if (accept(":+") && !parse_extent(region.extents.back(), "a constant extent of the copy")) return false;
   } while (accept(","));
   if (region.buffer.valid()) check_rank(region.buffer, region.offsets.size(), name);
   return expect("]", "or ',' and a further index");

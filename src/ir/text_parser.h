@@ -131,8 +131,9 @@ class Parser {
   void check_bindings();
   ExprId use_param(uint32_t id, const Token& at);
   bool begins_constant(std::string_view what);
-  bool parse_constant(int64_t& out, std::string_view what);
-  bool parse_extent(int64_t& out, std::string_view what);
+  // `dynamic`: what to write where the value that stands there is known at launch only.
+  bool parse_constant(int64_t& out, std::string_view what, std::string_view dynamic = {});
+  bool parse_extent(int64_t& out, std::string_view what, std::string_view dynamic = {});
   static std::string domain_text(const CompileParam& param);
 
   // text_parse_block.cpp: blocks and statements
@@ -188,7 +189,8 @@ class Parser {
   bool parse_jump(Draft::Jump kind);
 
   // text_parse_threads.cpp: blocks of threads
-  bool parse_points(const Token& at, std::string_view what, Loop& loop, std::vector<int64_t>& extents);
+  bool parse_points(const Token& at, std::string_view what, std::string_view dynamic, Loop& loop,
+                    std::vector<int64_t>& extents);
   bool parse_threads(const Token& at);
   bool parse_barrier(const Token& word);
   bool parse_async_copy(const Token& word);

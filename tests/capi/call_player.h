@@ -19,6 +19,10 @@ class Player {
       : choose_(std::move(choose)), builder_(make_builder(context)), b_(builder_.get()) {
     for (tl_dtype t : {TL_F32, TL_F16, TL_I64, TL_BOOL}) keep(literal(t));
     keep(tl_dim(b_, "n"));
+    if (pick(4) == 0)
+      tl_dim_fact(b_, exprs_.back(), pick(2), rarely() ? pick(2) : 1 << pick(20), 1 << pick(3));
+    const int64_t domain[] = {8, rarely() ? 8 : 16};
+    if (pick(4) == 0) keep(tl_index(b_, tl_param(b_, "T", domain, rarely() ? small() % 3 : 2)));
     const tl_expr shape[] = {tl_index(b_, 64), exprs_.back()};
     buffers_.push_back(tl_tensor(b_, "A", TL_F32, 2, shape, nullptr, 0));
     keep(tl_index(b_, 0));
@@ -239,6 +243,7 @@ class Player {
       case 6:
         report();
         if (scopes_.size() == 1 && pick(16) == 0) product();
+        if (scopes_.size() == 1 && pick(8) == 0) along_rows();
         break;
       default:
         keep(tl_load(b_, buffer(), 2, at));
@@ -288,6 +293,63 @@ class Player {
     if (!rarely()) tl_compress(b_, x, v, p);
     tl_gemm_sparse(b_, v, p, y, c, rarely() ? small() : static_cast<uint32_t>(TL_GEMM_CLEAR),
                    rarely() ? small() : static_cast<uint32_t>(TL_POLICY_DEFAULT));
+  }
+  // What works along the rows of a tile: of tiles that fit in most cases.
+  void along_rows() {
+    const tl_dtype type = pick(2) ? TL_F32 : TL_I32;
+    const int64_t columns = rarely() ? extent() : int64_t{1} << pick(6);
+    const auto tile = [&](const char* name, tl_dtype of, int64_t width) {
+      const int64_t extents[] = {4, width};
+      return tl_whole(b_, tl_alloc(b_, (name + std::to_string(pick(9))).c_str(),
+                                   pick(2) ? TL_SCOPE_SHARED : TL_SCOPE_FRAGMENT, of, 2, extents));
+    };
+    const tl_region src = tile("s", type, columns), all = pick(2) ? src : tile("a", type, columns);
+    const auto one = [&] { return tile("o", rarely() ? TL_F16 : type, 1); };
+    const auto places = [&](int64_t width) {
+      return tile("i", rarely() ? TL_F32 : pick(2) ? TL_I32 : TL_I64, width);
+    };
+    tl_fill(b_, src, type == TL_F32 ? literal(TL_F32) : tl_const_i64(b_, TL_I32, pick(5)));
+    const uint32_t axis = rarely() ? small() : 1, flags = rarely() ? small() : static_cast<uint32_t>(pick(2));
+    const auto kind = [&](int count) {
+      return rarely() ? small() : TL_REDUCE_SUM + static_cast<uint32_t>(pick(count));
+    };
+    switch (pick(7)) {
+      case 0:
+        return tl_reduce(b_, src, one(), kind(9), axis, rarely() ? flags : 0);
+      case 1:
+        return pick(2) ? tl_cumsum(b_, src, all, axis, flags) : tl_scan(b_, src, all, kind(3), axis, flags);
+      case 2:
+        return tl_arg_reduce(b_, src, one(), places(1), kind(3), axis);
+      case 3:
+        return tl_sort(b_, src, all, pick(2) ? places(columns) : tl_region{0}, axis, flags);
+      case 4: {
+        const int64_t few = rarely() ? extent() : (columns + 1) / 2;
+        return tl_top_k(b_, src, tile("t", type, few), pick(2) ? places(few) : tl_region{0}, axis, flags);
+      }
+      default:
+        combination(src, all, type, axis, flags);
+    }
+  }
+  // Of one value, by its sum with the other or by what may be none of its operands'.
+  void combination(tl_region src, tl_region all, tl_dtype type, uint32_t axis, uint32_t flags) {
+    const tl_expr left = tl_operand(b_, type, "l"), right = tl_operand(b_, type, nullptr),
+                  result = rarely() ? expr() : tl_binary(b_, TL_ADD, left, right),
+                  first = rarely()         ? expr()
+                          : type == TL_F32 ? literal(TL_F32)
+                                           : tl_const_i64(b_, TL_I32, 1);
+    const uint32_t count = rarely() ? small() % 2 : 1;
+    const int64_t extents[] = {4, 1};
+    switch (pick(3)) {
+      case 0: {
+        const tl_region dst = tl_whole(
+            b_, tl_alloc(b_, ("c" + std::to_string(pick(9))).c_str(), TL_SCOPE_FRAGMENT, type, 2, extents));
+        return tl_reduce_by(b_, count, &src, &dst, &left, &right, &result, axis, 0);
+      }
+      case 1:
+        return tl_scan_by(b_, count, &src, &all, &left, &right, &result, axis, rarely() ? flags : 0);
+      default:
+        tl_scan_by_from(b_, count, &src, &all, &left, &right, &result, &first, axis, flags);
+    }
   }
   void report() {
     const tl_expr values[] = {expr(), expr_of(TL_F32)};

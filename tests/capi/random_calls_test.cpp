@@ -13,10 +13,11 @@ namespace {
 
 constexpr int kSequences = 4000;
 const std::regex kCallOfNative("f[0-9]+:[01]\\(");
+const std::regex kAlongRows("(reduce|scan|cumsum) ");
 
 TEST(RandomCalls, EverySequenceHasAnAnswer) {
   const Context context = make_context();
-  int accepted = 0, refused = 0, called = 0;
+  int accepted = 0, refused = 0, called = 0, along_rows = 0;
   for (uint32_t seed = 0; seed < kSequences; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
@@ -43,6 +44,7 @@ TEST(RandomCalls, EverySequenceHasAnAnswer) {
     const bool calls = std::regex_search(tl_blob_data(text), kCallOfNative);
     ASSERT_EQ(std::strstr(tl_blob_data(source), "CALL(\"f") != nullptr, calls) << tl_blob_data(source);
     called += calls;
+    along_rows += std::regex_search(tl_blob_data(text), kAlongRows);
     tl_program* made = nullptr;
     tl_error* error = nullptr;
     const tl_status status =
@@ -56,6 +58,7 @@ TEST(RandomCalls, EverySequenceHasAnAnswer) {
   EXPECT_GT(accepted, kSequences / 20);
   EXPECT_GT(refused, kSequences / 20);
   EXPECT_GT(called, 0);
+  EXPECT_GT(along_rows, 0);
 }
 
 }  // namespace

@@ -13,6 +13,14 @@
 namespace tilegen::differential {
 namespace {
 
+// Those, and one made of a sorting network, whose loops share memory across others.
+std::vector<std::string> spelt_programs() {
+  std::vector<std::string> list = all_programs();
+  if (!std::getenv("TILEGEN_FILTER"))
+    list.push_back(schedule::source_path("tests/differential/regressions/moe_gate.tl"));
+  return list;
+}
+
 // What the statements of an op are known by: they stay what they are.
 std::set<ir::StmtId> marks_of(const ir::Program& p, const analysis::KernelOp& op) {
   std::set<ir::StmtId> marks;
@@ -201,7 +209,7 @@ std::optional<ir::Program> as_written(const std::string& text) {
 
 TEST_P(Spelling, PlanIsUnchanged) {
   size_t written = 0;
-  for (const std::string& path : all_programs()) {
+  for (const std::string& path : spelt_programs()) {
     const auto p = as_written(schedule::read_file(path));
     if (!p) continue;
     ir::Program other = *p;
@@ -220,7 +228,7 @@ TEST_P(Spelling, PlanIsUnchanged) {
 
 // The rewrites are what they say.
 TEST_P(Spelling, BitsAreUnchanged) {
-  for (const std::string& path : all_programs()) {
+  for (const std::string& path : spelt_programs()) {
     const auto p = as_written(scaled(schedule::read_file(path)));
     if (!p) continue;
     ir::Program other = *p;

@@ -43,6 +43,10 @@ std::string kernel(const std::string& body) {
 }
 
 TEST(ProgramErrors, Text) {
+  expect_golden("syntax_error.dynamic_extent",
+                parse_failure(kernel("  parallel i in n { B[b, i] = 1.0 }\n")));
+  expect_golden("syntax_error.dynamic_region",
+                parse_failure(kernel("  copy A[b, 0 :+ n] -> B[b, 0 :+ 4]\n")));
   expect_golden("syntax_error.statement", parse_failure(kernel("  copy A[b, 0 :+ ] -> B\n")));
   expect_golden("unknown_name.buffer",
                 parse_failure(kernel("  copy Z[b :+ 1, 0 :+ 32] -> B[b :+ 1, 0 :+ 32]\n")));

@@ -6,7 +6,7 @@ import sys
 import torch
 
 import tilegen as tg
-from tilegen import f32
+from tilegen import ds, f32
 
 STEP = 1 << 26  # numbers at once
 TILE = 4096
@@ -45,10 +45,10 @@ def program(name):
     x, y = b.tensor("X", f32, [n], read_only=True), b.tensor("Y", f32, [n])
     with b.kernel(name, [(n + TILE - 1) // TILE], threads=256) as block:
         t = b.fragment("t", f32, [TILE])
-        b.copy(x[block * TILE : TILE], t)
+        b.copy(x[ds(block * TILE, TILE)], t)
         with b.parallel(TILE) as i:
             b.store(t, i, getattr(b, name)(t(i)))
-        b.copy(t, y[block * TILE : TILE])
+        b.copy(t, y[ds(block * TILE, TILE)])
     return b.finish()
 
 

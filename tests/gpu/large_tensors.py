@@ -4,7 +4,7 @@ device with 12 GB free.   large_tensors.py"""
 import torch
 
 import tilegen as tg
-from tilegen import i8
+from tilegen import ds, i8
 
 
 def add_one(tile=8192):
@@ -13,10 +13,10 @@ def add_one(tile=8192):
     x, y = b.tensor("X", i8, [n], read_only=True), b.tensor("Y", i8, [n])
     with b.kernel("add_one", [(n + tile - 1) // tile], threads=256) as block:
         t = b.fragment("t", i8, [tile])
-        b.copy(x[block * tile : tile], t)
+        b.copy(x[ds(block * tile, tile)], t)
         with b.parallel(tile) as i:
             b.store(t, i, t(i) + 1)
-        b.copy(t, y[block * tile : tile])
+        b.copy(t, y[ds(block * tile, tile)])
     return b.finish()
 
 
@@ -26,8 +26,8 @@ def copy_rows(tile=64):
     x, y = b.tensor("X", i8, [m, n], strides=[s, 1], read_only=True), b.tensor("Y", i8, [m, n])
     with b.kernel("copy_rows", [(n + tile - 1) // tile], threads=128) as column:
         t = b.shared("t", i8, [4, tile])
-        b.copy(x[0:4, column * tile : tile], t)
-        b.copy(t, y[0:4, column * tile : tile])
+        b.copy(x[0:4, ds(column * tile, tile)], t)
+        b.copy(t, y[0:4, ds(column * tile, tile)])
     return b.finish()
 
 

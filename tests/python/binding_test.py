@@ -5,7 +5,7 @@ import unittest
 import warnings
 
 import tilegen as tg
-from tilegen import boolean, f32, i32, i64
+from tilegen import boolean, ds, f32, i32, i64
 
 try:
     import numpy
@@ -20,10 +20,10 @@ def scale_program():
     x, y = b.tensor("X", f32, [n], read_only=True), b.tensor("Y", f32, [n])
     with b.kernel("scale", [(n + 255) // 256]) as block:
         tile = b.fragment("tile", f32, [256])
-        b.copy(x[block * 256 : 256], tile)
+        b.copy(x[ds(block * 256, 256)], tile)
         with b.parallel(256) as i:
             b.store(tile, i, b.max(tile(i), 0.0) * factor)
-        b.copy(tile, y[block * 256 : 256])
+        b.copy(tile, y[ds(block * 256, 256)])
     return b.finish()
 
 
@@ -62,9 +62,9 @@ class Building(unittest.TestCase):
             tile, total = b.fragment("tile", f32, [4, 8]), b.fragment("total", f32, [4])
             b.fill(total, 1.0)
             with b.serial(0, 2) as _:
-                b.copy(x[row * 4 : 4, 0 : 8], tile)
+                b.copy(x[ds(row * 4, 4), 0 : 8], tile)
                 b.reduce("sum", tile, total, axis=1, accumulate=True)
-            b.copy(total, y[row * 4 : 4])
+            b.copy(total, y[ds(row * 4, 4)])
         program = b.finish()
         x_data, y_data = memoryview(floats(range(32))).cast("B").cast("f", [4, 8]), floats([0] * 4)
         program.compile("host").load()(x_data, y_data)
@@ -340,10 +340,10 @@ class Launching(unittest.TestCase):
             tile, total = b.fragment("tile", f32, [64]), b.fragment("total", f32, [1])
             b.fill(total, 0.0)
             with b.serial(part * n // parts, (part + 1) * n // parts) as i:
-                b.copy(x[i:1], tile[0:1])
+                b.copy(x[i], tile[0:1])
                 with b.parallel(1) as j:
                     b.store(total, j, total(j) + tile(j))
-            b.copy(total, sums[part:1])
+            b.copy(total, sums[part])
         with b.kernel("combine", [1], threads=32):
             total = b.fragment("all", f32, [1])
             b.fill(total, 0.0)
@@ -393,7 +393,7 @@ class Launching(unittest.TestCase):
         x, y = b.tensor("X", f32, [m, n], strides=[s, 1]), b.tensor("Y", f32, [n, m])
         with b.kernel("transpose", [(m + 15) // 16, (n + 15) // 16]) as (i, j):
             tile = b.fragment("tile", f32, [16, 16])
-            b.copy(x[i * 16 : 16, j * 16 : 16], tile)
+            b.copy(x[ds(i * 16, 16), ds(j * 16, 16)], tile)
             with b.parallel(16, 16) as (r, c):
                 b.store(y, j * 16 + c, i * 16 + r, tile(r, c))
         wide = numpy.random.rand(20, 50).astype(numpy.float32)

@@ -7,7 +7,7 @@ import unittest
 
 import tilegen as tg
 from tilegen import _header as h
-from tilegen import f32
+from tilegen import ds, f32
 from tilegen._library import call, lib
 
 HIP = 1  # ordinal of devices()
@@ -19,10 +19,10 @@ def doubling():
     x, y = b.tensor("X", f32, [n], read_only=True), b.tensor("Y", f32, [n])
     with b.kernel("doubling", [(n + 255) // 256]) as block:
         tile = b.fragment("tile", f32, [256])
-        b.copy(x[block * 256 : 256], tile)
+        b.copy(x[ds(block * 256, 256)], tile)
         with b.parallel(256) as i:
             b.store(tile, i, tile(i) * 2.0)
-        b.copy(tile, y[block * 256 : 256])
+        b.copy(tile, y[ds(block * 256, 256)])
     return b.finish()
 
 

@@ -1,5 +1,6 @@
 """Packed types through the Python binding, against Python's own arithmetic, on the host and on simulated GPUs."""
 import array
+import ctypes
 import random
 import sys
 import unittest
@@ -7,7 +8,8 @@ import unittest
 sys.path.insert(0, __file__.rpartition("/")[0])
 import tilegen as tg  # noqa: E402
 from numbers_in_memory import Numbers  # noqa: E402
-from tilegen import f16, f32, i32, u4, u8  # noqa: E402
+from tilegen import _header as h  # noqa: E402
+from tilegen import ds, f16, f32, i32, u4, u8  # noqa: E402
 
 TARGETS = ("host", "sim:sm_80", "sim:sm_90a")
 
@@ -46,12 +48,12 @@ def product(weights):
         packed = b.shared("packed", u4, [32, 32]) if weights is u4 else b.shared("packed", u8, [32, 16])
         b.fill(acc, 0.0)
         with b.pipelined(0, k // 32, stages=2, name="ko") as ko:
-            b.copy(x[by * 32 : 32, ko * 32 : 32], xs)
+            b.copy(x[ds(by * 32, 32), ds(ko * 32, 32)], xs)
             if weights is u4:
-                b.copy(w[bx * 32 : 32, ko * 32 : 32], packed)
+                b.copy(w[ds(bx * 32, 32), ds(ko * 32, 32)], packed)
             else:
-                b.copy(w[bx * 32 : 32, ko * 16 : 16], packed)
-            b.copy(s[ko:1, bx * 32 : 32], scales)
+                b.copy(w[ds(bx * 32, 32), ds(ko * 16, 16)], packed)
+            b.copy(s[ko, ds(bx * 32, 32)], scales)
             with b.parallel(32, 32, names=["j", "p"]) as (j, p):
                 if weights is u4:
                     q = b.cast(packed(j, p), i32)
@@ -59,7 +61,7 @@ def product(weights):
                     q = b.cast(packed(j, p // 2), i32) >> b.cast(p % 2 * 4, i32) & 15
                 b.store(ws, j, p, b.cast(q - 8, f16) * scales(0, j))
             b.gemm(xs, ws, acc, transpose_b=True)
-        b.copy(acc, y[by * 32 : 32, bx * 32 : 32])
+        b.copy(acc, y[ds(by * 32, 32), ds(bx * 32, 32)])
     return b.finish()
 
 
@@ -126,6 +128,63 @@ class PackedTypes(unittest.TestCase):
                 of_code = {}
                 for code, value in zip(codes(in_bytes, bits), x.numbers()):
                     self.assertEqual(of_code.setdefault(code, value), value)
+
+
+class OfOtherLibraries(unittest.TestCase):
+    """Values of types that the buffer protocol has no name for: as bits of others, and through DLPack."""
+
+    def kernel(self, dtype):
+        b = tg.Builder("values")
+        n = b.dim("n")
+        x, y = b.tensor("X", dtype, [n], read_only=True), b.tensor("Y", f32, [n])
+        with b.kernel("k", b.ceildiv(n, 32)) as block:
+            b.copy(x[ds(block * 32, 32)], y[ds(block * 32, 32)])
+        return b.finish().compile("host").load()
+
+    def test_bits(self):
+        for dtype, code, words in (("bfloat16", "H", [0x3F80, 0xC000]), ("f16", "H", [0x3C00, 0xC000]), ("e4m3", "B", [0x38, 0xC0]),
+                                   ("float8_e5m2", "B", [0x3C, 0xC0]), ("f32", "I", [0x3F800000, 0xC0000000])):
+            out = array.array("f", [0, 0])
+            self.kernel(dtype)(tg.reinterpret(array.array(code, words), dtype), out)
+            self.assertEqual(list(out), [1, -2], dtype)
+        with self.assertRaisesRegex(TypeError, "elements of u16, which have 16 bits, are no f32 of 32"):
+            tg.reinterpret(array.array("H", [0]), "f32")
+        with self.assertRaisesRegex(TypeError, "no bool of 8, whose values"):
+            tg.reinterpret(array.array("B", [0]), "bool")
+        with self.assertRaisesRegex(tg.Error, "'X' is bf16, the argument is u16"):
+            self.kernel("bf16")(array.array("H", [0, 0]), out)
+
+    def test_dlpack(self):
+        class Values:
+            """Of `count` elements from the second on, `step` apart; what an exporter of DLPack gives."""
+
+            def __init__(self, words, code, bits, count, step=None, lanes=1):
+                self.words, self.shape = words, (ctypes.c_int64 * 1)(count)
+                self.managed = h.DLTensor(data=words.buffer_info()[0], device=h.DLDevice(1, 0), ndim=1,
+                                          dtype=h.DLDataType(code, bits, lanes), shape=self.shape, byte_offset=words.itemsize)
+                if step:
+                    self.strides = (ctypes.c_int64 * 1)(step)
+                    self.managed.strides = self.strides
+
+            def __dlpack__(self):
+                new = ctypes.pythonapi.PyCapsule_New
+                new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+                return new(ctypes.addressof(self.managed), b"dltensor", None)
+
+        words = array.array("H", [0, 0x3F80, 0xC000, 0x4040])
+        for count, step, want in ((3, None, [1, -2, 3]), (2, 2, [1, 3])):
+            out = array.array("f", [0] * count)
+            if step is None:
+                self.kernel("bf16")(Values(words, 4, 16, count), out)
+                self.assertEqual(list(out), want)
+            else:
+                with self.assertRaisesRegex(tg.Error, "stride"):
+                    self.kernel("bf16")(Values(words, 4, 16, count, step), out)
+        with self.assertRaisesRegex(tg.Error, "'X' is f16, the argument is bf16"):
+            self.kernel("f16")(Values(words, 4, 16, 3), out)
+        for code, bits, lanes in ((5, 64, 1), (2, 16, 2)):  # complex; vectors
+            with self.assertRaisesRegex(TypeError, f"no element type of libtilegen for DLPack's type {code} of {bits} bits and {lanes} lanes"):
+                self.kernel("bf16")(Values(words, code, bits, 3, lanes=lanes), out)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Atomic operations of a builder."""
 from . import _header as h
 from .annotations import marked
+from .arguments import choice
 from .expressions import Expr, lib
 from .types import i64
 
@@ -16,13 +17,12 @@ class Atomics:
     @marked
     def atomic(self, kind, src, dst):
         """dst = kind of dst and src, element by element, on a tensor; kind: "add", "min", "max", "and", "or" or "xor"."""
-        lib.tl_atomic(self.handle, self._region(src), self._region(dst), _ATOMIC[kind])
+        lib.tl_atomic(self.handle, self._region(src), self._region(dst), choice(_ATOMIC, kind, "kind of atomic operation"))
 
     def _order(self, order):
-        if order not in _ORDER:
-            raise ValueError(f"there is no memory order '{order}'; it is one of {', '.join(_ORDER)}")
-        if order != "relaxed":
-            lib.tl_atomic_order(self.handle, _ORDER[order])
+        order = choice(_ORDER, order, "memory order")
+        if order != h.TL_ORDER_RELAXED:
+            lib.tl_atomic_order(self.handle, order)
 
     def store_atomic(self, kind, buffer, *indices_and_value, order="relaxed"):
         """The same of one element of a tensor or shared tile, in a parallel loop: store_atomic("add", buffer, i, j, value);
@@ -32,7 +32,7 @@ class Atomics:
         raw = [self.expr(i, i64).raw for i in indices]
         self._order(order)
         lib.tl_store_atomic(self.handle, buffer.raw, len(raw), (h.tl_expr * len(raw))(*raw),
-                            self.expr(value, buffer.dtype).raw, _ATOMIC[kind])
+                            self.expr(value, buffer.dtype).raw, choice(_ATOMIC, kind, "kind of atomic operation"))
 
     def _indices(self, indices):
         return len(indices), (h.tl_expr * len(indices))(*(self.expr(i, i64).raw for i in indices))
@@ -45,10 +45,10 @@ class Atomics:
         self._order(order)
         if to is not None:
             return lib.tl_fetch_atomic_to(self.handle, buffer.raw, *self._indices(indices),
-                                          self.expr(value, buffer.dtype).raw, _ATOMIC[kind], to[0].raw,
+                                          self.expr(value, buffer.dtype).raw, choice(_ATOMIC, kind, "kind of atomic operation"), to[0].raw,
                                           *self._indices(to[1:]))
         return Expr(self, lib.tl_fetch_atomic(self.handle, buffer.raw, len(raw), (h.tl_expr * len(raw))(*raw),
-                                              self.expr(value, buffer.dtype).raw, _ATOMIC[kind], name and name.encode()))
+                                              self.expr(value, buffer.dtype).raw, choice(_ATOMIC, kind, "kind of atomic operation"), name and name.encode()))
 
     def compare_exchange(self, buffer, *indices_expected_desired, name=None, to=None, order="relaxed"):
         """Stores desired where the element, an integer, is expected; gives what it was before:

@@ -5,14 +5,14 @@
     x, y = b.tensor("X", f32, [n]), b.tensor("Y", f32, [n])
     with b.kernel("scale", [(n + 1023) // 1024]) as block:
         tile = b.fragment("tile", f32, [1024])
-        b.copy(x[block * 1024 : 1024], tile)
+        b.copy(x[ds(block * 1024, 1024)], tile)
         with b.parallel(1024) as i:
             b.store(tile, i, tile(i) * 2.0)
-        b.copy(tile, y[block * 1024 : 1024])
+        b.copy(tile, y[ds(block * 1024, 1024)])
     program = b.finish()
 
-A box of a buffer is written buffer[offset : extent, ...]; the slice's second part is the extent, not the end; ":" is all. A plain
-index takes one row of the dimension. buffer(i, j) is one element.
+A box of a buffer is written buffer[start:stop, ...] as in Python, with a constant extent stop - start, or buffer[ds(start, size), ...].
+An index takes one row of the dimension. buffer(i, j) is one element.
 """
 import contextlib
 import ctypes
@@ -21,16 +21,22 @@ import numbers
 from . import _header as h
 from ._library import call, lib as _lib
 from .annotations import annotations_text, marked
+from .arguments import choice, constants, listed
 from .atomics import Atomics
+from .boxes import Sum
 from .combinations import Combinations
 from .expressions import Buffer, Expr, Region, lib, _Memory
+from .maths import Maths
 from .program import Program, int64_of
 from .types import boolean, dtype_of, f32, i64, u64, FLOATS
 
+_CUT = ("cut it: of b in a grid, or a serial loop, of ceildiv(n, 64), b.parallel(64) has the elements b * 64 + i; beyond its end a tensor "
+        "reads 0 and drops what is written")
+_PARTS = "a tile holds a part of what only the launch knows: loop over the parts, or keep it in a tensor"
 _POLICY = {"square": h.TL_POLICY_SQUARE, "full_row": h.TL_POLICY_FULL_ROW, "full_col": h.TL_POLICY_FULL_COL}
 
 
-class Builder(Atomics, Combinations):
+class Builder(Atomics, Combinations, Maths):
     def __init__(self, name, context=None, params=None):
         """`params`: {name: value} of the compile-time parameters that `param` declares."""
         handle = ctypes.c_void_p()
@@ -69,73 +75,8 @@ class Builder(Atomics, Combinations):
             raise TypeError(f"{value} is no {dtype.name}; cast the expression to a float type first")
         if dtype is u64 and 2**63 <= value < 2**64:
             return Expr(self, lib.tl_cast(self.handle, u64.value, self.expr(int(value) - 2**64, i64).raw))
-        return Expr(self, lib.tl_const_i64(self.handle, dtype.value, int(value)))
-
-    def exp(self, a): return a._unary(h.TL_EXP)
-    def exp2(self, a): return a._unary(h.TL_EXP2)
-    def log(self, a): return a._unary(h.TL_LOG)
-    def log2(self, a): return a._unary(h.TL_LOG2)
-    def sqrt(self, a): return a._unary(h.TL_SQRT)
-    def rsqrt(self, a): return a._unary(h.TL_RSQRT)
-    def tanh(self, a): return a._unary(h.TL_TANH)
-    def erf(self, a): return a._unary(h.TL_ERF)
-    def sigmoid(self, a): return a._unary(h.TL_SIGMOID)
-    def floor(self, a): return a._unary(h.TL_FLOOR)
-    def ceil(self, a): return a._unary(h.TL_CEIL)
-    def sin(self, a): return a._unary(h.TL_SIN)
-    def cos(self, a): return a._unary(h.TL_COS)
-    def tan(self, a): return a._unary(h.TL_TAN)
-    def asin(self, a): return a._unary(h.TL_ASIN)
-    def acos(self, a): return a._unary(h.TL_ACOS)
-    def atan(self, a): return a._unary(h.TL_ATAN)
-    def exp10(self, a): return a._unary(h.TL_EXP10)
-    def expm1(self, a): return a._unary(h.TL_EXPM1)
-    def log1p(self, a): return a._unary(h.TL_LOG1P)
-    def cbrt(self, a): return a._unary(h.TL_CBRT)
-    def erfc(self, a): return a._unary(h.TL_ERFC)
-    def round(self, a): return a._unary(h.TL_ROUND)
-    def rint(self, a): return a._unary(h.TL_RINT)
-    def trunc(self, a): return a._unary(h.TL_TRUNC)
-    def isnan(self, a): return a._unary(h.TL_ISNAN)
-    def isinf(self, a): return a._unary(h.TL_ISINF)
-    def popcount(self, a): return a._unary(h.TL_POPCOUNT)
-    def clz(self, a): return a._unary(h.TL_CLZ)
-    def ctz(self, a): return a._unary(h.TL_CTZ)
-    def pow(self, a, b): return self._of_two(h.TL_POW, a, b)
-    def atan2(self, y, x): return self._of_two(h.TL_ATAN2, y, x)
-    def fmod(self, a, b): return self._of_two(h.TL_FMOD, a, b)
-    def copysign(self, a, b): return self._of_two(h.TL_COPYSIGN, a, b)
-    def mulhi(self, a, b): return self._of_two(h.TL_MULHI, a, b)
-    def min(self, a, b): return a._binary(h.TL_MIN, b)
-    def max(self, a, b): return a._binary(h.TL_MAX, b)
-
-    def _of_two(self, op, a, b):
-        return a._binary(op, b) if isinstance(a, Expr) else b._binary(op, a, True)
-
-    def fma(self, a, b, c):
-        dtype = next(e.dtype for e in (a, b, c) if isinstance(e, Expr))
-        a, b, c = (self.expr(e, dtype) for e in (a, b, c))
-        return Expr(self, lib.tl_ternary(self.handle, h.TL_FMA, a.raw, b.raw, c.raw))
-
-    def philox(self, seed, offset, lane):
-        """A random u32: word lane % 4 of Philox 4x32-10 with key seed and counter offset + 2^64 * (lane // 4)."""
-        seed, offset, lane = (self.expr(e) for e in (seed, offset, lane))
-        return Expr(self, lib.tl_ternary(self.handle, h.TL_PHILOX, seed.raw, offset.raw, lane.raw))
-
-    def uniform(self, word):
-        """An f32 of at least 0 and below 1 of the upper 24 bits of a u32."""
-        return Expr(self, lib.tl_uniform(self.handle, word.raw))
-
-    def select(self, condition, a, b):
-        a, b = (self.expr(a, b.dtype), b) if isinstance(b, Expr) else (a, self.expr(b, a.dtype))
-        return Expr(self, lib.tl_select(self.handle, condition.raw, a.raw, b.raw))
-
-    def cast(self, a, dtype):
-        return Expr(self, lib.tl_cast(self.handle, dtype_of(dtype).value, a.raw))
-
-    def bitcast(self, a, dtype):
-        """The bits of a as a value of another type of as many bits."""
-        return Expr(self, lib.tl_bitcast(self.handle, dtype_of(dtype).value, a.raw))
+        raw = lib.tl_const_i64(self.handle, dtype.value, int(value))
+        return Expr(self, raw, sum=Sum({}, int(value)) if dtype is i64 else None)
 
     def load(self, buffer, *indices):
         raw = [self.expr(i, i64).raw for i in indices]
@@ -151,30 +92,32 @@ class Builder(Atomics, Combinations):
 
     def dim(self, name, lower=0, upper=2**63 - 1, divisor=1):
         """A symbolic extent, with what is known of it."""
-        e = Expr(self, lib.tl_dim(self.handle, name.encode()))
+        e = Expr(self, lib.tl_dim(self.handle, name.encode()), name)
         if (lower, upper, divisor) != (0, 2**63 - 1, 1):
             lib.tl_dim_fact(self.handle, e.raw, lower, upper, divisor)
         return e
 
     def scalar(self, name, dtype):
-        return Expr(self, lib.tl_scalar(self.handle, name.encode(), dtype_of(dtype).value))
+        return Expr(self, lib.tl_scalar(self.handle, name.encode(), dtype_of(dtype).value), name)
 
     def tensor(self, name, dtype, shape, strides=None, read_only=False, codes=None):
         """Global memory. `codes`: the packed type whose codes the bytes of a u8 tensor are."""
-        dtype, n = dtype_of(dtype), len(shape)
+        dtype, shape = dtype_of(dtype), listed(shape)
+        n = len(shape)
         exprs = lambda list_: (h.tl_expr * n)(*(self.expr(e, i64).raw for e in list_))
-        raw = lib.tl_tensor(self.handle, name.encode(), dtype.value, n, exprs(shape), exprs(strides) if strides else None,
+        raw = lib.tl_tensor(self.handle, name.encode(), dtype.value, n, exprs(shape), exprs(listed(strides)) if strides is not None else None,
                             h.TL_TENSOR_READ_ONLY if read_only else 0)
         if codes is not None:
             lib.tl_tensor_codes(self.handle, raw, dtype_of(codes).value)
-        return Buffer(self, raw, shape, dtype)
+        return Buffer(self, raw, shape, dtype, name)
 
     def workspace(self, name, dtype, shape):
         """A tensor that each launch has of its own and no argument gives: what a program's kernels leave for each other."""
-        dtype, n = dtype_of(dtype), len(shape)
+        dtype, shape = dtype_of(dtype), listed(shape)
+        n = len(shape)
         raw = lib.tl_tensor(self.handle, name.encode(), dtype.value, n, (h.tl_expr * n)(*(self.expr(e, i64).raw for e in shape)),
                             None, h.TL_TENSOR_WORKSPACE)
-        return Buffer(self, raw, shape, dtype)
+        return Buffer(self, raw, shape, dtype, name)
 
     # Scopes.
 
@@ -183,9 +126,14 @@ class Builder(Atomics, Combinations):
         yield value
         lib.tl_end(self.handle, raw)
 
+    def _variables(self, raw, names):
+        out = [Expr(self, h.tl_expr(v.bits), names[i] if names else None) for i, v in enumerate(raw)]
+        return out[0] if len(out) == 1 else out
+
     def kernel(self, name, grid, threads=0, names=None, **annotations):
         """Opens a kernel; gives its block index, or a list of them for a grid of several dimensions. What else is given are
         annotations: raster="grouped", group=8."""
+        grid = listed(grid)
         n = len(grid)
         blocks = (h.tl_expr * n)()
         given = (ctypes.c_char_p * n)(*(s.encode() for s in names)) if names else None
@@ -193,65 +141,70 @@ class Builder(Atomics, Combinations):
                                   threads, given, blocks)
         if annotations:
             lib.tl_annotate_kernel(self.handle, annotations_text(annotations).encode())
-        out = [Expr(self, h.tl_expr(b.bits)) for b in blocks]
-        return self._scope(raw, out[0] if n == 1 else out)
+        return self._scope(raw, self._variables(blocks, names))
 
-    def _loop(self, kind, begin, end, stages, name):
-        var = h.tl_expr()
-        raw = lib.tl_begin_loop(self.handle, kind, self.expr(begin, i64).raw, self.expr(end, i64).raw, stages,
-                                name.encode() if name else None, ctypes.byref(var))
-        return self._scope(raw, Expr(self, var))
-
-    @marked
-    def serial(self, begin, end, name=None, condition=None):
-        """Opens a loop; with a condition, which is the same for the block, its first iteration where that does not hold
-        ends it."""
-        if condition is None:
-            return self._loop(h.TL_LOOP_SERIAL, begin, end, 0, name)
-        var, begin = h.tl_expr(), self.expr(begin, i64)
-        raw = lib.tl_begin_counted_loop(self.handle, h.TL_LOOP_SERIAL, begin.raw, (self.expr(end, i64) - begin).raw,
-                                        condition.raw, 0, name.encode() if name else None, ctypes.byref(var))
-        return self._scope(raw, Expr(self, var))
-
-    @marked
-    def unroll(self, begin, end, name=None):
-        return self._loop(h.TL_LOOP_UNROLL, begin, end, 0, name)
+    def _loop(self, kind, begin, end, stages, name, step, condition=None):
+        """As of Python's range: begin is 0 where one end alone is given."""
+        begin, end = (0, begin) if end is None else (begin, end)
+        (step,) = constants([step], "the step of a loop", "count iterations, and multiply inside")
+        if step < 1:
+            raise ValueError(f"a loop has the step {step}, expected at least 1; count upwards, and subtract from the end inside")
+        if step > 1 and isinstance(begin, Expr):
+            begin = self.let(begin)  # it is taken once
+        first, span = self.expr(0 if step > 1 else begin, i64), Sum.of(end).plus(Sum.of(begin), -1)
+        count = self.expr(span.plus(Sum({}, step - 1)).value(), i64) // step
+        var, name_ = h.tl_expr(), name.encode() if name else None
+        if condition is None and step == 1:
+            raw = lib.tl_begin_loop(self.handle, kind, first.raw, self.expr(end, i64).raw, stages, name_, ctypes.byref(var))
+        else:
+            held = h.tl_expr(0) if condition is None else self.expr(condition, boolean).raw
+            raw = lib.tl_begin_counted_loop(self.handle, kind, first.raw, count.raw, held, stages, name_, ctypes.byref(var))
+        var = Expr(self, var, name)
+        return self._scope(raw, var if step == 1 else begin + var * step)
 
     @marked
-    def vectorized(self, begin, end, name=None):
-        return self._loop(h.TL_LOOP_VECTORIZED, begin, end, 0, name)
+    def serial(self, begin, end=None, name=None, condition=None, step=1):
+        """with b.serial(0, n) as i, or b.serial(n), b.serial(0, n, step=4): as of Python's range. With a condition, which is the
+        same for the block, the first iteration where that does not hold ends it."""
+        return self._loop(h.TL_LOOP_SERIAL, begin, end, 0, name, step, condition)
+
+    @marked
+    def unroll(self, begin, end=None, name=None, step=1):
+        return self._loop(h.TL_LOOP_UNROLL, begin, end, 0, name, step)
+
+    @marked
+    def vectorized(self, begin, end=None, name=None, step=1):
+        return self._loop(h.TL_LOOP_VECTORIZED, begin, end, 0, name, step)
 
     @marked
     def loop_while(self, condition):
         """Opens a loop that runs while the condition, which is the same for the block, holds."""
-        return self._scope(lib.tl_begin_while(self.handle, condition.raw), None)
+        return self._scope(lib.tl_begin_while(self.handle, self.expr(condition, boolean).raw), None)
 
     def leave_loop(self): lib.tl_break(self.handle)
     def next_iteration(self): lib.tl_continue(self.handle)
     def leave_kernel(self): lib.tl_return(self.handle)
 
     @marked
-    def pipelined(self, begin, end, stages=0, name=None):
-        return self._loop(h.TL_LOOP_PIPELINED, begin, end, stages, name)
+    def pipelined(self, begin, end=None, stages=0, name=None, step=1):
+        return self._loop(h.TL_LOOP_PIPELINED, begin, end, stages, name, step)
 
     @marked
     def parallel(self, *extents, names=None):
-        n = len(extents)
+        n, extents = len(extents), constants(extents, "an extent of a parallel loop", _CUT)
         variables = (h.tl_expr * n)()
         given = (ctypes.c_char_p * n)(*(s.encode() for s in names)) if names else None
         raw = lib.tl_begin_parallel(self.handle, n, (ctypes.c_int64 * n)(*extents), given, variables)
-        out = [Expr(self, h.tl_expr(v.bits)) for v in variables]
-        return self._scope(raw, out[0] if n == 1 else out)
+        return self._scope(raw, self._variables(variables, names))
 
     def threads(self, *extents, names=None):
         """with b.threads(4, 32) as (warp, lane): what every thread of the block runs, each with numbers of its own; the
         extents multiply to the kernel's threads, and the last one counts the lanes of shuffle, any, all and ballot."""
-        n = len(extents)
+        n, extents = len(extents), constants(extents, "an extent of a block of threads", "they multiply to the kernel's threads")
         variables = (h.tl_expr * n)()
         given = (ctypes.c_char_p * n)(*(s.encode() for s in names)) if names else None
         raw = lib.tl_begin_threads(self.handle, n, (ctypes.c_int64 * n)(*extents), given, variables)
-        out = [Expr(self, h.tl_expr(v.bits)) for v in variables]
-        return self._scope(raw, out[0] if n == 1 else out)
+        return self._scope(raw, self._variables(variables, names))
 
     def _id(self, kind):
         return Expr(self, lib.tl_id(self.handle, kind))
@@ -335,7 +288,7 @@ class Builder(Atomics, Combinations):
     @marked
     def branch(self, condition):
         """with b.branch(c) as otherwise: ...; otherwise() begins the other branch."""
-        raw = lib.tl_begin_if(self.handle, condition.raw)
+        raw = lib.tl_begin_if(self.handle, self.expr(condition, boolean).raw)
         return self._scope(raw, lambda: lib.tl_begin_else(self.handle, raw))
 
     @contextlib.contextmanager
@@ -357,11 +310,12 @@ class Builder(Atomics, Combinations):
 
     def alloc(self, name, scope, dtype, shape, **annotations):
         """A tile of the kernel; what else is given are annotations: swizzle=128, padding=8, layout=lambda i, j: i * 72 + j."""
-        dtype, n = dtype_of(dtype), len(shape)
+        dtype, shape = dtype_of(dtype), constants(listed(shape), f"an extent of the tile '{name}'", _PARTS)
+        n = len(shape)
         raw = lib.tl_alloc(self.handle, name.encode(), scope, dtype.value, n, (ctypes.c_int64 * n)(*shape))
         if annotations:
             lib.tl_annotate_tile(self.handle, raw, annotations_text(annotations).encode())
-        return Buffer(self, raw, shape, dtype)
+        return Buffer(self, raw, shape, dtype, name)
 
     def shared(self, name, dtype, shape, **annotations): return self.alloc(name, h.TL_SCOPE_SHARED, dtype, shape, **annotations)
     def fragment(self, name, dtype, shape, **annotations): return self.alloc(name, h.TL_SCOPE_FRAGMENT, dtype, shape, **annotations)
@@ -375,7 +329,12 @@ class Builder(Atomics, Combinations):
         return axis % rank
 
     def _region(self, r):
-        return r.raw if isinstance(r, Region) else lib.tl_whole(self.handle, r.raw)
+        if isinstance(r, Region):
+            return r.raw
+        if not isinstance(r, Buffer):
+            raise TypeError(f"an operation takes tensors, tiles and boxes of them, not {type(r).__name__}; a value is for fill, and for "
+                            "store in a parallel loop")
+        return lib.tl_whole(self.handle, r.raw)
 
     @marked
     def copy(self, src, dst):
@@ -391,7 +350,7 @@ class Builder(Atomics, Combinations):
              tf32=False, promote=False):
         """c += a * b; policy: "square", "full_row" or "full_col"; with tf32 the f32 operands may be reduced to that; with promote the sums of
         matrix instructions on 8-bit floats are added to c in f32 after 128 products each."""
-        policy = _POLICY[policy] if isinstance(policy, str) else policy
+        policy = choice(_POLICY, policy, "warp policy")
         flags = (h.TL_GEMM_TRANSPOSE_A * transpose_a | h.TL_GEMM_TRANSPOSE_B * transpose_b | h.TL_GEMM_CLEAR * clear
                  | h.TL_GEMM_TF32 * tf32 | h.TL_GEMM_PROMOTE * promote)
         lib.tl_gemm(self.handle, self._region(a), self._region(b), self._region(c), flags, policy)
@@ -399,7 +358,7 @@ class Builder(Atomics, Combinations):
     @marked
     def gemm_sparse(self, values, meta, b, c, transpose_a=False, transpose_b=False, clear=False, policy=h.TL_POLICY_DEFAULT):
         """c += a * b of an a that compress made: values are m x k / 2, meta m x k / w words of w bits; the others as of gemm."""
-        policy = _POLICY[policy] if isinstance(policy, str) else policy
+        policy = choice(_POLICY, policy, "warp policy")
         flags = h.TL_GEMM_TRANSPOSE_A * transpose_a | h.TL_GEMM_TRANSPOSE_B * transpose_b | h.TL_GEMM_CLEAR * clear
         lib.tl_gemm_sparse(self.handle, self._region(values), self._region(meta), self._region(b), self._region(c), flags, policy)
 
@@ -418,11 +377,11 @@ class Builder(Atomics, Combinations):
 
     def let(self, value, name=None):
         """What the value of an expression is at this place, whatever is stored later."""
-        return Expr(self, lib.tl_let(self.handle, name.encode() if name else None, self.expr(value).raw))
+        return Expr(self, lib.tl_let(self.handle, name.encode() if name else None, self.expr(value).raw), name)
 
     def var(self, value, name=None, dtype=None):
         """The same inside a parallel loop, for a value that assign() changes."""
-        return Expr(self, lib.tl_var(self.handle, name.encode() if name else None, self.expr(value, dtype).raw))
+        return Expr(self, lib.tl_var(self.handle, name.encode() if name else None, self.expr(value, dtype).raw), name)
 
     def assign(self, var, value):
         lib.tl_assign(self.handle, var.raw, self.expr(value, var.dtype).raw)

@@ -3,6 +3,7 @@ import ctypes
 
 from . import _header as h
 from .annotations import layout_text, marked
+from .arguments import choice
 from .expressions import Buffer, Expr, Region, lib
 from .program import bitcode_text
 from .types import dtype_of
@@ -18,7 +19,7 @@ class Combinations:
     @marked
     def reduce(self, kind, src, dst, axis, accumulate=False):
         """kind: "sum", "max", "min", "absmax", "product", "and", "or", "xor" or "abssum"."""
-        lib.tl_reduce(self.handle, self._region(src), self._region(dst), _REDUCE[kind], self._axis(axis, src),
+        lib.tl_reduce(self.handle, self._region(src), self._region(dst), choice(_REDUCE, kind, "kind of reduction"), self._axis(axis, src),
                       h.TL_REDUCE_ACCUMULATE if accumulate else 0)
 
     @marked
@@ -32,7 +33,7 @@ class Combinations:
         """dst = kind ("sum", "max", "min" or "product") of src along axis, each up to its own element; with reverse from
         its own on, with exclusive without it."""
         flags = h.TL_SCAN_REVERSE * reverse | h.TL_SCAN_EXCLUSIVE * exclusive
-        lib.tl_scan(self.handle, self._region(src), self._region(dst), _REDUCE[kind], self._axis(axis, src), flags)
+        lib.tl_scan(self.handle, self._region(src), self._region(dst), choice(_REDUCE, kind, "kind of reduction"), self._axis(axis, src), flags)
 
     def argmax(self, src, value, index, axis):
         """value = the largest element along axis, index (i32 or i64) = where the first such stands."""

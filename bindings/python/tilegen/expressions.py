@@ -8,6 +8,7 @@ import sys
 
 from . import _header as h
 from ._library import lib as _lib
+from .boxes import Sum, box_of
 from .types import boolean, dtype_of, i64, ALL
 
 _OWN_FILES = (os.path.dirname(os.path.abspath(__file__)), os.path.abspath(contextlib.__file__))
@@ -52,8 +53,14 @@ class Expr:
     == and != too, gives an Expr; as keys of a dict, or in a set, expressions are told apart by identity."""
     __array_ufunc__ = None  # a number of NumPy on the left leaves the operator to this class
 
-    def __init__(self, builder, raw):
-        self.builder, self.raw = builder, raw
+    def __init__(self, builder, raw, text=None, sum=None):
+        self.builder, self.raw, self._sum = builder, raw, sum
+        self.text = text or "(an unnamed value)"  # what messages of this package call it
+
+    @property
+    def sum(self):
+        """As a sum, by which slices tell their extents."""
+        return Sum({self.raw.bits: (1, self)}) if self._sum is None else self._sum
 
     @property
     def dtype(self):
@@ -61,12 +68,23 @@ class Expr:
         return next((t for t in ALL if t.value == value), None)
 
     def _binary(self, op, other, swapped=False):
-        other = self.builder.expr(other, self.dtype)
+        dtype = self.dtype
+        other = self.builder.expr(other, dtype)
         a, b = (other, self) if swapped else (self, other)
-        return Expr(self.builder, lib.tl_binary(self.builder.handle, op, a.raw, b.raw))
+        return Expr(self.builder, lib.tl_binary(self.builder.handle, op, a.raw, b.raw), sum=a._sum_with(op, b) if dtype is i64 else None)
+
+    def _sum_with(self, op, other):
+        """The sum that an operator on i64 makes, or None for what is a term of its own."""
+        a, b = self.sum, other.sum
+        if op == h.TL_MUL and a.terms and b.terms or max(len(a.terms), len(b.terms)) >= Sum.MOST:
+            return None
+        if op in (h.TL_ADD, h.TL_SUB):
+            return a.plus(b, 1 if op == h.TL_ADD else -1)
+        return (a.times(b.constant) if a.terms else b.times(a.constant)) if op == h.TL_MUL else None
 
     def _unary(self, op):
-        return Expr(self.builder, lib.tl_unary(self.builder.handle, op, self.raw))
+        sum = self.sum.times(-1) if op == h.TL_NEG and self.dtype is i64 else None
+        return Expr(self.builder, lib.tl_unary(self.builder.handle, op, self.raw), sum=sum)
 
     def __add__(self, o): return self._binary(h.TL_ADD, o)
     def __radd__(self, o): return self._binary(h.TL_ADD, o, True)
@@ -122,6 +140,21 @@ class _Memory:
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _comparison
     __hash__ = object.__hash__
 
+    def _arithmetic(self, *_):
+        raise TypeError(f"a {type(self).__name__.lower()} of a tile program has no arithmetic of its own; compute on its elements in a "
+                        "parallel loop, where buffer(i, j) is one")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _arithmetic
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = __matmul__ = __rmatmul__ = _arithmetic
+
+    def __setitem__(self, *_):
+        raise TypeError("buffer[...] = value is no statement of a tile program; an element is stored by b.store(buffer, i, j, value) in a "
+                        "parallel loop, a box is filled by b.fill and copied to by b.copy")
+
+    def __iter__(self):
+        raise TypeError(f"a {type(self).__name__.lower()} of a tile program is not iterated over while it is built; loop with b.parallel, "
+                        "b.serial or b.unroll")
+
 
 class Region(_Memory):
     """A box of a buffer."""
@@ -133,28 +166,20 @@ class Region(_Memory):
 class Buffer(_Memory):
     """A tensor parameter or an on-chip tile."""
 
-    def __init__(self, builder, raw, shape, dtype):
-        self.builder, self.raw, self.shape, self.dtype = builder, raw, list(shape), dtype
+    def __init__(self, builder, raw, shape, dtype, name=None):
+        self.builder, self.raw, self.shape, self.dtype, self.name = builder, raw, list(shape), dtype, name
+
+    @property
+    def title(self):
+        """What messages of this package call it."""
+        return f"'{self.name}'" if self.name else "a view"
 
     def __getitem__(self, box):
-        b, box = self.builder, box if isinstance(box, tuple) else (box,)
-        offsets, extents = [], []
-        for d, part in enumerate(box):
-            if isinstance(part, slice) and part.start is None and part.stop is None and d < len(self.shape):
-                offsets.append(b.expr(0, i64))
-                extents.append(self.shape[d])
-            elif isinstance(part, slice):
-                offsets.append(b.expr(0 if part.start is None else part.start, i64))
-                extents.append(part.stop)
-            else:
-                offsets.append(b.expr(part, i64))
-                extents.append(1)
-        if not all(isinstance(e, int) for e in extents):
-            raise TypeError("a box is written [offset : extent] with constant extents; ':' is all of a constant extent")
-        n = len(offsets)
-        raw = lib.tl_region_of(b.handle, self.raw, n, (h.tl_expr * n)(*(o.raw for o in offsets)),
-                               (ctypes.c_int64 * n)(*extents))
-        return Region(raw, extents)
+        """X[k * 64 : k * 64 + 64], X[ds(k * 64, 64)] and X[k] are boxes; start, stop, `:` and `...` are Python's, an index is of
+        extent 1. A slice's extent, stop - start, is a constant. The box may hang over the edge of a tensor."""
+        starts, extents = box_of(self, box)
+        n, at = self._exprs(starts)
+        return Region(lib.tl_region_of(self.builder.handle, self.raw, n, at, (ctypes.c_int64 * n)(*extents)), extents)
 
     def __call__(self, *indices):
         return self.builder.load(self, *indices)
@@ -201,19 +226,17 @@ class Buffer(_Memory):
     T = property(transpose)
 
     def view(self, *box):
-        """tile.view(slice(offset, extent), ...), or tile.view(region): a box of a tile or a tensor as a buffer whose indices
-        begin at 0. Extents of a tensor's view may be expressions."""
+        """tile.view(k % 2, slice(0, 64)), or tile.view(region): a box of a tile or a tensor as a buffer whose indices begin at 0,
+        of slices, ds(start, size) and indices as between brackets. Extents of a tensor's view may be expressions."""
         if len(box) == 1 and isinstance(box[0], Region):
             region = box[0]
-        elif any(isinstance(part, slice) and isinstance(part.stop, Expr) for part in box):
-            offsets = [(part.start or 0) if isinstance(part, slice) and not isinstance(part.start, Expr)
-                       else part.start if isinstance(part, slice) else part for part in box]
-            extents = [part.stop if isinstance(part, slice) else 1 for part in box]
-            n, at = self._exprs(offsets)
-            raw = lib.tl_view_box(self.builder.handle, self.raw, n, at, self._exprs(extents)[1])
-            return Buffer(self.builder, raw, extents, self.dtype)
         else:
-            region = self[tuple(box)]
+            starts, extents = box_of(self, box, constant=False)
+            if any(isinstance(e, Expr) for e in extents):
+                n, at = self._exprs(starts)
+                raw = lib.tl_view_box(self.builder.handle, self.raw, n, at, self._exprs(extents)[1])
+                return Buffer(self.builder, raw, extents, self.dtype)
+            region = self[box]
         return Buffer(self.builder, lib.tl_view_slice(self.builder.handle, region.raw), region.shape, self.dtype)
 
     def reinterpret(self, dtype):

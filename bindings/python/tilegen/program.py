@@ -337,7 +337,7 @@ class Arguments:
     def _described(parameter, value):
         name = parameter.name.decode()
         try:
-            described = value if isinstance(value, Described) else describe(value)
+            described = describe(value)
         except (TypeError, ValueError) as e:
             raise (TypeError if isinstance(e, TypeError) else ValueError)(f"tensor '{name}': {e}") from None
         if described.read_only and not parameter.read_only:

@@ -3,7 +3,7 @@ import ctypes
 import sys
 
 from . import _header as h
-from .types import boolean, dtype_of, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from .types import ALL, boolean, dtype_of, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 
 _CPU, _CUDA, _ROCM = 1, 2, 10  # DLPack device types
 GPUS = (_CUDA, _ROCM)
@@ -99,8 +99,38 @@ def packed(tensor, dtype):
                      (bytes_.raw.device.device_type, bytes_.raw.device.device_id), bytes_.owner, bytes_.read_only)
 
 
+def reinterpret(tensor, dtype):
+    """A tensor described as one of another type of as many bits: bf16 or 8-bit floats in arrays of uint16 or uint8, as
+    NumPy has them without ml_dtypes."""
+    found, dtype = describe(tensor), dtype_of(dtype)
+    if found.dtype.bits != dtype.bits or dtype is boolean:
+        raise TypeError(f"elements of {found.dtype.name}, which have {found.dtype.bits} bits, are no {dtype.name} of {dtype.bits}"
+                        + (", whose values are 0 and 1 alone" if dtype is boolean else ""))
+    rank = found.raw.ndim
+    return Described(found.raw.data, found.shape[:rank], found.strides[:rank], dtype,
+                     (found.raw.device.device_type, found.raw.device.device_id), found.owner, found.read_only)
+
+
+def _described_dlpack(tensor):
+    """Of DLPack's protocol; the capsule, which is kept, owns the memory."""
+    capsule = tensor.__dlpack__()
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    raw = ctypes.cast(pointer(capsule, b"dltensor"), ctypes.POINTER(h.DLTensor)).contents
+    dtype = next((t for t in ALL if (t.code, t.bits) == (raw.dtype.code, raw.dtype.bits)), None)
+    if dtype is None or raw.dtype.lanes != 1:
+        raise TypeError(f"no element type of libtilegen for DLPack's type {raw.dtype.code} of {raw.dtype.bits} bits and {raw.dtype.lanes} lanes")
+    shape = list(raw.shape[:raw.ndim])
+    strides = list(raw.strides[:raw.ndim]) if raw.strides else _compact(shape)
+    return Described((raw.data or 0) + raw.byte_offset, shape, strides, dtype, (raw.device.device_type, raw.device.device_id),
+                     (tensor, capsule))
+
+
 def describe(tensor):
-    """Describes a PyTorch tensor, a NumPy array, a writable buffer, or anything with __cuda_array_interface__."""
+    """Describes a PyTorch tensor, a NumPy array, a writable buffer, or anything with __cuda_array_interface__ or DLPack's
+    protocol."""
+    if isinstance(tensor, Described):
+        return tensor
     if hasattr(tensor, "data_ptr"):  # PyTorch
         kind = tensor.device.type
         if kind not in ("cpu", "cuda"):
@@ -120,5 +150,7 @@ def describe(tensor):
     described = _described_buffer(view, tensor) if view is not None and view.format else None  # array.array, ctypes arrays
     if described is not None:
         return described
+    if hasattr(tensor, "__dlpack__"):
+        return _described_dlpack(tensor)
     raise TypeError(f"{type(tensor).__name__} is no tensor that can be launched on: expected a PyTorch tensor, a NumPy "
-                    "array, a writable buffer of numbers or an object with __cuda_array_interface__")
+                    "array, a writable buffer of numbers or an object with __cuda_array_interface__ or __dlpack__")

@@ -5,8 +5,8 @@
 //   1. Loops of a constant number of trips that only fill parts of tiles are written out.
 //   2. Temporaries are forwarded: what one statement stores in registers for one other to load at the same
 //      point is computed there; a scalar of dims and scalars is computed where it is used.
-//   3. Neighbouring parallel loops over the same points that load the same element of memory, or of which one
-//      loads what the other stores, are one loop.
+//   3. Parallel loops over the same points that load the same element of memory, or of which one loads what
+//      the other stores, are one loop with those that stand between them.
 //   4. Statements of a parallel loop that share nothing in memory are loops of their own.
 //   5. Variables of a parallel loop stand in the order of the dims that they walk.
 //   6. Where products are asynchronous, what work on their sums reads in memory once a row is read beside

@@ -22,6 +22,9 @@ using ir::VarId;
 
 namespace {
 
+// Loops ahead that one is joined with: more than a step of a sorting network has.
+constexpr size_t kAhead = 16;
+
 using Elements = std::map<BufferId, std::set<std::vector<ExprId>>>;
 
 // What statements of a parallel loop load and store; equal indices have equal ids.
@@ -66,12 +69,13 @@ class StoreGrouper {
   void block(ir::Block& b) {
     for (StmtId s : b) change_inner_blocks(p_, s, [&](ir::Block& inner) { block(inner); });
     for (size_t i = 0; i + 1 < b.size();) {
-      if (!join(b[i], b[i + 1])) {
+      const size_t joined = join(b, i);
+      if (joined == 0) {
         ++i;
         continue;
       }
-      b.erase(b.begin() + static_cast<long>(i) + 1);
-      i -= i > 0;  // the loop before may share an element with what came
+      b.erase(b.begin() + static_cast<long>(i) + 1, b.begin() + static_cast<long>(i + joined) + 1);
+      i -= std::min(i, kAhead);  // loops before may share an element with what came
     }
     for (size_t i = 0; i < b.size(); ++i) {
       const std::vector<StmtId> more = split(b[i]);
@@ -197,25 +201,58 @@ class StoreGrouper {
     return w;
   }
 
-  // The second loop's statements go on in the first.
-  bool join(StmtId first, StmtId second) {
-    const ir::Loop *a = parallel(first), *b = parallel(second);
-    if (!a || !b || a->extents != b->extents) return false;
+  // How many loops behind loop `i` of the block go on in it: up to the next that shares memory with it, as
+  // the statements of one loop up to that stay together.
+  size_t join(const ir::Block& b, size_t i) {
+    const ir::Loop* a = parallel(b[i]);
+    if (!a) return 0;
     const auto same = [](ExprId e) { return e; };
-    const ElementUse x = use_of(a->body, same), y = use_of(b->body, same);
     const auto common = [&](const Elements& l, const Elements& r) {
       return std::any_of(l.begin(), l.end(),
                          [&](const auto& u) { return in_memory(p_, u.first) && r.count(u.first); });
     };
-    if (!common(x.loaded, y.loaded) && !common(x.stored, y.loaded) && !common(x.loaded, y.stored) &&
-        !common(x.stored, y.stored))
-      return false;
-    const std::vector<VarId> from = b->vars, to = a->vars;
+    const ElementUse x = use_of(a->body, same);
+    ElementUse all = x;
+    size_t seen = i;  // loops up to it are in `all`
+    for (size_t k = i + 1; k < b.size() && k <= i + kAhead; ++k) {
+      const ir::Loop* other = parallel(b[k]);
+      if (!other || other->extents != parallel(b[i])->extents) return 0;
+      const ElementUse y = use_of(other->body, same);
+      if (!common(x.loaded, y.loaded) && !common(x.stored, y.loaded) && !common(x.loaded, y.stored) &&
+          !common(x.stored, y.stored))
+        continue;
+      ElementUse last;
+      for (; seen < k; ++seen) {
+        last = renamed_use(b[i], b[seen + 1]);
+        const ir::Loop& loop = *parallel(b[i]);
+        if (!is_pointwise(loop, all, last) || !is_pointwise(loop, last, all)) return 0;
+        add(all.loaded, last.loaded);
+        add(all.stored, last.stored);
+      }
+      if (!share_memory(x, last)) continue;
+      for (size_t j = i + 1; j <= k; ++j) append(b[i], b[j]);
+      return k - i;
+    }
+    return 0;
+  }
+
+  static void add(Elements& to, const Elements& more) {
+    for (const auto& [buffer, at] : more) to[buffer].insert(at.begin(), at.end());
+  }
+
+  // What the second loop touches, by the first one's variables.
+  ElementUse renamed_use(StmtId first, StmtId second) {
+    const std::vector<VarId> from = parallel(second)->vars, to = parallel(first)->vars;
+    Renaming rename(p_.exprs, from, to);
+    return use_of(parallel(second)->body, [&](ExprId e) { return rename.rewrite(e); });
+  }
+
+  // The second loop's statements go on in the first.
+  void append(StmtId first, StmtId second) {
+    const std::vector<VarId> from = parallel(second)->vars, to = parallel(first)->vars;
     Renaming rename(p_.exprs, from, to);
     const auto renamed = [&](ExprId e) { return rename.rewrite(e); };
-    const ElementUse z = use_of(b->body, renamed);
-    if (!share_memory(x, z) || !is_pointwise(*a, x, z) || !is_pointwise(*a, z, x)) return false;
-    const ir::Block more = b->body;
+    const ir::Block more = parallel(second)->body;
     std::vector<StmtId> inside;
     ir::for_each_statement(p_, more, [&](StmtId s, int) { inside.push_back(s); });
     for (StmtId s : inside) {
@@ -227,7 +264,7 @@ class StoreGrouper {
     }
     ir::Block& body = std::get<ir::Loop>(p_.stmts[first.value].node).body;
     body.insert(body.end(), more.begin(), more.end());
-    return out_.joined = true;
+    out_.joined = true;
   }
 
   // The loop keeps its first part; those after it.

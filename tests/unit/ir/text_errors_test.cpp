@@ -103,7 +103,7 @@ TEST(TextErrors, Statements) {
   const Wrong cases[] = {
       {"alloc T: global f32[4]", syntax_error, 9, 10, "'shared', 'fragment' or 'local'"},
       {"alloc T: shard f32[4]", syntax_error, 9, 10, "did you mean 'shared'?"},
-      {"alloc T: shared f32[n]", syntax_error, 9, 21, "an extent of the buffer"},
+      {"alloc T: shared f32[n]", syntax_error, 9, 21, "a constant extent of the buffer"},
       {"alloc S: shared f32[4]", duplicate_name, 9, 7, "line 8, column 7"},
       {"alloc A: shared f32[4]", duplicate_name, 9, 7},
       {"alloc b: shared f32[4]", duplicate_name, 9, 7},

@@ -91,6 +91,11 @@ TEST(CanonicalForm, WhatIsLoadedOnceIsOneLoop) {
   EXPECT_EQ(form_of("  parallel i in 64 {\n    x[i] = S[i]\n    y[i] = B[b, i]\n    z[i] = S[i]\n  }\n"),
             "k/i: x = S[i]; y = B[b, i]; z = S[i];")
       << "and what stands between";
+  EXPECT_EQ(
+      form_of("  parallel i in 64 {\n    x[i] = S[i]\n  }\n  parallel i in 64 {\n    y[i] = B[b, i]\n  }\n"
+              "  parallel j in 64 {\n    z[j] = S[j]\n  }\n"),
+      "k/i: x = S[i]; y = B[b, i]; z = S[i];")
+      << "written as loops, too";
   EXPECT_EQ(form_of("  parallel i in 64 {\n    x[i] = S[i]\n    y[i] = S[i]\n    z[i] = B[b, i]\n  }\n"),
             "k/i/store#0: x = S[i]; y = S[i];k/i/store#2: z = B[b, i];");
   EXPECT_EQ(
@@ -124,6 +129,11 @@ TEST(CanonicalForm, OtherLoopsAreNotJoined) {
           "  parallel i in 64 {\n    x[i] = A[b, i]\n  }\n  fill z, 1.0f32\n  parallel i in 64 {\n    y[i] "
           "= A[b, i]\n  }\n"),
       "k/i: x = A[b, i];k/i#1: y = A[b, i];");
+  EXPECT_EQ(
+      form_of("  parallel i in 64 {\n    x[i] = S[i]\n  }\n  parallel i in 64 {\n    y[i] = x[63 - i]\n  }\n"
+              "  parallel i in 64 {\n    z[i] = S[i]\n  }\n"),
+      "k/i: x = S[i];k/i#1: y = x[63 - i];k/i#2: z = S[i];")
+      << "over one that reads other points";
 }
 
 TEST(CanonicalForm, TemporariesAreForwarded) {

@@ -1,0 +1,84 @@
+"""Functions of expressions that no operator of Python's is."""
+from . import _header as h
+from .expressions import Expr, lib
+from .types import boolean, dtype_of
+
+
+class Maths:
+    """What Builder has of them. Numbers may stand for expressions."""
+
+    def exp(self, a): return self.expr(a)._unary(h.TL_EXP)
+    def exp2(self, a): return self.expr(a)._unary(h.TL_EXP2)
+    def log(self, a): return self.expr(a)._unary(h.TL_LOG)
+    def log2(self, a): return self.expr(a)._unary(h.TL_LOG2)
+    def sqrt(self, a): return self.expr(a)._unary(h.TL_SQRT)
+    def rsqrt(self, a): return self.expr(a)._unary(h.TL_RSQRT)
+    def tanh(self, a): return self.expr(a)._unary(h.TL_TANH)
+    def erf(self, a): return self.expr(a)._unary(h.TL_ERF)
+    def sigmoid(self, a): return self.expr(a)._unary(h.TL_SIGMOID)
+    def floor(self, a): return self.expr(a)._unary(h.TL_FLOOR)
+    def ceil(self, a): return self.expr(a)._unary(h.TL_CEIL)
+    def sin(self, a): return self.expr(a)._unary(h.TL_SIN)
+    def cos(self, a): return self.expr(a)._unary(h.TL_COS)
+    def tan(self, a): return self.expr(a)._unary(h.TL_TAN)
+    def asin(self, a): return self.expr(a)._unary(h.TL_ASIN)
+    def acos(self, a): return self.expr(a)._unary(h.TL_ACOS)
+    def atan(self, a): return self.expr(a)._unary(h.TL_ATAN)
+    def exp10(self, a): return self.expr(a)._unary(h.TL_EXP10)
+    def expm1(self, a): return self.expr(a)._unary(h.TL_EXPM1)
+    def log1p(self, a): return self.expr(a)._unary(h.TL_LOG1P)
+    def cbrt(self, a): return self.expr(a)._unary(h.TL_CBRT)
+    def erfc(self, a): return self.expr(a)._unary(h.TL_ERFC)
+    def round(self, a): return self.expr(a)._unary(h.TL_ROUND)
+    def rint(self, a): return self.expr(a)._unary(h.TL_RINT)
+    def trunc(self, a): return self.expr(a)._unary(h.TL_TRUNC)
+    def isnan(self, a): return self.expr(a)._unary(h.TL_ISNAN)
+    def isinf(self, a): return self.expr(a)._unary(h.TL_ISINF)
+    def popcount(self, a): return self.expr(a)._unary(h.TL_POPCOUNT)
+    def clz(self, a): return self.expr(a)._unary(h.TL_CLZ)
+    def ctz(self, a): return self.expr(a)._unary(h.TL_CTZ)
+    def pow(self, a, b): return self._of_two(h.TL_POW, a, b)
+    def atan2(self, y, x): return self._of_two(h.TL_ATAN2, y, x)
+    def fmod(self, a, b): return self._of_two(h.TL_FMOD, a, b)
+    def copysign(self, a, b): return self._of_two(h.TL_COPYSIGN, a, b)
+    def mulhi(self, a, b): return self._of_two(h.TL_MULHI, a, b)
+    def min(self, a, b): return self._of_two(h.TL_MIN, a, b)
+    def max(self, a, b): return self._of_two(h.TL_MAX, a, b)
+
+    def ceildiv(self, a, b):
+        """(a + b - 1) // b."""
+        a, b = self._alike(a, b)
+        return (a + (b - 1)) // b
+
+    def _alike(self, *values):
+        """Expressions of expressions and numbers, which take the type of the first that has one."""
+        dtype = next((v.dtype for v in values if isinstance(v, Expr)), None)
+        return [self.expr(v, dtype) for v in values]
+
+    def _of_two(self, op, a, b):
+        a, b = self._alike(a, b)
+        return a._binary(op, b)
+
+    def fma(self, a, b, c):
+        a, b, c = self._alike(a, b, c)
+        return Expr(self, lib.tl_ternary(self.handle, h.TL_FMA, a.raw, b.raw, c.raw))
+
+    def philox(self, seed, offset, lane):
+        """A random u32: word lane % 4 of Philox 4x32-10 with key seed and counter offset + 2^64 * (lane // 4)."""
+        seed, offset, lane = (self.expr(e) for e in (seed, offset, lane))
+        return Expr(self, lib.tl_ternary(self.handle, h.TL_PHILOX, seed.raw, offset.raw, lane.raw))
+
+    def uniform(self, word):
+        """An f32 of at least 0 and below 1 of the upper 24 bits of a u32."""
+        return Expr(self, lib.tl_uniform(self.handle, word.raw))
+
+    def select(self, condition, a, b):
+        a, b = self._alike(a, b)
+        return Expr(self, lib.tl_select(self.handle, self.expr(condition, boolean).raw, a.raw, b.raw))
+
+    def cast(self, a, dtype):
+        return Expr(self, lib.tl_cast(self.handle, dtype_of(dtype).value, self.expr(a).raw))
+
+    def bitcast(self, a, dtype):
+        """The bits of a as a value of another type of as many bits."""
+        return Expr(self, lib.tl_bitcast(self.handle, dtype_of(dtype).value, self.expr(a).raw))
