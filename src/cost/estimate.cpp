@@ -131,11 +131,13 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   const double filled_cycles = t.filled_bytes_per_cycle > 0
                                    ? std::min<double>(t.multiprocessors, e.blocks) / t.filled_bytes_per_cycle
                                    : 0;
+  const auto parts = static_cast<double>(kernel.split && k.schedule.cluster ? k.schedule.cluster->blocks : 1);
+  const bool few_points = 2 * e.blocks <= parts * static_cast<double>(t.multiprocessors);
   double cold = 0, longest = 0;
   std::vector<double> times;
   // Twice: how much of what blocks read and write comes from device memory shows when all of it is known.
   for (int pass = 0; pass < 2; ++pass) {
-    KernelWalk walk(k, kernel, works, 1 / l2_bytes_per_cycle + cold * memory_cycles, ahead);
+    KernelWalk walk(k, kernel, works, 1 / l2_bytes_per_cycle + cold * memory_cycles, few_points, ahead);
     e.block = {};
     for (int64_t s = 0; s < sample.count; ++s) {
       sample.set(s);

@@ -90,11 +90,12 @@ struct KernelWalk::Parts {
 };
 
 KernelWalk::KernelWalk(const PlannedKernel& k, const ir::Kernel& kernel, const std::vector<OpWork>& works,
-                       double cycles_of_byte, const Ahead& ahead)
+                       double cycles_of_byte, bool few_points, const Ahead& ahead)
     : k_(k),
       kernel_(kernel),
       works_(works),
       cycles_of_byte_(cycles_of_byte),
+      few_points_(few_points),
       ahead_(ahead),
       times_(works.size()) {
   for (analysis::OpId i : k.ops.ops.ids()) of_[k.ops.ops[i].stmt] = i;
@@ -226,7 +227,9 @@ Span KernelWalk::combine(const Parts& parts, ir::StmtId loop) {
       slots.pipelines * kWaitInstructions * static_cast<double>(k_.threads()) / t.warp / t.schedulers;
   const bool run_on = parts.products > 0 && plan && overlaps(*plan);
   // What threads do for tiles that come is done beside products that run on.
-  const double handing = slots.produced ? waits + slots.pipelines * kHandOver : 0;
+  // Where few blocks load for products alone, tiles are there before they are asked for (long sums).
+  const bool there = few_points_ && slots.slots > 1 && parts.products > 0 && parts.threads.serial <= 0;
+  const double handing = slots.produced ? waits + (there ? 0 : slots.pipelines * kHandOver) : 0;
   if (run_on)
     span.serial = together(parts.products, parts.threads.serial + handing, kRunsOn);
   else

@@ -34,9 +34,9 @@ struct Ahead {
 class KernelWalk {
  public:
   // `works`: by op. `cycles_of_byte`: of a tensor, on its way to a multiprocessor that shares memories with
-  // others.
+  // others. `few_points`: the grid fills half of the machine at most, for which its loads have little company.
   KernelWalk(const PlannedKernel& k, const ir::Kernel& kernel, const std::vector<OpWork>& works,
-             double cycles_of_byte, const Ahead& ahead);
+             double cycles_of_byte, bool few_points, const Ahead& ahead);
 
   // The block whose indices `k.sizes` has; ops count as done `weight` times.
   Span block(double weight);
@@ -70,6 +70,7 @@ class KernelWalk {
   const ir::Kernel& kernel_;
   const std::vector<OpWork>& works_;
   const double cycles_of_byte_;
+  const bool few_points_;
   const Ahead ahead_;
   std::map<ir::StmtId, analysis::OpId> of_;
   std::vector<double> times_;

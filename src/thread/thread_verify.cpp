@@ -159,13 +159,14 @@ class Verifier {
     }
     if (loop.form != LoopForm::serial) check_constant_extent(loop);
     if (loop.form == LoopForm::vectorized)
-      for (StmtId id : loop.body)
-        if (id.value < p_.stmts.size() && !std::holds_alternative<Store>(p_.stmts[id.value].node))
+      for (StmtId id : loop.body) {
+        if (id.value >= p_.stmts.size()) continue;
+        const auto* store = std::get_if<Store>(&p_.stmts[id.value].node);
+        if (!store)
           report("the vectorized loop over " + var_text(p_, loop.var) + " holds something else than stores");
-        else if (const auto* s =
-                     id.value < p_.stmts.size() ? std::get_if<Store>(&p_.stmts[id.value].node) : nullptr;
-                 s && (s->old.valid() || s->expected.valid()))
+        else if (store->old.valid() || store->expected.valid())
           report("the vectorized loop over " + var_text(p_, loop.var) + " takes old values");
+      }
     const bool defined = define(loop.var, ir::VarKind::loop, "loop variable", loop.form != LoopForm::serial);
     if (defined && p_.vars[loop.var.value].type != DType::i64)
       report("loop variable " + var_text(p_, loop.var) + " is not i64");

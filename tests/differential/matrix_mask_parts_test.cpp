@@ -60,7 +60,7 @@ TEST(MaskParts, Conditions) {
 
 // More than one select, inside each other, beside each other, of two differences; and none that a warp knows.
 TEST(MaskParts, SeveralSelects) {
-  for (const std::string weight :
+  for (const std::string& weight :
        {seen("j <= i") + " + select(j == i, 2.0f16, 0.0f16)",
         "select(j < i, " + seen("i - j < 33") + ", select(j == i, 1.0f16, 0.5f16))",
         seen("j <= i") + " * select(i + j < 64, 1.0f16, cast(f16, exp2(min(a[j], 3.0f32))))",

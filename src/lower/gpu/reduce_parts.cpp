@@ -1,5 +1,5 @@
 // Sums of which the blocks of a cluster have a part each. Blocks leave their registers in their own shared
-// memory, as they are, thread by thread, in places of tiles that no product reads any more. When all have met,
+// memory, as they are, thread by thread, where tiles were that no product reads any more.
 //   few blocks: the first block's threads add to theirs what the same thread of each of the others has;
 //   more: each block sums an equal share of a thread's registers over all blocks and leaves the result; when
 //     all have met again, the first block's threads take the shares. What one block reads of the others does
