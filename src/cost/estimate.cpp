@@ -29,8 +29,8 @@ constexpr double kBesideLoads = 80;
 // of bytes that several blocks ask for before the L2 has them, how many come once more from device memory, in
 // the end (few rows, by pairs of blocks with one copy for both and without);
 constexpr double kRepeated = 0.6;
-// of blocks that share a loop, their meeting, beside which nothing runs (long sums);
-constexpr double kMeeting = 700;
+// of blocks that share a loop, their meeting, beside which nothing runs (few rows, with and without);
+constexpr double kMeeting = 4500;
 // how much longer threads take for each part of the registers there are that they need beyond them.
 constexpr double kSpilled = 3.7;
 
@@ -132,7 +132,7 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
                                    ? std::min<double>(t.multiprocessors, e.blocks) / t.filled_bytes_per_cycle
                                    : 0;
   const auto parts = static_cast<double>(kernel.split && k.schedule.cluster ? k.schedule.cluster->blocks : 1);
-  const bool few_points = 2 * e.blocks <= parts * static_cast<double>(t.multiprocessors);
+  const bool few_points = 16 * e.blocks <= parts * static_cast<double>(t.multiprocessors);
   double cold = 0, longest = 0;
   std::vector<double> times;
   // Twice: how much of what blocks read and write comes from device memory shows when all of it is known.

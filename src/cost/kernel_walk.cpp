@@ -227,7 +227,7 @@ Span KernelWalk::combine(const Parts& parts, ir::StmtId loop) {
       slots.pipelines * kWaitInstructions * static_cast<double>(k_.threads()) / t.warp / t.schedulers;
   const bool run_on = parts.products > 0 && plan && overlaps(*plan);
   // What threads do for tiles that come is done beside products that run on.
-  // Where few blocks load for products alone, tiles are there before they are asked for (long sums).
+  // Of few points, whose blocks read the same lines, tiles are there before products ask (long sums).
   const bool there = few_points_ && slots.slots > 1 && parts.products > 0 && parts.threads.serial <= 0;
   const double handing = slots.produced ? waits + (there ? 0 : slots.pipelines * kHandOver) : 0;
   if (run_on)

@@ -34,7 +34,7 @@ struct Ahead {
 class KernelWalk {
  public:
   // `works`: by op. `cycles_of_byte`: of a tensor, on its way to a multiprocessor that shares memories with
-  // others. `few_points`: the grid fills half of the machine at most, for which its loads have little company.
+  // others. `few_points`: the grid has a point for a sixteenth of the multiprocessors at most.
   KernelWalk(const PlannedKernel& k, const ir::Kernel& kernel, const std::vector<OpWork>& works,
              double cycles_of_byte, bool few_points, const Ahead& ahead);
 

@@ -327,6 +327,7 @@ RegionMatch match_groups(const Program& p, const std::vector<ir::Region>& region
 }  // namespace
 
 RegionMatch match_regions(const Program& p, const std::vector<ir::Region>& regions) {
+  if (regions.empty()) return {};
   if (regions.size() == 2)
     if (const auto groups = matched_groups(regions[0], regions[1]);
         groups && std::any_of(groups->begin(), groups->end(),

@@ -44,7 +44,9 @@ plan::KernelSchedule planned(const Product& s, const std::string& target = "sm_9
   return (*a)->schedule.kernels[0];
 }
 
+// Of blocks that bring tiles for each other; those that share a loop read tiles of their own.
 std::string cluster_of(const plan::KernelSchedule& k) {
+  if (k.split) return "";
   return k.cluster && k.cluster->blocks > 1 ? k.cluster->along + std::to_string(k.cluster->blocks) : "";
 }
 
