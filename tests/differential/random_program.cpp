@@ -27,7 +27,10 @@ void Generator::declare_dims() {
     dim_values_[name] = v;
     std::string facts;
     if (r_.chance(5)) facts += " >= " + std::to_string(r_.between(0, v));
-    if (r_.chance(5)) facts += " <= " + std::to_string(v + r_.between(0, 100));
+    if (r_.chance(5))
+      facts += " <= " + std::to_string(v + r_.between(0, 100));
+    else
+      open_dims_.push_back(name);
     if (r_.chance(4))
       for (int64_t f : {16, 8, 5, 3})
         if (v % f == 0) {
@@ -104,6 +107,7 @@ void Generator::grid() {
   for (int64_t i = r_.pick<int64_t>({1, 1, 2, 2, 3}); i > 0; --i) {
     GridVar g;
     g.name = fresh("g");
+  t.innermost = strided && transposed ? 0 : t.shape.size() - 1;
     g.tile = random_tile_extent();
     if (!dims_.empty() && r_.chance(2)) {
       g.dim = r_.pick(std::span<const std::string>(dims_));
