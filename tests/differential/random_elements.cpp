@@ -87,7 +87,7 @@ void Generator::parallel_store(Tile* target, Tensor* output) {
     const size_t d = order[i];
     const std::string v = fresh("v");
     vars += (i ? ", " : "") + v;
-    ranges += (i ? ", " : "") + std::to_string(extents[d]);
+    ranges += (i ? ", " : "") + constant_text(extents[d]);
     vars_.push_back({v, extents[d]});
     const int64_t slack = r_.between(0, shape[d] - extents[d]);
     points[d] = !plain && r_.chance(8) ? std::to_string(slack + extents[d] - 1) + " - " + v

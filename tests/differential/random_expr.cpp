@@ -52,6 +52,7 @@ std::string Generator::index(int depth) {
   if (depth <= 0 || r_.chance(3)) {
     if (!vars_.empty() && !r_.chance(4)) return r_.pick(std::span<const IndexVar>(vars_)).name;
     if (!dims_.empty() && r_.chance(3)) return r_.pick(std::span<const std::string>(dims_));
+    if (!params_.empty() && r_.chance(3)) return r_.pick(std::span(std::as_const(params_))).first;
     return std::to_string(r_.between(0, 9));
   }
   const std::string a = index(depth - 1), b = index(depth - 1);
@@ -305,6 +306,7 @@ Expr Generator::int_expr(DType t, int depth) {
       break;
   }
   const std::string b = expr(t, depth - 1).text;
+  if (t == DType::u32 && r_.chance(4)) return {words_of(a, b)};
   if (t == DType::i64 && !functions_.empty() && r_.chance(4)) return {call(a, b)};
   static const char* const infix[] = {"+", "-", "*", "+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>"};
   const int64_t at = r_.below(16);
@@ -314,7 +316,15 @@ Expr Generator::int_expr(DType t, int depth) {
   return {"(" + a + " " + infix[at] + " " + b + ")"};
 }
 
+// Random u32 of a seed and a place, which are any integers.
+std::string Generator::words_of(const std::string& seed, const std::string& offset) {
+  return "philox(" + seed + ", " + offset + ", " + index(1) + ")";
+}
+
 Expr Generator::bool_expr(int depth) {
+  if (depth > 0 && r_.chance(12))
+    return {"(uniform(" + words_of(index(1), index(1)) + ") < 0." + std::to_string(r_.between(1, 9)) +
+            "f32)"};
   if (depth <= 0)
     return r_.chance(2) ? leaf(DType::boolean)
                         : Expr{"(" + index(1) + r_.pick({" < ", " == ", " <= "}) + index(1) + ")"};

@@ -43,6 +43,7 @@ struct Tensor {
   std::vector<Extent> shape;
   std::vector<int> grid_of;  // output of this kernel: grid variable that walks the dimension, or -1
   bool readable = true;      // inputs, and outputs of kernels before
+  size_t innermost = 0;      // the dimension whose elements lie beside each other
 };
 
 // A variable an index may use: its values are 0 .. extent-1 when extent > 0, anything when 0.
@@ -67,6 +68,8 @@ class Generator {
 
  private:
   // random_program.cpp: declarations and kernels
+  void declare_params();
+  std::string constant_text(int64_t value);
   void declare_dims();
   void declare_inputs();
   Extent random_extent();
@@ -137,6 +140,9 @@ class Generator {
 
   // random_threads.cpp
   void thread_block();
+  void thread_copies();
+  std::string begin_threads(const std::vector<int64_t>& extents);
+  void end_threads(size_t outer_vars);
   std::string exchanged(DType type, const std::string& value, const std::string& lane, int64_t lanes);
 
   // random_expr.cpp
@@ -146,6 +152,7 @@ class Generator {
   Expr float_expr(DType t, int depth);
   Expr int_expr(DType t, int depth);
   Expr bool_expr(int depth);
+  std::string words_of(const std::string& seed, const std::string& offset);
   Expr converted(DType t, int depth);
   Expr by_bits(DType t, int depth);
   Expr bounded(Expr e, DType t, double bound);
@@ -170,9 +177,10 @@ class Generator {
   int indent_ = 1;
   std::string declarations_, kernels_, allocs_, body_;
   std::map<std::string, int64_t> dim_values_;
-  std::vector<std::string> dims_;
+  std::vector<std::string> dims_, open_dims_;  // all, and those without an upper bound
   std::vector<std::pair<std::string, DType>> scalars_;
   std::vector<std::string> functions_;
+  std::vector<std::pair<std::string, int64_t>> params_;
   std::vector<Tensor> tensors_;
   std::vector<Tile> tiles_;
   std::vector<GridVar> grid_;

@@ -18,6 +18,29 @@ std::string list_text(const std::vector<int64_t>& list) {
 
 }  // namespace
 
+// Constants of the program, whose names stand for their values in extents and indices.
+void Generator::declare_params() {
+  for (int64_t i = r_.below(3); i > 0; --i) {
+    const std::string name = fresh("p");
+    const int64_t value = r_.pick<int64_t>({2, 3, 8, 16, 32}), other = value + r_.between(1, 9);
+    const std::string domain = " in {" + std::to_string(other) + ", " + std::to_string(value) + "}";
+    const bool first = r_.chance(2);
+    params_.emplace_back(name, first ? other : value);
+    declarations_ += "param " + name + (first ? "" : " = " + std::to_string(value)) + domain + "\n";
+  }
+}
+
+// A constant, mostly by a name where one has its value.
+std::string Generator::constant_text(int64_t value) {
+  for (const auto& [name, v] : params_)
+    if (!r_.chance(3)) {
+      if (v == value) return name;
+      if (v * 2 == value) return name + " * 2";
+      if (v + 1 == value) return name + " + 1";
+    }
+  return std::to_string(value);
+}
+
 void Generator::declare_dims() {
   const int64_t count = r_.between(0, 3);
   for (int64_t i = 0; i < count; ++i) {
@@ -27,7 +50,10 @@ void Generator::declare_dims() {
     dim_values_[name] = v;
     std::string facts;
     if (r_.chance(5)) facts += " >= " + std::to_string(r_.between(0, v));
-    if (r_.chance(5)) facts += " <= " + std::to_string(v + r_.between(0, 100));
+    if (r_.chance(5))
+      facts += " <= " + std::to_string(v + r_.between(0, 100));
+    else
+      open_dims_.push_back(name);
     if (r_.chance(4))
       for (int64_t f : {16, 8, 5, 3})
         if (v % f == 0) {
@@ -47,7 +73,7 @@ void Generator::declare_dims() {
 Extent Generator::random_extent() {
   if (dims_.empty() || r_.chance(3)) {
     const int64_t n = r_.pick<int64_t>({1, 2, 3, 8, 15, 16, 17, 33, 64});
-    return {std::to_string(n), n};
+    return {constant_text(n), n};
   }
   const std::string d = r_.pick(std::span<const std::string>(dims_));
   const int64_t v = dim_values_[d];
@@ -81,6 +107,7 @@ std::string Generator::declare_tensor(Tensor t, bool read_only) {
   }
   declarations_ += "tensor " + t.name + ": " + ir::dtype_name(t.type) + "[" + shape + "]" +
                    (strided ? " strides [" + strides + "]" : "") + (read_only ? " readonly" : "") + "\n";
+  t.innermost = strided && transposed ? 0 : t.shape.size() - 1;
   tensors_.push_back(std::move(t));
   return tensors_.back().name;
 }
@@ -155,8 +182,10 @@ Tile* Generator::tile_of(std::vector<int64_t> shape, DType type, MemScope scope)
   if (tiles_.size() >= kMaxTiles || elements > 4096) return nullptr;
   tiles_.reserve(kMaxTiles + 8);  // pointers to tiles stay good while a statement is made
   const std::string name = fresh("t");
-  allocs_ += "  alloc " + name + ": " + ir::scope_name(scope) + " " + ir::dtype_name(type) + "[" +
-             list_text(shape) + "]\n";
+  std::string extents;
+  for (const int64_t e : shape) extents += (extents.empty() ? "" : ", ") + constant_text(e);
+  allocs_ +=
+      "  alloc " + name + ": " + ir::scope_name(scope) + " " + ir::dtype_name(type) + "[" + extents + "]\n";
   tiles_.push_back({name, scope, type, std::move(shape), false});
   return &tiles_.back();
 }
@@ -257,6 +286,7 @@ void Generator::kernel(int index) {
 }
 
 Case Generator::run(uint64_t seed) {
+  declare_params();
   declare_dims();
   declare_inputs();
   declare_functions();

@@ -1,5 +1,7 @@
-// Blocks of threads in random programs: lanes that give each other values, votes, and tiles that threads
-// write and others read behind a barrier.
+// Blocks of threads in random programs: lanes that give each other values, votes, tiles that threads write
+// and others read behind a barrier, and asynchronous copies in groups.
+#include <algorithm>
+
 #include "random_generator.h"
 
 namespace tilegen::differential {
@@ -25,6 +27,30 @@ std::string Generator::exchanged(DType type, const std::string& value, const std
   }
 }
 
+// The number of the thread, of the variables that are in scope from here.
+std::string Generator::begin_threads(const std::vector<int64_t>& extents) {
+  std::string vars, ranges, thread;
+  for (const int64_t extent : extents) {
+    const std::string v = fresh("v"), e = std::to_string(extent);
+    vars += (vars.empty() ? "" : ", ") + v;
+    ranges += (ranges.empty() ? "" : ", ") + e;
+    thread = thread.empty() ? v : "(" + thread + ") * " + e + " + " + v;
+    vars_.push_back({v, extent});
+  }
+  in_parallel_ = true;
+  line("threads " + vars + " in " + ranges + " {");
+  ++indent_;
+  return thread;
+}
+
+void Generator::end_threads(size_t outer_vars) {
+  --indent_;
+  line("}");
+  in_parallel_ = false;
+  hidden_.clear();
+  vars_.resize(outer_vars);
+}
+
 // Of integers, whose operations no order changes. Kernels that state their threads have such blocks.
 void Generator::thread_block() {
   if (!states_threads_ || !affordable(128 * 12)) return;
@@ -39,19 +65,9 @@ void Generator::thread_block() {
   if (!other || other->name == name) return;
   const std::string result = other->name, value = fresh("s");
   const size_t outer_vars = vars_.size();
-  std::string vars, ranges, thread;
-  for (const int64_t extent : extents) {
-    const std::string v = fresh("v"), e = std::to_string(extent);
-    vars += (vars.empty() ? "" : ", ") + v;
-    ranges += (ranges.empty() ? "" : ", ") + e;
-    thread = thread.empty() ? v : "(" + thread + ") * " + e + " + " + v;
-    vars_.push_back({v, extent});
-  }
+  std::string thread = begin_threads(extents);
   const std::string lane = vars_.back().name;
   hidden_ = {name, result};
-  in_parallel_ = true;
-  line("threads " + vars + " in " + ranges + " {");
-  ++indent_;
   line("var " + value + " = " + expr(type, static_cast<int>(r_.between(0, 2))).text);
   for (int64_t steps = r_.between(1, 3); steps > 0; --steps)
     line(value + " = " + value + r_.pick({" + ", " ^ ", " - "}) +
@@ -77,12 +93,98 @@ void Generator::thread_block() {
     line("if " + (r_.chance(2) ? "warp_id()" : vars_[outer_vars].name) + " == 1 { " + name + "[" + thread +
          "] = " + exchanged(type, value, lane, extents.back()) + " }");
   }
+  end_threads(outer_vars);
+  for (Tile& t : tiles_) t.written = t.written || t.name == name || t.name == result;
+}
+
+namespace {
+
+// Whole words of 4 bytes, at every size of a launch.
+bool copied_in_words(const Tensor& t) {
+  if (ir::is_bool(t.type)) return false;
+  const int64_t in_word = 32 / ir::dtype_bits(t.type);
+  const std::string& extent = t.shape[0].text;
+  return in_word <= 1 || (t.shape.size() == 1 && extent == std::to_string(t.shape[0].value) &&
+                          t.shape[0].value % in_word == 0);
+}
+
+}  // namespace
+
+// Elements of a tensor that threads copy, groups ahead of where others read them, into as many slots as that
+// takes.
+void Generator::thread_copies() {
+  if (!states_threads_) return;
+  std::vector<const Tensor*> sources;
+  for (const Tensor& t : tensors_)
+    if (t.readable && copied_in_words(t)) sources.push_back(&t);
+  if (sources.empty()) return;
+  const Tensor x = *sources[static_cast<size_t>(r_.below(static_cast<int64_t>(sources.size())))];
+  const int64_t bits = ir::dtype_bits(x.type), copied = std::max<int64_t>(r_.pick({32, 64, 128}) / bits, 1);
+  const int64_t ahead = r_.between(1, 3), row = 128 * copied;
+  int64_t trips = r_.between(ahead, 5);
+  std::string rounds = std::to_string(trips);
+  // Of dims that no fact bounds: rounds that are no more than the slots are constant ones.
+  if (!open_dims_.empty() && !r_.chance(2)) {
+    const std::string d = r_.pick(std::span<const std::string>(open_dims_));
+    trips = (dim_values_[d] + 15) / 16;
+    rounds = "ceildiv(" + d + ", 16)";
+  }
+  if (!affordable(row * (trips + ahead + 1))) return;
+  Tile* ring = tile_of({ahead + 1, row}, x.type, MemScope::shared);
+  if (!ring) return;
+  const bool some = r_.chance(3);  // threads copy; what the others' elements hold is there before
+  if (some) ensure_written(*ring);
+  const std::string slots = ring->name;
+  Tile* to = tile_of({128}, x.type, r_.pick({MemScope::shared, MemScope::fragment}));
+  if (!to || to->name == slots) return;
+  const std::string result = to->name, value = fresh("s"), group = fresh("v");
+  const size_t outer_vars = vars_.size();
+  const std::string thread =
+      begin_threads(r_.chance(3) ? std::vector<int64_t>{128} : std::vector<int64_t>{4, 32});
+  hidden_ = {slots, result};
+  const int64_t unit = std::max<int64_t>(32 / bits, 1);
+  const auto copy = [&](const std::string& number, const std::string& slot) {
+    std::string at;
+    for (size_t d = 0; d < x.shape.size(); ++d) {
+      at += d ? ", " : "";
+      if (d != x.innermost) {
+        at += r_.chance(3) ? offset(1) : number;
+        continue;
+      }
+      at += "(" + thread + ") * " + std::to_string(copied) + " - " + std::to_string(r_.below(9) * unit);
+      if (x.shape.size() == 1) at += " + " + number + " * " + std::to_string(unit);
+      at += " :+ " + std::to_string(copied);
+    }
+    return "copy_async " + x.name + "[" + at + "] -> " + slots + "[" + slot + ", (" + thread + ") * " +
+           std::to_string(copied) + " :+ " + std::to_string(copied) + "]";
+  };
+  line("var " + value + " = " + number_text(x.type, 0));
+  line("unroll " + group + " in 0 .. " + std::to_string(ahead) + " {");
+  line("  " + copy(group, group));
+  line("  commit_group");
+  line("}");
+  line("serial " + group + " in 0 .. " + rounds + " {");
+  ++indent_;
+  line("wait_group " + std::to_string(r_.below(ahead)));
+  const std::string n = std::to_string(ahead + 1), next = "(" + group + " + " + std::to_string(ahead) + ")";
+  const std::string element = slots + "[" + group + " % " + n + ", ((" + thread + ") * " +
+                              std::to_string(copied) + " + " + std::to_string(r_.below(row)) + ") % " +
+                              std::to_string(row) + "]";
+  line(value + " = " +
+       (ir::is_float(x.type) ? r_.pick({"max(", "min("}) + value + ", " + element + ")"
+                             : value + r_.pick({" + ", " ^ ", " * 3 + "}) + element));
+  std::string copied_if;
+  if (r_.chance(2)) copied_if = next + " < " + rounds;
+  if (some) copied_if += (copied_if.empty() ? "(" : " and (") + thread + ") % 3 != 1";
+  const std::string made = copy(next, next + " % " + n);
+  line(copied_if.empty() ? made : "if " + copied_if + " { " + made + " }");
+  line("commit_group");
   --indent_;
   line("}");
-  in_parallel_ = false;
-  hidden_.clear();
-  vars_.resize(outer_vars);
-  for (Tile& t : tiles_) t.written = t.written || t.name == name || t.name == result;
+  line("wait_group 0");
+  line(result + "[" + thread + "] = " + value);
+  end_threads(outer_vars);
+  for (Tile& t : tiles_) t.written = t.written || t.name == result;
 }
 
 }  // namespace tilegen::differential

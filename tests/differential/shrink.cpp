@@ -273,7 +273,7 @@ class Shrinker {
       const std::string line = best_.text.substr(at, end - at);
       const auto starts = [&](const char* s) { return line.rfind(s, 0) == 0; };
       bool dropped = false;
-      if (starts("dim ") || starts("scalar ") || starts("tensor ") || starts("  alloc "))
+      if (starts("dim ") || starts("param ") || starts("scalar ") || starts("tensor ") || starts("  alloc "))
         dropped = attempt_text(best_.text.substr(0, at) + best_.text.substr(end));
       if (starts("fn "))
         if (const size_t meaning = best_.text.find("\n{ return ", at); meaning != std::string::npos)
