@@ -57,6 +57,9 @@ class Translation {
   std::optional<std::string> name(const std::string& of) const {
     if (of.empty()) return of;
     if (const auto it = names_.find(of); it != names_.end()) return it->second;
+    const size_t slash = of.rfind('/');  // what planning has put in front of an op
+    if (slash != std::string::npos && ops_.count(of.substr(0, slash)))
+      return names_.at(of.substr(0, slash)) + of.substr(slash);
     const size_t colon = of.rfind(':');  // of a pipeline: the loop, and the buffers in it
     if (colon == std::string::npos) return std::nullopt;
     const auto loop = name(of.substr(0, colon));
@@ -73,12 +76,15 @@ class Translation {
     if (!fresh && it->second != to.path)
       broken_ += from.path + " is " + it->second + " and " + to.path + "\n";
     if (!fresh) return;
+    ops_.insert(from.path);
     if (!pairs_.insert(to.path).second) broken_ += to.path + " is several ops\n";
+    // What planning has made is a buffer of the same name, behind those that a rewrite has added.
     for (const analysis::OpAccess& a : from.accesses)
       for (const analysis::OpAccess& b : to.accesses)
-        if (a.buffer == b.buffer && a.value.valid() && b.value.valid()) {
+        if (a.value.valid() && b.value.valid()) {
           const std::string& value = from_.values[a.value].name;
           const std::string& other = to_.values[b.value].name;
+          if (a.buffer != b.buffer && value != other) continue;
           names_.emplace(value, other);
           buffers_.emplace(value.substr(value.find(':') + 1), other.substr(other.find(':') + 1));
         }
@@ -86,7 +92,7 @@ class Translation {
 
   analysis::KernelOps from_, to_;
   std::map<std::string, std::string> names_, buffers_;
-  std::set<std::string> pairs_;
+  std::set<std::string> pairs_, ops_;
   std::string broken_;
 };
 
@@ -151,10 +157,14 @@ plan::KernelSchedule translated(plan::KernelSchedule k, const Translation& words
   return k;
 }
 
+// Columns are as wide as their longest entry, which a rewrite may have added: one blank between words.
 std::string text_of(const plan::KernelSchedule& k) {
   plan::Schedule s;
   s.kernels.push_back(k);
-  return plan::schedule_to_text(s);
+  std::string text = plan::schedule_to_text(s);
+  const auto both_blank = [](char a, char b) { return a == ' ' && b == ' '; };
+  text.erase(std::unique(text.begin(), text.end(), both_blank), text.end());
+  return text;
 }
 
 // The first line that differs, with what it stands below.
@@ -217,7 +227,7 @@ TEST_P(Spelling, PlanIsUnchanged) {
     ++written;
     for (const Diagnostic& d : check::check_program(other, Limits{}))
       ADD_FAILURE() << path << ": " << d.to_text();
-    for (const char* target : {written % 2 == 0 ? "sm_80" : "gfx942", "sm_90a"})
+    for (const char* target : {"sm_80", "sm_90a", "gfx942"})
       EXPECT_EQ(difference_of_plans(schedule::planned_form(*p, target), schedule::planned_form(other, target),
                                     target),
                 "")
