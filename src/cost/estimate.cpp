@@ -29,8 +29,9 @@ constexpr double kBesideLoads = 80;
 // of bytes that several blocks ask for before the L2 has them, how many come once more from device memory, in
 // the end (few rows, by pairs of blocks with one copy for both and without);
 constexpr double kRepeated = 0.6;
-// of blocks that share a loop, their meeting, beside which nothing runs (few rows, with and without);
-constexpr double kMeeting = 4500;
+// of blocks that share a loop, their meeting, beside which nothing runs (long sums), and how much longer they take
+// beside others, which are estimated too long (few rows, with and without);
+constexpr double kMeeting = 700, kShared = 1.12;
 // how much longer threads take for each part of the registers there are that they need beyond them.
 constexpr double kSpilled = 3.7;
 
@@ -196,7 +197,8 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
     e.cycles = std::max(e.cycles, t.block_cycles * e.blocks + e.block.serial);
   e.bound = bound_of(full > 0 ? whole : last, e.cycles, t);
   e.pipe = e.block.units > e.block.threads ? e.block.work.busiest() : e.block.work.busiest(/*threads=*/true);
-  e.cycles += t.launch_cycles + (kernel.split ? kMeeting : 0);
+  if (kernel.split) e.cycles = kShared * e.cycles + kMeeting;
+  e.cycles += t.launch_cycles;
   e.microseconds = e.cycles / t.clock_mhz;
   return e;
 }
