@@ -29,8 +29,8 @@ constexpr double kBesideLoads = 80;
 // of bytes that several blocks ask for before the L2 has them, how many come once more from device memory, in
 // the end (few rows, by pairs of blocks with one copy for both and without);
 constexpr double kRepeated = 0.6;
-// of blocks that share a loop, their meeting, beside which nothing runs (long sums), and how much longer they take
-// beside others, which are estimated too long (few rows, with and without);
+// of blocks that share a loop, their meeting, beside which nothing runs (long sums), and how much longer they
+// take beside others, which are estimated too long (few rows, with and without);
 constexpr double kMeeting = 700, kShared = 1.12;
 // how much longer threads take for each part of the registers there are that they need beyond them.
 constexpr double kSpilled = 3.7;
