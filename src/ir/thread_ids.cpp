@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kTexts[kIdOps] = {"thread_id", "lane_id",      "warp_id",       "warpgroup_id",
                                         "block_id",  "cluster_rank", "cluster_blocks"};
 constexpr int64_t kWarp = 32, kWarpgroup = 128;
-constexpr int64_t kMost = int64_t{1} << 20;  // more than a block has
+constexpr int64_t kMaxThreads = int64_t{1} << 20;  // more than a block has
 
 // Of numbers that count row-major over variables.
 class RowMajor {
@@ -37,7 +37,7 @@ class RowMajor {
     for (size_t d = vars_.size(); d-- > 0;) {
       int64_t extent = 1;
       e_.is_const_int(extents_[d], &extent);
-      extent = std::clamp<int64_t>(extent, 1, kMost);  // others were refused
+      extent = std::clamp<int64_t>(extent, 1, kMaxThreads);  // others were refused
       const ExprId v = e_.var(vars_[d]);
       if (stride % by == 0) {
         if (!rest) terms.push_back(e_.mul(v, stride / by));
@@ -50,7 +50,7 @@ class RowMajor {
       } else {
         return rest ? e_.floormod(number(), e_.const_int(by)) : e_.floordiv(number(), e_.const_int(by));
       }
-      stride = std::min(stride * extent, kMost);
+      stride = std::min(stride * extent, kMaxThreads);
     }
     for (auto term = terms.rbegin(); term != terms.rend(); ++term)
       sum = term == terms.rbegin() ? *term : e_.add(sum, *term);

@@ -65,6 +65,15 @@ class Boxes(unittest.TestCase):
             with self.assertRaisesRegex(error, words):
                 self.text_of(box)
 
+    def test_mistakes_with_what_has_no_name(self):
+        b = tg.Builder("boxes")
+        x = b.tensor("X", f32, [b.dim("n"), 8])
+        with b.kernel("k", [4, 2]) as (row, _):
+            with self.assertRaisesRegex(TypeError, r"slice \[64 \* \(block index 0\) : 64\]"):
+                b.fill(x[row * 64 : 64, :], 0.0)
+            with b.serial(4) as i, self.assertRaisesRegex(TypeError, r"\(loop variable\)"):
+                b.fill(x[i * 64 : 64, :], 0.0)
+
     def test_a_builder_that_failed_tells_its_own_error(self):
         b = tg.Builder("failed")
         x = b.tensor("X", f32, [8])

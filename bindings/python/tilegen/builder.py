@@ -126,8 +126,9 @@ class Builder(Atomics, Combinations, Maths):
         yield value
         lib.tl_end(self.handle, raw)
 
-    def _variables(self, raw, names):
-        out = [Expr(self, h.tl_expr(v.bits), names[i] if names else None) for i, v in enumerate(raw)]
+    def _variables(self, raw, names, what):
+        """`what` they are, for messages about those without a name."""
+        out = [Expr(self, h.tl_expr(v.bits), names[i] if names else f"({what} {i})") for i, v in enumerate(raw)]
         return out[0] if len(out) == 1 else out
 
     def kernel(self, name, grid, threads=0, names=None, **annotations):
@@ -141,7 +142,7 @@ class Builder(Atomics, Combinations, Maths):
                                   threads, given, blocks)
         if annotations:
             lib.tl_annotate_kernel(self.handle, annotations_text(annotations).encode())
-        return self._scope(raw, self._variables(blocks, names))
+        return self._scope(raw, self._variables(blocks, names, "block index"))
 
     def _loop(self, kind, begin, end, stages, name, step, condition=None):
         """As of Python's range: begin is 0 where one end alone is given."""
@@ -159,7 +160,7 @@ class Builder(Atomics, Combinations, Maths):
         else:
             held = h.tl_expr(0) if condition is None else self.expr(condition, boolean).raw
             raw = lib.tl_begin_counted_loop(self.handle, kind, first.raw, count.raw, held, stages, name_, ctypes.byref(var))
-        var = Expr(self, var, name)
+        var = Expr(self, var, name or "(loop variable)")
         return self._scope(raw, var if step == 1 else begin + var * step)
 
     @marked
@@ -195,7 +196,7 @@ class Builder(Atomics, Combinations, Maths):
         variables = (h.tl_expr * n)()
         given = (ctypes.c_char_p * n)(*(s.encode() for s in names)) if names else None
         raw = lib.tl_begin_parallel(self.handle, n, (ctypes.c_int64 * n)(*extents), given, variables)
-        return self._scope(raw, self._variables(variables, names))
+        return self._scope(raw, self._variables(variables, names, "index of parallel"))
 
     def threads(self, *extents, names=None):
         """with b.threads(4, 32) as (warp, lane): what every thread of the block runs, each with numbers of its own; the
@@ -204,7 +205,7 @@ class Builder(Atomics, Combinations, Maths):
         variables = (h.tl_expr * n)()
         given = (ctypes.c_char_p * n)(*(s.encode() for s in names)) if names else None
         raw = lib.tl_begin_threads(self.handle, n, (ctypes.c_int64 * n)(*extents), given, variables)
-        return self._scope(raw, self._variables(variables, names))
+        return self._scope(raw, self._variables(variables, names, "index of threads"))
 
     def _id(self, kind):
         return Expr(self, lib.tl_id(self.handle, kind))

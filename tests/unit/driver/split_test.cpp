@@ -53,6 +53,22 @@ int64_t parts_of(const Shape& s, const std::string& target = "sm_90a") {
   return split ? split->parts : 1;
 }
 
+// The sums of the parts take no room from the loop's tiles: these are read by then.
+TEST(Split, SumsLieWhereTilesWere) {
+  const auto a =
+      compiled(product_text({1024, 1024, 16384, 128, 128}), "sm_90a", plan::SplitPlan{"gemm/ko", 2, ""});
+  ASSERT_TRUE(a) << a.error().to_text();
+  const plan::KernelSchedule& k = (*a)->schedule.kernels[0];
+  const plan::MemoryPlan* sums = plan::find_memory(k, plan::Storage::parts, "gemm/ko");
+  ASSERT_NE(sums, nullptr);
+  EXPECT_EQ(sums->bytes, 128 * 128 * 4);
+  int64_t end = 0;
+  for (const plan::MemoryPlan& m : k.memory)
+    if (m.storage == plan::Storage::value) end = std::max(end, m.offset + m.bytes);
+  EXPECT_LE(sums->offset + sums->bytes, end);
+  EXPECT_GT(end + sums->bytes, target::find_target("sm_90a")->shared_bytes);
+}
+
 TEST(Split, WhereFewBlocksHaveLongLoops) {
   EXPECT_EQ(parts_of({64, 64, 65536}), 16);
   EXPECT_EQ(parts_of({128, 128, 32768}), 16);
