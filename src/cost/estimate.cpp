@@ -26,16 +26,21 @@ constexpr double kL2Share = 0.6;
 constexpr double kBesideWaits = 2.448, kAlone = 3.92;
 // and how much more of it, the more of that are loads of a loop (GEMV);
 constexpr double kBesideLoads = 80;
+// of device memory's rate, what is left where few multiprocessors ask for it, as a power of their share (few
+// rows in 112 blocks and in more);
+constexpr double kFewAsk = 0.3;
 // of bytes that several blocks ask for before the L2 has them, how many come once more from device memory, in
 // the end (few rows, by pairs of blocks with one copy for both and without);
 constexpr double kRepeated = 0.6;
 // of blocks that share a loop, their meeting, beside which nothing runs (long sums), and how much longer they
 // take beside others, which are estimated too long (few rows, with and without);
 constexpr double kMeeting = 700, kShared = 1.12;
+// the same of blocks whose sums meet in a workspace;
+constexpr double kApart = 0.92;
 // how much longer threads take for each part of the registers there are that they need beyond them.
 constexpr double kSpilled = 3.7;
 
-// Of the tensors that the kernel touches, once.
+// Of the tensors that the kernel touches, once. What blocks leave for each other comes from the L2.
 double tensor_bytes(const PlannedKernel& k) {
   std::map<ir::BufferId, int> passes;  // read, written
   for (const analysis::KernelOp& op : k.ops.ops)
@@ -43,6 +48,7 @@ double tensor_bytes(const PlannedKernel& k) {
       if (!a.value.valid()) passes[a.buffer] |= (a.read ? 1 : 0) | (a.write ? 2 : 0);
   double bytes = 0;
   for (const auto& [buffer, how] : passes) {
+    if (how == 3 && k.p.buffer(buffer).workspace) continue;
     double all = ir::dtype_bytes(k.p.buffer(buffer).type);
     for (ir::ExprId extent : k.p.buffer(buffer).shape)
       all *= static_cast<double>(k.sizes.value(extent).value_or(kNominalSize));
@@ -127,14 +133,16 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   e.known = sample.known;
   e.memory_bytes = tensor_bytes(k);
   const double l2_bytes_per_cycle = (t.measured_latencies ? kL2Share : 1) * t.l2_bytes_per_cycle;
-  const double memory_cycles =
-      std::min<double>(t.multiprocessors, e.blocks) / t.memory_bytes_per_cycle;  // of a byte
+  const double asking = std::min<double>(t.multiprocessors, e.blocks);
+  const double filled = t.measured_latencies ? std::pow(asking / t.multiprocessors, kFewAsk) : 1;
+  const double memory_cycles = asking / (t.memory_bytes_per_cycle * filled);  // of a byte
   const double filled_cycles = t.filled_bytes_per_cycle > 0
                                    ? std::min<double>(t.multiprocessors, e.blocks) / t.filled_bytes_per_cycle
                                    : 0;
   const auto parts = static_cast<double>(kernel.split && k.schedule.cluster ? k.schedule.cluster->blocks : 1);
-  const bool few_points = 16 * e.blocks <= parts * static_cast<double>(t.multiprocessors);
-  double cold = 0, longest = 0;
+  const bool few_points =
+      kernel.workspace_split || 16 * e.blocks <= parts * static_cast<double>(t.multiprocessors);
+  double cold = 0, longest = 0, meeting = 0;
   std::vector<double> times;
   // Twice: how much of what blocks read and write comes from device memory shows when all of it is known.
   for (int pass = 0; pass < 2; ++pass) {
@@ -152,6 +160,7 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
                           std::max(1.0, e.blocks * (e.block.work.read_bytes + e.block.work.written_bytes)));
     times = walk.times();
     e.known = e.known && walk.known();
+    meeting = walk.meeting();
   }
   if (spills && e.occupancy.spills()) {
     const double more =
@@ -198,6 +207,7 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   e.bound = bound_of(full > 0 ? whole : last, e.cycles, t);
   e.pipe = e.block.units > e.block.threads ? e.block.work.busiest() : e.block.work.busiest(/*threads=*/true);
   if (kernel.split) e.cycles = kShared * e.cycles + kMeeting;
+  if (kernel.workspace_split) e.cycles = kApart * e.cycles + meeting;
   e.cycles += t.launch_cycles;
   e.microseconds = e.cycles / t.clock_mhz;
   return e;

@@ -34,6 +34,9 @@ constexpr double kHeld = 0.716;
 constexpr double kWaitInstructions = 102, kHandOver = 121;
 // until what another block of the cluster has comes, and bytes of it in a cycle (long sums);
 constexpr double kOtherBlock = 100, kOtherBytes = 12.4;
+// cycles of an operation that orders what blocks leave for each other, and bytes in a cycle of what they
+// leave before it and of what the last of them reads behind it (long sums and few rows, with and without);
+constexpr double kOrder = 2000, kLeftBytes = 2.5, kGatheredBytes = 64;
 // how much later tiles come that wait for slots of all blocks of a cluster (few rows, with and without);
 constexpr double kOtherSlots = 300;
 // instructions in a cycle of a warp by itself, dependences among them.
@@ -103,7 +106,51 @@ KernelWalk::KernelWalk(const PlannedKernel& k, const ir::Kernel& kernel, const s
     warpgroups_ = std::max(1.0, static_cast<double>(k.threads()) / k.t.warpgroup);
 }
 
+// What the last block of a point reads of all: loops of parts whose loads are under way together. False:
+// another statement.
+bool KernelWalk::gather(ir::StmtId id, double weight, Span& span) {
+  const auto* groups = k_.p.as<ir::Loop>(id);
+  const auto* parts = groups ? k_.p.as<ir::Loop>(groups->body.front()) : nullptr;
+  if (!parts || parts->kind != ir::LoopKind::unroll) return false;
+  const auto at = of_.find(parts->body.front());
+  const auto trips = k_.sizes.value(groups->extents[0]), together = k_.sizes.value(parts->extents[0]);
+  if (at == of_.end() || !trips || !together) return false;
+  const OpWork& w = works_[at->second.index()];
+  const double times = static_cast<double>(*trips * *together);
+  times_[at->second.index()] += weight * times;
+  Span all;
+  all.work += w.work;
+  all.threads = w.work.busy();
+  span += all *= times;
+  meeting_ += times * w.work.l2_bytes / kGatheredBytes + w.work.l2_bytes / kLeftBytes;
+  return true;
+}
+
+// Of blocks whose sums meet in a workspace the last of a point alone does what follows; what it takes is a
+// part of each block's work, and all of the way until the kernel's end.
+Span KernelWalk::block_in_parts(double weight) {
+  int64_t parts = 1;
+  k_.p.exprs.is_const_int(kernel_.grid.front(), &parts);
+  const double share = 1 / static_cast<double>(parts);
+  const auto& last = std::get<ir::Branch>(k_.p.stmt(kernel_.body.back()).node);
+  ir::Block own, rest;
+  for (ir::StmtId id : kernel_.body)
+    if (const auto* loop = k_.p.as<ir::Loop>(id);
+        id != kernel_.body.back() && !(loop && loop->condition.valid()))
+      own.push_back(id);
+  Span span = walk(own, weight, {}), behind;
+  meeting_ = kOrder;
+  for (ir::StmtId id : last.then_body)
+    if (!gather(id, weight * share, behind)) rest.push_back(id);
+  behind += walk(rest, weight * share, {});
+  const double serial = behind.serial;
+  span += behind *= share;
+  span.serial += (1 - share) * serial;
+  return span;
+}
+
 Span KernelWalk::block(double weight) {
+  if (kernel_.workspace_split) return block_in_parts(weight);
   if (!kernel_.split) return walk(kernel_.body, weight, {});
   // Of blocks that share a loop the first alone does what follows it.
   const bool first = k_.sizes.of(kernel_.split->part).value_or(0) == 0;

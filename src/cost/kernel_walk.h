@@ -43,6 +43,8 @@ class KernelWalk {
 
   const std::vector<double>& times() const { return times_; }  // by op
   bool known() const { return known_; }                        // every loop's length
+  // Cycles that the sums of blocks take to meet in a workspace, beside which nothing runs.
+  double meeting() const { return meeting_; }
 
  private:
   // What the statements of one body do, by who does it.
@@ -53,6 +55,8 @@ class KernelWalk {
     double pipelines = 0;
   };
 
+  Span block_in_parts(double weight);
+  bool gather(ir::StmtId id, double weight, Span& span);
   double own_serial(const Work& w, double actors) const;
   double product_serial(const Work& w) const;
   Span walk(const ir::Block& body, double weight, ir::StmtId loop);
@@ -76,6 +80,7 @@ class KernelWalk {
   std::vector<double> times_;
   double warpgroups_ = 1;
   double fill_ = 0;  // until the first tile of the loop that was walked last is there
+  double meeting_ = 0;
   bool known_ = true;
 };
 

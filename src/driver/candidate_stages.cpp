@@ -53,8 +53,13 @@ bool CandidateStages::form_as_given(Candidate& c, const plan::KernelSchedule* gi
                                 decided && decided->overlap ? &*decided->overlap : nullptr, copy_engine);
   if (!overlap) return c.rejected = overlap.error(), false;
   c.overlap = std::move(*overlap);
-  if (!given || !given->split || (fallback_ && level_ >= AssumptionLevel::aligned)) return true;
-  auto form = given_split(unsplit_program_of(c), kernel, target_, *given->split);
+  const plan::SplitPlan* split = decided && decided->split ? &*decided->split : nullptr;
+  if (!split) return true;
+  // Without the copy engine there are no clusters.
+  if (fallback_ && level_ >= AssumptionLevel::aligned &&
+      expand::split_through(*split, target_) == expand::SplitThrough::cluster)
+    return true;
+  auto form = given_split(unsplit_program_of(c), kernel, target_, *split);
   form ? void(c.split = std::move(*form)) : void(c.rejected = form.error());
   return !c.rejected;
 }

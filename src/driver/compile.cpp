@@ -8,6 +8,7 @@
 #include "codegen/native_text.h"
 #include "driver/artifact_cost.h"
 #include "driver/fallback_version.h"
+#include "driver/own_workspaces.h"
 #include "driver/settle_plan.h"
 #include "driver/stages.h"
 #include "ir/text.h"
@@ -58,6 +59,7 @@ AssumptionLevel level_below(AssumptionLevel level, const ir::Program& program,
 struct Lowered {
   plan::Schedule schedule;  // of the first versions
   std::vector<thread::ThreadProgram> kernels;
+  std::vector<SplitProgram> splits;  // of `kernels`: SettledPlan::splits
   std::vector<plan::KernelSchedule> decisions;
   std::vector<VersionRange> versions;
   bool guarded = false;  // the last version of some kernel relies on more than the program promises
@@ -70,6 +72,7 @@ Expected<Lowered> make_versions(const ir::Program& program, const target::Target
                                 const CompileOptions& options, Stages& stages) {
   std::vector<std::vector<thread::ThreadProgram>> by_kernel(program.kernels.size());
   std::vector<std::vector<plan::KernelSchedule>> decisions(program.kernels.size());
+  std::vector<std::vector<SplitProgram>> splits(program.kernels.size());
   Lowered out;
   std::shared_ptr<const plan::Schedule> above = options.planned;
   for (AssumptionLevel level = options.level;; level = out.below) {
@@ -86,6 +89,7 @@ Expected<Lowered> make_versions(const ir::Program& program, const target::Target
       if (!list.empty()) version.name = version_name(program, version.name, list.size());
       out.guarded |= relies_on_arguments(version);
       list.push_back(std::move(version));
+      splits[k].push_back(settled->splits[k]);
       if (target.simulated) decisions[k].push_back(settled->schedule.kernels[k]);
     }
     above = std::make_shared<const plan::Schedule>(std::move(settled->schedule));
@@ -93,6 +97,8 @@ Expected<Lowered> make_versions(const ir::Program& program, const target::Target
   }
   for (std::vector<plan::KernelSchedule>& list : decisions)
     for (plan::KernelSchedule& s : list) out.decisions.push_back(std::move(s));
+  for (const std::vector<SplitProgram>& list : splits)
+    out.splits.insert(out.splits.end(), list.begin(), list.end());
   for (std::vector<thread::ThreadProgram>& list : by_kernel) {
     out.versions.push_back({out.kernels.size(), list.size()});
     for (thread::ThreadProgram& version : list) out.kernels.push_back(std::move(version));
@@ -177,6 +183,7 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
       options.log->say(LogLevel::warning, "cost", [&] { return c.diagnostic.to_text(); });
   if (options.plan_only || target.simulated) report_details(*artifact, options.log);
   if (options.plan_only) return std::shared_ptr<const Artifact>(artifact);
+  artifact->launched = with_own_workspaces(*program, versions->splits, versions->kernels);
   artifact->kernels = std::move(versions->kernels);
   artifact->versions = std::move(versions->versions);
   artifact->decisions = std::move(versions->decisions);

@@ -50,6 +50,8 @@ enum class AssumptionLevel : uint8_t {
 struct Artifact {
   target::Target target;
   std::shared_ptr<const ir::Program> program;  // parameters, facts, shapes for argument checks
+  // The same with the workspaces that the code has beyond those of the text, as last parameters; null: none.
+  std::shared_ptr<const ir::Program> launched;
   plan::Schedule schedule;
   // every version of every kernel; a name is a symbol of the code
   std::vector<thread::ThreadProgram> kernels;
@@ -66,6 +68,9 @@ struct Artifact {
   sim::SimOptions simulation;                        // of simulated targets: how launches run
   cost::Sizes sizes;                                 // that estimates take
   std::vector<StageTime> times;
+
+  // Its parameters are the slots of a launch.
+  const ir::Program& launch_program() const { return launched ? *launched : *program; }
 };
 
 struct CompileOptions {

@@ -67,9 +67,11 @@ class Settler : private CandidateStages {
       }
       open = std::move(again);
     }
-    SettledPlan out{schedule_of(all), {}};
-    for (Candidate& c : all)
+    SettledPlan out{schedule_of(all), {}, {}};
+    for (Candidate& c : all) {
       if (c.code) out.kernels.push_back(std::move(*c.code));
+      out.splits.push_back(std::move(c.split));
+    }
     return out;
   }
 
@@ -282,7 +284,7 @@ class Settler : private CandidateStages {
   // Nothing is decided about loops that blocks may share.
   bool may_share(const Candidate& c) const {
     return !c.rejected && !c.split && !c.alone && !given_of(c) && c.form == PlanForm::full && !planned_ &&
-           target_.tensor_copy && level_ < AssumptionLevel::aligned;
+           target_.has_block_threads() && (level_ < AssumptionLevel::aligned || !fallback_);
   }
 
   void find_shared_loop(Candidate& c) const {
@@ -295,28 +297,26 @@ class Settler : private CandidateStages {
   void share_loop(Candidate& c) const {
     const ir::StmtId loop = std::exchange(c.shared, ir::StmtId());
     if (!loop.valid()) return;
-    const auto kernel = static_cast<int>(c.kernel);
     const double alone = microseconds(c);
     double least = alone * kWorthSharing;
     std::optional<Candidate> best;
     std::string refused;
-    for (int64_t parts = 2; parts <= target_.max_cluster; parts *= 2) {
-      Candidate other;
-      other.kernel = c.kernel;
-      other.overlap = c.overlap;
-      other.split =
-          std::make_shared<const ir::Program>(expand::split_form(unsplit_program_of(c), kernel, loop, parts));
-      make(other, nullptr);
-      if (other.rejected) {
-        if (other.rejected->diagnostics[0].code == DiagCode::internal_error) report_rejected(*other.rejected);
-        refused = other.rejected->diagnostics[0].message;
-        break;
+    for (const expand::SplitThrough through :
+         {expand::SplitThrough::cluster, expand::SplitThrough::workspace})
+      for (int64_t parts : parts_to_try(unsplit_program_of(c), static_cast<int>(c.kernel), target_,
+                                        options_.sizes, loop, through)) {
+        Candidate other = planned_in_parts(c, loop, parts, through);
+        if (other.rejected) {
+          if (other.rejected->diagnostics[0].code == DiagCode::internal_error)
+            report_rejected(*other.rejected);
+          refused = other.rejected->diagnostics[0].message;
+          break;
+        }
+        const double shared = microseconds(other);
+        if (shared >= least) continue;
+        least = shared;
+        best = std::move(other);
       }
-      const double shared = microseconds(other);
-      if (shared >= least) continue;
-      least = shared;
-      best = std::move(other);
-    }
     if (best) {
       char text[64];
       std::snprintf(text, sizeof text, "estimated at %.1f us, and at %.1f with one block a point", least,
@@ -326,8 +326,20 @@ class Settler : private CandidateStages {
       c.plan = std::move(best->plan);
       c.scheduled = std::move(best->scheduled);
       c.scheduled->schedule = &*c.plan;
+    } else if (!refused.empty()) {
+      c.plan->notes.push_back({program_.kernels[c.kernel].name, refused});
     }
-    if (!refused.empty()) c.plan->notes.push_back({program_.kernels[c.kernel].name, refused});
+  }
+
+  Candidate planned_in_parts(const Candidate& c, ir::StmtId loop, int64_t parts,
+                             expand::SplitThrough through) const {
+    Candidate other;
+    other.kernel = c.kernel;
+    other.overlap = c.overlap;
+    other.split = std::make_shared<const ir::Program>(
+        expand::split_form(unsplit_program_of(c), static_cast<int>(c.kernel), loop, parts, through));
+    make(other, nullptr);
+    return other;
   }
 
   // False where there is none: hosts have one form, and what is given stays in a first version.

@@ -10,6 +10,7 @@
 // in a fallback version what cannot hold is, with a note (fallback_plan.h).
 #pragma once
 
+#include "driver/split_plan.h"
 #include "driver/stages.h"
 
 namespace tilegen::driver {
@@ -17,6 +18,7 @@ namespace tilegen::driver {
 struct SettledPlan {
   plan::Schedule schedule;
   std::vector<thread::ThreadProgram> kernels;  // none with plan_only
+  std::vector<SplitProgram> splits;  // of each kernel: the form that it was made of, where its loop is split
 };
 
 // For one level. `planned`: decisions of another level to begin with as they are. With plan_only lowering and

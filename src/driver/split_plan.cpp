@@ -1,5 +1,7 @@
 #include "driver/split_plan.h"
 
+#include <algorithm>
+
 #include "analysis/uniformity.h"
 #include "cost/estimate.h"
 #include "ir/statement_paths.h"
@@ -26,11 +28,12 @@ Expected<SplitProgram> given_split(const ir::Program& p, int kernel, const targe
                  "the given `split` names loop '" + given.loop + "', which the kernel does not have",
                  "loops of its body: " + (known.empty() ? "none" : known), k.location);
   }
-  const std::string why = expand::split_refusal(p, kernel, t, loop, given.parts);
+  const expand::SplitThrough through = expand::split_through(given, t);
+  const std::string why = expand::split_refusal(p, kernel, t, loop, given.parts, through);
   if (!why.empty())
     return Error(DiagCode::schedule_illegal, given.loop, "blocks cannot share its iterations: " + why,
                  "leave `split` out of the schedule", p.stmt(loop).location);
-  return std::make_shared<const ir::Program>(expand::split_form(p, kernel, loop, given.parts));
+  return std::make_shared<const ir::Program>(expand::split_form(p, kernel, loop, given.parts, through));
 }
 
 namespace {
@@ -61,7 +64,7 @@ ir::StmtId loop_to_share(const ir::Program& p, int kernel, const target::Target&
   for (ir::StmtId id : p.kernels[static_cast<size_t>(kernel)].body) {
     const auto* loop = p.as<ir::Loop>(id);
     if (!loop || loop->kind != ir::LoopKind::pipelined || !is_known(p, loop->extents[0], given)) continue;
-    const std::string refused = expand::split_refusal(p, kernel, t, id, 2);
+    const std::string refused = expand::split_refusal(p, kernel, t, id, 2, expand::SplitThrough::workspace);
     if (refused.empty()) return id;
     if (why.empty())
       why = "a grid of " + std::to_string(static_cast<int64_t>(*blocks)) + " does not fill " +
@@ -70,6 +73,25 @@ ir::StmtId loop_to_share(const ir::Program& p, int kernel, const target::Target&
             ir::KernelPaths(p, kernel)[id.value] + ": " + refused;
   }
   return {};
+}
+
+std::vector<int64_t> parts_to_try(const ir::Program& p, int kernel, const target::Target& t,
+                                  const cost::Sizes& given, ir::StmtId loop, expand::SplitThrough through) {
+  std::vector<int64_t> parts;
+  if (through == expand::SplitThrough::cluster) {
+    for (int64_t n = 2; t.tensor_copy && n <= t.max_cluster; n *= 2) parts.push_back(n);
+    return parts;
+  }
+  const cost::SizedProgram sizes(p, given);
+  const int64_t trips = sizes.value(p.as<ir::Loop>(loop)->extents[0]).value_or(1),
+                blocks = static_cast<int64_t>(known_blocks(p, kernel, given).value_or(1));
+  const int64_t most =
+      std::min({expand::kMaxWorkspaceParts, t.multiprocessors / std::max<int64_t>(1, blocks), trips});
+  int64_t even = most;
+  while (even > 1 && trips % even != 0) --even;
+  const int64_t n = 2 * even > most ? even : most;
+  if (n > 1) parts.push_back(n);
+  return parts;
 }
 
 double estimated_microseconds(const ir::Program& p, int kernel, const plan::KernelSchedule& plan,

@@ -1,7 +1,8 @@
 // Loops that blocks share, as a schedule gives them or as the cost model has it.
 //
-// requires: a program in canonical form. ensures: a form is one that planning and expansion serve where a
-// producer loads the loop's tiles. why here: what is shorter shows in finished plans, with accesses.
+// requires: a program in canonical form. ensures: a form is one that planning and expansion serve, through a
+// cluster where a producer loads the loop's tiles. why here: what is shorter shows in finished plans, with
+// accesses.
 // refuses: schedule_mismatch, schedule_illegal for given splits that are not possible.
 #pragma once
 
@@ -27,6 +28,11 @@ std::optional<double> known_blocks(const ir::Program& p, int kernel, const cost:
 // Invalid: none, and `why` says why where the grid is so. Known are constants and what is given.
 ir::StmtId loop_to_share(const ir::Program& p, int kernel, const target::Target& t, const cost::Sizes& sizes,
                          std::string& why);
+
+// Numbers of parts whose estimates are compared. Through a cluster all that it can have; through a workspace
+// the one that fills the machine, of as many iterations for each where that is more than half of it.
+std::vector<int64_t> parts_to_try(const ir::Program& p, int kernel, const target::Target& t,
+                                  const cost::Sizes& sizes, ir::StmtId loop, expand::SplitThrough through);
 
 // Of a kernel, by the cost model.
 double estimated_microseconds(const ir::Program& p, int kernel, const plan::KernelSchedule& plan,

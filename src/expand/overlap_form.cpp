@@ -154,7 +154,7 @@ std::optional<ir::Program> scheduled_form(const ir::Program& p, const plan::Sche
     if (!plan.split || plan.split->parts < 2) continue;
     const ir::Program& so_far = form ? *form : p;
     if (const ir::StmtId loop = loop_of_path(so_far, kernel, plan.split->loop); loop.valid())
-      form = split_form(so_far, kernel, loop, plan.split->parts);
+      form = split_form(so_far, kernel, loop, plan.split->parts, split_through(*plan.split));
   }
   return form;
 }

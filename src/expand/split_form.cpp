@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "analysis/split_loop.h"
+#include "expand/workspace_split.h"
 #include "ir/statement_paths.h"
 #include "ir/text.h"
 
@@ -20,19 +21,46 @@ std::string free_name(const ir::Program& p) {
   return name;
 }
 
-}  // namespace
-
-std::string split_refusal(const ir::Program& p, int kernel, const target::Target& t, ir::StmtId loop,
-                          int64_t parts) {
+std::string part_refusal(const target::Target& t, int64_t parts, SplitThrough through) {
+  if (through == SplitThrough::workspace) {
+    if (!t.has_block_threads()) return t.name + " has no blocks of threads";
+    if (parts < 2 || parts > kMaxWorkspaceParts)
+      return std::to_string(parts) + " parts are none from 2 to " + std::to_string(kMaxWorkspaceParts);
+    return "";
+  }
   if (!t.tensor_copy) return t.name + " has no copy engine, and only kernels with a producer form clusters";
   if (parts < 2 || parts > t.max_cluster || !std::has_single_bit(static_cast<uint64_t>(parts)))
     return std::to_string(parts) + " parts are no power of two from 2 to " + std::to_string(t.max_cluster);
+  return "";
+}
+
+}  // namespace
+
+SplitThrough split_through(const plan::SplitPlan& plan) {
+  return plan.through == split_through_name(SplitThrough::workspace) ? SplitThrough::workspace
+                                                                     : SplitThrough::cluster;
+}
+
+SplitThrough split_through(const plan::SplitPlan& plan, const target::Target& t) {
+  if (!plan.through.empty()) return split_through(plan);
+  return part_refusal(t, plan.parts, SplitThrough::cluster).empty() ? SplitThrough::cluster
+                                                                    : SplitThrough::workspace;
+}
+
+const char* split_through_name(SplitThrough through) {
+  return through == SplitThrough::cluster ? "cluster" : "workspace";
+}
+
+std::string split_refusal(const ir::Program& p, int kernel, const target::Target& t, ir::StmtId loop,
+                          int64_t parts, SplitThrough through) {
+  if (std::string why = part_refusal(t, parts, through); !why.empty()) return why;
   const ir::Kernel& k = p.kernels[static_cast<size_t>(kernel)];
   if (k.grid.size() >= kMaxGridRank) return "the grid has three dimensions";
   return analysis::split_loop(p, kernel, analysis::collect_kernel_ops(p, kernel), loop).refusal;
 }
 
-ir::Program split_form(const ir::Program& p, int kernel, ir::StmtId loop, int64_t parts) {
+ir::Program split_form(const ir::Program& p, int kernel, ir::StmtId loop, int64_t parts,
+                       SplitThrough through) {
   ir::Program form = p;
   if (!form.written)
     form.written = std::make_shared<const ir::Program::Written>(
@@ -46,7 +74,6 @@ ir::Program split_form(const ir::Program& p, int kernel, ir::StmtId loop, int64_
   ir::ExprPool& e = form.exprs;
   k.grid.insert(k.grid.begin(), e.const_int(parts));
   k.block_vars.insert(k.block_vars.begin(), var);
-  k.split = ir::Kernel::Split{loop, var};
 
   auto& l = std::get<ir::Loop>(form.stmts[loop.value].node);
   int64_t trips = 0;
@@ -57,6 +84,8 @@ ir::Program split_form(const ir::Program& p, int kernel, ir::StmtId loop, int64_
   l.extents[0] =
       even ? own
            : e.binary(ir::ExprOp::max, e.const_int(0), e.binary(ir::ExprOp::min, own, e.sub(all, before)));
+  if (through == SplitThrough::workspace) meet_in_workspace(form, kernel, loop, var, parts);
+  (through == SplitThrough::workspace ? k.workspace_split : k.split) = ir::Kernel::Split{loop, var};
   return form;
 }
 

@@ -167,12 +167,13 @@ struct Kernel {
   Annotations annotations = {};
 
   // Blocks that share the iterations of a loop of the body, in a form that planning has given the program
-  // (expand/split_form.h): `part`, the first of block_vars, tells them apart.
+  // (expand/split_form.h): `part`, the first of block_vars, tells them apart. The sums of `split` meet in a
+  // cluster; those of `workspace_split` do so by statements of the form.
   struct Split {
     StmtId loop;
     VarId part;
   };
-  std::optional<Split> split;
+  std::optional<Split> split, workspace_split;
 };
 
 // A parameter in launch order. A workspace has a slot like any tensor, which the launch fills and no argument

@@ -200,13 +200,16 @@ struct ClusterPlan {
   bool operator==(const ClusterPlan&) const = default;
 };
 
-// Blocks that share the iterations of a loop, a part each, one after the other: the cluster of a point of the
-// grid. The first of them has the sums of all parts, in their order, and does what follows the loop. In a
-// given schedule: no choice of its own where other fields of the kernel are given; then no loop is split.
+// Blocks that share the iterations of a loop, a part each, one after the other. One of them has the sums of
+// all parts, in their order, and does what follows the loop. through cluster: the first of the cluster of a
+// point of the grid, from the shared memory of the others; workspace: the one that comes last to its point,
+// from memory that all have left their sums in. In a given schedule: no choice of its own where other fields
+// of the kernel are given; then no loop is split.
 struct SplitPlan {
   std::string loop;   // path; empty: none
   int64_t parts = 1;  // or 0: open
   std::string reason;
+  std::string through = {};  // cluster | workspace; empty: open
   bool operator==(const SplitPlan&) const = default;
 };
 

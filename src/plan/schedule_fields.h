@@ -222,8 +222,14 @@ struct EntryFields<SplitPlan> {
         TextField<E>{"loop", &E::loop, "path of the loop whose iterations blocks share"},
         NumberField<E>{
             "parts", &E::parts, 1, 1024, 0,
-            "blocks that do a part of them each, a cluster; the first of them sums up and does what "
-            "follows; 1: none"},
+            "blocks that do a part of them each; one of them sums up and does what follows; 1: none"},
+        WordField<E, 2>{
+            "through",
+            &E::through,
+            {"cluster", "workspace"},
+            "`cluster`: the blocks of a point are one, and the first reads the sums of the others "
+            "in their shared memory; `workspace`: the block that comes last reads them in global "
+            "memory"},
         ReasonField<E>{"reason", &E::reason}};
   }
 };

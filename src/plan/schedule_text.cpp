@@ -223,7 +223,10 @@ Table block_table(const KernelSchedule& k) {
            k.cluster->reason,
            {}});
   if (k.split && k.split->parts > 1)
-    t.add({{"split", plural(k.split->parts, "part"), "of " + k.split->loop}, k.split->reason, {}});
+    t.add(
+        {{"split", plural(k.split->parts, "part"), "of " + k.split->loop + ", through a " + k.split->through},
+         k.split->reason,
+         {}});
   if (k.overlap) {
     std::string names;
     for (const std::string& name : k.overlap->along) names += (names.empty() ? "along " : ", ") + name;

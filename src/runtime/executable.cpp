@@ -46,9 +46,34 @@ Checked Executable::run_in_workspace(std::span<uint64_t> slots, const LaunchOpti
 
 [[gnu::cold]] Checked Executable::launch_unplanned(std::span<const Argument> arguments,
                                                    const LaunchOptions& options) const {
-  auto bound = bind_arguments(*artifact_->program, arguments, reach_);
+  auto bound = bind_arguments(artifact_->launch_program(), arguments, reach_);
   if (!bound) return bound.error();
   return workspace_.empty() ? run(*bound, options) : run_in_workspace(*bound, options);
+}
+
+namespace {
+
+// As the other executable has them: workspaces of its own are still to be placed.
+std::vector<uint64_t> slots_for(const driver::Artifact& other, std::span<const uint64_t> slots) {
+  std::vector<uint64_t> own(slots.begin(), slots.begin() + static_cast<long>(other.program->params.size()));
+  own.resize(other.launch_program().params.size());
+  return own;
+}
+
+}  // namespace
+
+Checked Executable::run_of(const Executable& e, std::span<const uint64_t> slots,
+                           const LaunchOptions& options) {
+  const driver::Artifact& other = e.artifact();
+  if (!other.launched) return e.run(slots.first(other.program->params.size()), options);
+  std::vector<uint64_t> own = slots_for(other, slots);
+  return e.run_in_workspace(own, options);
+}
+
+Checked Executable::run_in_workspace_of(const Executable& e, std::span<uint64_t> slots,
+                                        const LaunchOptions& options) {
+  std::vector<uint64_t> own = slots_for(e.artifact(), slots);
+  return e.run_in_workspace(own, options);
 }
 
 namespace {

@@ -74,8 +74,8 @@ class Executable {
  protected:
   Executable(std::shared_ptr<const driver::Artifact> artifact, MemoryReach reach)
       : artifact_(std::move(artifact)),
-        plan_(*artifact_->program),
-        workspace_(*artifact_->program),
+        plan_(artifact_->launch_program()),
+        workspace_(artifact_->launch_program()),
         reach_(reach) {}
 
   // Kernels on checked slots, one per parameter.
@@ -86,14 +86,11 @@ class Executable {
   virtual Checked run_in_workspace(std::span<uint64_t> slots, const LaunchOptions& options) const;
   const Workspace& workspace() const { return workspace_; }
 
-  // Of another executable, for those that are made of several.
-  static Checked run_of(const Executable& e, std::span<const uint64_t> slots, const LaunchOptions& options) {
-    return e.run(slots, options);
-  }
+  // Of another executable of the same text, for those that are made of several: the slots of its parameters,
+  // and what workspaces of their own the two have.
+  static Checked run_of(const Executable& e, std::span<const uint64_t> slots, const LaunchOptions& options);
   static Checked run_in_workspace_of(const Executable& e, std::span<uint64_t> slots,
-                                     const LaunchOptions& options) {
-    return e.run_in_workspace(slots, options);
-  }
+                                     const LaunchOptions& options);
 
  private:
   Checked launch_unplanned(std::span<const Argument> arguments, const LaunchOptions& options) const;

@@ -8,9 +8,16 @@
 
 namespace tilegen::runtime {
 
-Workspace::Workspace(const ir::Program& program) : program_(program), reports_(program) {
+namespace {
+
+const ir::Program g_no_reports;
+
+}  // namespace
+
+Workspace::Workspace(const ir::Program& program, size_t first)
+    : program_(program), reports_(first == 0 ? program : g_no_reports) {
   std::vector<ir::ExprId> all;
-  for (size_t i = 0; i < program.params.size(); ++i) {
+  for (size_t i = first; i < program.params.size(); ++i) {
     if (!program.is_workspace(program.params[i])) continue;
     const ir::Buffer& b = program.buffer(program.params[i].buffer);
     tensors_.push_back({i, ir::dtype_bytes(b.type), b.shape});

@@ -21,7 +21,8 @@ class Workspace {
  public:
   static constexpr int64_t kAlignment = 256;
 
-  explicit Workspace(const ir::Program& program);
+  // Of parameters from `first` on; reports only where these are all.
+  explicit Workspace(const ir::Program& program, size_t first = 0);
 
   bool empty() const { return tensors_.empty(); }
   // Leaves each workspace's offset in its slot; the bytes of all.

@@ -89,6 +89,7 @@ class KernelPlanner {
   }
 
   SharedReservations places(analysis::ValuePlans values) const;
+  plan::SplitPlan split_plan(const ir::Kernel::Split& form, const char* through) const;
   int64_t parts_bytes(analysis::ValuePlans values) const;
   int64_t arena(const std::map<ValueId, int64_t>& slots) const;
   void plan_loops();

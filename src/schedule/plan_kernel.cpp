@@ -142,6 +142,7 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   for (auto [value, slots] : pipelines_.slots) layouts_.values[value].slots = slots;
   dynamic_tiles_ = false;
   if (given_ && given_->split && given_->split->parts == 1) s.split = given_->split;
+  if (kernel_.workspace_split) s.split = split_plan(*kernel_.workspace_split, "workspace");
   if (options_.overlap) s.overlap = *options_.overlap;
   if (Checked ok = plan_walk(s, threads); !ok) return ok.error();
   for (plan::PipelinePlan& c : copy_pipelines_)

@@ -70,12 +70,20 @@ Checked KernelPlanner::walk_in_parts(KernelSchedule& s, std::vector<plan::RolePl
     if (!layouts_.values[v].fragment)
       return refused("'" + ops_.values[v].name + "' takes more registers than there are");
   const ir::Var& part = p_.var(kernel_.split->part);
-  p_.exprs.is_const_int(kernel_.grid.front(), &s.split.emplace().parts);
-  s.split->loop = ir::KernelPaths(p_, index_)[kernel_.split->loop.value];
+  s.split = split_plan(*kernel_.split, "cluster");
   s.cluster = plan::ClusterPlan{s.split->parts, part.name, "the blocks of a point share a loop's iterations"};
   s.persistence.emplace().reason = "the blocks of a point share a loop's iterations";
   s.roles = std::move(roles);
   return Unit{};
+}
+
+// Of the form that the kernel has.
+plan::SplitPlan KernelPlanner::split_plan(const ir::Kernel::Split& form, const char* through) const {
+  plan::SplitPlan split;
+  p_.exprs.is_const_int(kernel_.grid.front(), &split.parts);
+  split.loop = ir::KernelPaths(p_, index_)[form.loop.value];
+  split.through = through;
+  return split;
 }
 
 // Of the registers with the sums of a loop that blocks share.

@@ -1,5 +1,6 @@
-// Loops whose iterations the blocks of a cluster share: every program that may have one, in parts of every
-// number, on the simulator and as a scheduled program; and defects of the meeting, each named.
+// Loops whose iterations blocks share: every program that may have one, in parts of every number, through
+// clusters and workspaces, on the simulator and as a scheduled program; and defects of the meeting, each
+// named.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -43,6 +44,39 @@ TEST(SharedLoops, ComputeWhatTheProgramDoes) {
   std::cout << ran << " ran, " << refused << " refused\n";
   EXPECT_GE(ran, 12);
   EXPECT_GT(refused, 12);
+}
+
+// Memory of a launch is marked before it: no counter is at rest.
+TEST(SharedLoops, MeetInAWorkspaceOnEveryTarget) {
+  for (const std::string target : {"sim:sm_80", "sim:sm_90a", "sim:gfx942"}) {
+    int ran = 0, asked = 0;
+    for (Scheduled& program : scheduled_programs()) {
+      const plan::Schedule* planned = program.schedule(target);
+      if (!planned) continue;
+      for (const plan::KernelSchedule& kernel : planned->kernels)
+        for (const plan::LoopPlan& loop : kernel.loops)
+          for (int64_t parts : {2, 3, 9}) {
+            // One number of parts for each loop, by turns.
+            const int turn = asked++;
+            if (!long_run() && turn % 3 != turn / 3 % 3) continue;
+            plan::Schedule given;
+            given.kernels.push_back({.kernel = kernel.kernel});
+            given.kernels[0].split = plan::SplitPlan{loop.loop, parts, "", "workspace"};
+            SCOPED_TRACE(target + ", " + program.name() + ": " + plan::schedule_to_json(given));
+            auto artifact = program.compile(target, given, false);
+            if (!artifact) {
+              EXPECT_TRUE(is_refusal(artifact.error())) << artifact.error().to_text();
+              continue;
+            }
+            EXPECT_EQ((*artifact)->schedule.find(kernel.kernel)->split->through, "workspace");
+            EXPECT_GT((*artifact)->launch_program().params.size(), (*artifact)->program->params.size());
+            const auto seed = static_cast<uint64_t>(++ran);
+            EXPECT_EQ(program.run(**artifact, seed), "") << "seed " << seed;
+          }
+    }
+    std::cout << target << ": " << ran << " ran\n";
+    EXPECT_GE(ran, 6) << target;
+  }
 }
 
 // As scheduled programs: their sums are formed in another order.

@@ -52,6 +52,17 @@ def products(size, tile, threads, stages):
     return Chain(f"products of {size}, tile {tile}", [*x, w], steps)
 
 
+def shared_loops(rows, parts, through):
+    """Blocks share a loop of sums, and each step's product is an operand of the next: memory in which they meet is that
+    of the launch before."""
+    program, w = programs.gemm(f16, f32, f16, (64, 64, 64), 128, 4, shape=(rows, 2048, 2048)), normal(2048, 2048) / 2048**0.5
+    given = {"version": 1, "kernels": [{"kernel": "gemm", "split": {"loop": "gemm/ko", "parts": parts, "through": through}}]}
+    kernel = program.compile("cuda", schedule=given).load().prepare()
+    x = [normal(rows, 2048) for _ in range(3)]
+    steps = [kernel.bind(x[k % 3], w, x[(k + 1) % 3]) for k in range(30)]
+    return Chain(f"products of {rows} rows in {parts} parts, through a {through}", [*x, w], steps)
+
+
 def softmaxes(rows):
     """All meet in one tensor between: each is read by the next and overwritten by the one after it."""
     kernel = load(programs.softmax(COLS))
@@ -143,6 +154,7 @@ def main():
     torch.manual_seed(1)
     makers = [lambda s=s: products(s, (64, 64, 64), 128, 4) for s in (64, 200, 1000)]
     makers += [lambda s=s: products(s, (128, 256, 64), 256, 4) for s in (256, 1000, 4096)]
+    makers += [lambda s=s: shared_loops(*s) for s in ((64, 4, "workspace"), (130, 3, "workspace"), (64, 4, "cluster"))]
     makers += [lambda s=s: softmaxes(s) for s in (7, 130, 5000)] + [lambda s=s: row_programs(s) for s in (9, 264, 4096)]
     makers += [lambda s=s: attentions(s) for s in (130, 777)] + [lambda s=s: mixed(s) for s in (128, 1000)]
     makers += [lambda s=s: side_by_side(s) for s in (300, 1500)]

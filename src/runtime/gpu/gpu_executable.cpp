@@ -181,7 +181,7 @@ Expected<GpuExecutable*> GpuExecutable::fallback(const LaunchOptions& options) c
   if (artifact().fallback) {
     auto other = fallback(options);
     if (!other) return other.error();
-    return (*other)->run(slots, options);
+    return run_of(**other, slots, options);
   }
   const auto refuses = [&](const std::vector<KernelVersion>& versions) {
     return std::none_of(versions.begin(), versions.end(),
@@ -315,13 +315,16 @@ Expected<std::unique_ptr<Executable>> load_on_gpu(const Driver& driver,
   if (Checked ok = driver.takes(*artifact); !ok) return ok.error();
   const Names& names = driver.names();
   const Device& device = driver.devices()[static_cast<size_t>(ordinal)];
-  for (const ir::Buffer& b : artifact->program->buffers)
+  for (const ir::Buffer& b : artifact->launch_program().buffers)
     if (b.workspace && !WorkspacePools::known_to(driver, device))
       return Error(DiagCode::driver_absent, b.name,
                    std::string("workspaces need the ") + names.library + "'s function " +
                        names.pool_function + "; this one supports " + names.interface + " " +
                        driver.version_text() + " and lacks it",
-                   std::string("update ") + names.driver + ", or have '" + b.name + "' passed as a tensor");
+                   std::string("update ") + names.driver +
+                       (!artifact->launched
+                            ? ", or have '" + b.name + "' passed as a tensor"
+                            : ", or give the kernels that blocks share a loop of a `split` of 1 part"));
   return std::unique_ptr<Executable>(new GpuExecutable(driver, std::move(artifact), ordinal));
 }
 

@@ -47,7 +47,7 @@ Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Driver& driver,
   if (Checked ok = module->compile(artifact); !ok) return ok.error();
   for (const thread::ThreadProgram& kernel : artifact.kernels)
     if (Checked ok = module->find(kernel); !ok) return ok.error();
-  const ir::Program& program = *artifact.program;
+  const ir::Program& program = artifact.launch_program();
   if (std::any_of(program.buffers.begin(), program.buffers.end(),
                   [](const ir::Buffer& b) { return b.workspace; })) {
     Result result = kSuccess;

@@ -96,8 +96,20 @@ class SimExecutable final : public Executable {
 Expected<std::vector<sim::SimResult>> simulate_artifact(const driver::Artifact& artifact,
                                                         std::span<const uint64_t> slots,
                                                         const sim::SimOptions& options) {
+  const size_t params = artifact.launch_program().params.size();
+  if (slots.size() < params) {  // the caller knows those of the text
+    const Workspace own(artifact.launch_program(), slots.size());
+    std::vector<uint64_t> all(slots.begin(), slots.end());
+    all.resize(params);
+    Expected<std::vector<sim::SimResult>> results = std::vector<sim::SimResult>();
+    const Checked ran = own.in_host_memory(all, /*marked=*/true, [&]() -> Checked {
+      results = simulate_artifact(artifact, all, options);
+      return results ? Checked(Unit{}) : Checked(results.error());
+    });
+    return ran ? std::move(results) : ran.error();
+  }
   const sim::SimOptions how = located(*artifact.program, options);
-  const std::vector<sim::TensorExtent> extents = tensor_extents(*artifact.program, slots);
+  const std::vector<sim::TensorExtent> extents = tensor_extents(artifact.launch_program(), slots);
   std::vector<sim::SimResult> results;
   const auto versions = kernel_versions(artifact);
   for (size_t k = 0; k < versions.size(); ++k) {

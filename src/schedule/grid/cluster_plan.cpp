@@ -21,6 +21,8 @@ using analysis::OpId;
 namespace {
 
 constexpr double kWorthwhile = 0.95;  // of the time without a cluster
+// Of the matrix units' rate, of long products of random numbers: the rest is waits, and the clock's.
+constexpr double kSustained = 0.85;
 
 class ClusterPlanner {
  public:
@@ -141,7 +143,7 @@ class ClusterPlanner {
     const double rounds = std::ceil(blocks / std::floor(target_.multiprocessors * used));
     const double rate = std::clamp(target_.line_bytes_per_cycle * target_.multiprocessors / blocks,
                                    target_.line_bytes_per_cycle, target_.most_line_bytes_per_cycle);
-    return rounds * static_cast<double>(work.steps) * std::max(bytes / rate, work.products);
+    return rounds * static_cast<double>(work.steps) * std::max(bytes / rate, work.products / kSustained);
   }
 
   // Of the lines that the tile's rows lie in.

@@ -160,7 +160,8 @@ TEST(Annotations, WhatCannotBeHadIsRefusedAtItsPlace) {
   expect_words(refused(gemm({.kernel = "with {dependent}"})), "the annotation `dependent`: ");
   expect_words(refused(gemm({.kernel = "with {overlap = [bz]}"}), "sm_90a"), "t.tl:8:");
   expect_words(refused(gemm({.loop = "with {ping_pong}"})), "the annotation `ping_pong`: ");
-  expect_words(refused(gemm({.loop = "with {split = 2}"})), "blocks cannot share its iterations");
+  expect_words(refused(gemm({.loop = "with {split = 65}"})), "blocks cannot share its iterations");
+  EXPECT_EQ(plan_of(gemm({.loop = "with {split = 3}"})).split->through, "workspace");
   expect_words(refused(gemm({.a = "{slots = 7}"})), "the annotation `slots`: ");
 }
 
