@@ -13,9 +13,11 @@
 // block makes it rest by compare_exchange, unless another has counted since, and counts again. Memory that
 // holds such a number by chance (one in 2^58) would be taken for a counter.
 //
-// requires: a form in which blocks share the loop (split_form.h). ensures: the same meaning, sums in the order
-// of the parts; two workspaces more, the last parameters; paths of the statements begin with that of the
-// loop. why here: it is said in statements of the program, so all targets have it, and every check judges it.
+// requires: a form in which blocks share the loop (split_form.h).
+// ensures: the same meaning, sums in the order of the parts; two workspaces more, the last parameters; paths
+//   of the statements begin with that of the loop.
+// why here: it is said in statements of the program, so all targets have it, and every check judges it.
+// refuses: nothing; split_refusal says what has no such form.
 #pragma once
 
 #include "ir/program.h"
