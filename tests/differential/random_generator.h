@@ -37,7 +37,7 @@ struct Tile {
   bool written = false;  // every element, on every path to here
 };
 
-struct Tensor {
+struct RandomTensor {
   std::string name;
   DType type = DType::f32;
   std::vector<Extent> shape;
@@ -73,7 +73,7 @@ class Generator {
   void declare_dims();
   void declare_inputs();
   Extent random_extent();
-  std::string declare_tensor(Tensor t, bool read_only);
+  std::string declare_tensor(RandomTensor t, bool read_only);
   void kernel(int index);
   void grid();
   void make_output(DType type, bool extra_dimension);
@@ -112,16 +112,16 @@ class Generator {
   void scan(const Tile& from, const std::string& region, size_t axis);
   void chain();
   void parallel();
-  void parallel_store(Tile* target, Tensor* output);
+  void parallel_store(Tile* target, RandomTensor* output);
   std::string named_value(const std::string& value, DType t);
   void uniform_store();
   void branch(int depth);
   void loop(int depth);
   void clamp(const Tile& t);
   bool affordable(int64_t elements);
-  std::string own_region(const Tensor& o, const std::vector<int64_t>& extents, bool as_indices,
+  std::string own_region(const RandomTensor& o, const std::vector<int64_t>& extents, bool as_indices,
                          const std::vector<std::string>& points);
-  std::vector<int64_t> own_extents(const Tensor& o);
+  std::vector<int64_t> own_extents(const RandomTensor& o);
   void line(const std::string& text) {
     body_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + text + "\n";
   }
@@ -158,7 +158,7 @@ class Generator {
   Expr bounded(Expr e, DType t, double bound);
   Expr load_tile(const Tile& t);
   Expr load_plainly(const Tile& t);  // by loop variables over whole extents; no text where there are none
-  Expr load_tensor(const Tensor& t);
+  Expr load_tensor(const RandomTensor& t);
   std::string index(int depth);              // any i64
   std::string offset(int64_t step);          // any uniform i64, mostly a multiple of step
   std::string index_within(int64_t extent);  // 0 .. extent-1
@@ -181,7 +181,7 @@ class Generator {
   std::vector<std::pair<std::string, DType>> scalars_;
   std::vector<std::string> functions_;
   std::vector<std::pair<std::string, int64_t>> params_;
-  std::vector<Tensor> tensors_;
+  std::vector<RandomTensor> tensors_;
   std::vector<Tile> tiles_;
   std::vector<GridVar> grid_;
   std::vector<IndexVar> vars_;

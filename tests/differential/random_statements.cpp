@@ -13,7 +13,7 @@ bool Generator::affordable(int64_t elements) {
 }
 
 // Extents of the part of an output that belongs to one block.
-std::vector<int64_t> Generator::own_extents(const Tensor& o) {
+std::vector<int64_t> Generator::own_extents(const RandomTensor& o) {
   std::vector<int64_t> extents;
   for (size_t d = 0; d < o.shape.size(); ++d)
     extents.push_back(o.grid_of[d] >= 0 ? grid_[static_cast<size_t>(o.grid_of[d])].tile
@@ -22,7 +22,7 @@ std::vector<int64_t> Generator::own_extents(const Tensor& o) {
 }
 
 // A region of these extents inside the block's own part, or the element at `points` of it.
-std::string Generator::own_region(const Tensor& o, const std::vector<int64_t>& extents, bool as_indices,
+std::string Generator::own_region(const RandomTensor& o, const std::vector<int64_t>& extents, bool as_indices,
                                   const std::vector<std::string>& points) {
   const std::vector<int64_t> own = own_extents(o);
   std::string text = o.name + "[";
@@ -53,10 +53,10 @@ void Generator::clamp(const Tile& t) {
 }
 
 void Generator::copy_in() {
-  std::vector<const Tensor*> sources;
-  for (const Tensor& t : tensors_)
+  std::vector<const RandomTensor*> sources;
+  for (const RandomTensor& t : tensors_)
     if (t.readable) sources.push_back(&t);
-  const Tensor& x = *sources[static_cast<size_t>(r_.below(static_cast<int64_t>(sources.size())))];
+  const RandomTensor& x = *sources[static_cast<size_t>(r_.below(static_cast<int64_t>(sources.size())))];
   std::vector<int64_t> extents, kept;
   for (size_t d = 0; d < x.shape.size(); ++d) {
     extents.push_back(d + 3 < x.shape.size() ? 1 : random_tile_extent());
@@ -75,11 +75,11 @@ void Generator::copy_in() {
 }
 
 void Generator::copy_out() {
-  std::vector<Tensor*> outputs;
-  for (Tensor& t : tensors_)
+  std::vector<RandomTensor*> outputs;
+  for (RandomTensor& t : tensors_)
     if (!t.readable) outputs.push_back(&t);
   if (outputs.empty()) return;
-  const Tensor& o = *outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))];
+  const RandomTensor& o = *outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))];
   std::vector<int64_t> extents = own_extents(o);
   if (extents.size() > 4) return;
   for (int64_t& e : extents)

@@ -100,7 +100,7 @@ void Generator::thread_block() {
 namespace {
 
 // Whole words of 4 bytes, at every size of a launch.
-bool copied_in_words(const Tensor& t) {
+bool copied_in_words(const RandomTensor& t) {
   if (ir::is_bool(t.type)) return false;
   const int64_t in_word = 32 / ir::dtype_bits(t.type);
   const std::string& extent = t.shape[0].text;
@@ -114,11 +114,11 @@ bool copied_in_words(const Tensor& t) {
 // takes.
 void Generator::thread_copies() {
   if (!states_threads_) return;
-  std::vector<const Tensor*> sources;
-  for (const Tensor& t : tensors_)
+  std::vector<const RandomTensor*> sources;
+  for (const RandomTensor& t : tensors_)
     if (t.readable && copied_in_words(t)) sources.push_back(&t);
   if (sources.empty()) return;
-  const Tensor x = *sources[static_cast<size_t>(r_.below(static_cast<int64_t>(sources.size())))];
+  const RandomTensor x = *sources[static_cast<size_t>(r_.below(static_cast<int64_t>(sources.size())))];
   const int64_t bits = ir::dtype_bits(x.type), copied = std::max<int64_t>(r_.pick({32, 64, 128}) / bits, 1);
   const int64_t ahead = r_.between(1, 3), row = 128 * copied;
   int64_t trips = r_.between(ahead, 5);
