@@ -4,6 +4,7 @@
 
 #include "arith/prove.h"
 #include "arith/simplify.h"
+#include "sync/implied_condition.h"
 #include "thread/perfect_nest.h"
 
 namespace tilegen::sync {
@@ -93,6 +94,13 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
   of_memory.push_back(static_cast<int>(classes_.size()));
   classes_.push_back(std::move(c));
   return static_cast<int>(classes_.size() - 1);
+}
+
+ExprId ConflictOracle::implied(ExprId condition, const std::vector<OpenLoop>& around) {
+  return implied_condition(ctx_, condition, [&](VarId v) {
+    return v == p_.thread_var || std::any_of(around.begin(), around.end(),
+                                             [&](const OpenLoop& l) { return l.var == v && l.is_short(); });
+  });
 }
 
 bool ConflictOracle::same_points(int a, const Bindings& a_at, int b, const Bindings& b_at) const {

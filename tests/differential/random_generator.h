@@ -177,7 +177,7 @@ class Generator {
   int indent_ = 1;
   std::string declarations_, kernels_, allocs_, body_;
   std::map<std::string, int64_t> dim_values_;
-  std::vector<std::string> dims_, open_dims_;  // all, and those without an upper bound
+  std::vector<std::string> dims_;
   std::vector<std::pair<std::string, DType>> scalars_;
   std::vector<std::string> functions_;
   std::vector<std::pair<std::string, int64_t>> params_;

@@ -51,10 +51,7 @@ void Generator::declare_dims() {
     dim_values_[name] = v;
     std::string facts;
     if (r_.chance(5)) facts += " >= " + std::to_string(r_.between(0, v));
-    if (r_.chance(5))
-      facts += " <= " + std::to_string(v + r_.between(0, 100));
-    else
-      open_dims_.push_back(name);
+    if (r_.chance(5)) facts += " <= " + std::to_string(v + r_.between(0, 100));
     if (r_.chance(4))
       for (int64_t f : {16, 8, 5, 3})
         if (v % f == 0) {

@@ -123,9 +123,8 @@ void Generator::thread_copies() {
   const int64_t ahead = r_.between(1, 3), row = 128 * copied;
   int64_t trips = r_.between(ahead, 5);
   std::string rounds = std::to_string(trips);
-  // Of dims that no fact bounds: rounds that are no more than the slots are constant ones.
-  if (!open_dims_.empty() && !r_.chance(2)) {
-    const std::string d = r_.pick(std::span<const std::string>(open_dims_));
+  if (!dims_.empty() && !r_.chance(2)) {
+    const std::string d = r_.pick(std::span<const std::string>(dims_));
     trips = (dim_values_[d] + 15) / 16;
     rounds = "ceildiv(" + d + ", 16)";
   }
