@@ -47,7 +47,8 @@ using Bindings = std::vector<Binding>;
 struct AccessClass {
   thread::SyncAccess access;
   std::vector<OpenLoop> loops;  // those around that the access depends on, outermost first
-  // Writes to tensors: the user's operation; its loops around count as well, as far as they are the user's.
+  // Writes to tensors and atomic ones: the user's operation; its loops around count as well, as far as they
+  // are the user's.
   std::string op;
   std::string origin;         // of accesses to tensors: the operation
   std::vector<bool> follows;  // parallel to loops: the access depends on it

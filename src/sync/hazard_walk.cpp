@@ -266,7 +266,7 @@ bool HazardWalk::orders_block(int earlier, int later) {
 Need HazardWalk::find_between(const Outstanding& earlier, const Outstanding& later) {
   if (orders_block(earlier.access, later.access)) return earlier.in_flight ? Need::wait : Need::barrier;
   if (!oracle_[earlier.access].access.write && !oracle_[later.access].access.write) return Need::nothing;
-  if (oracle_[earlier.access].access.atomic && oracle_[later.access].access.atomic) return Need::nothing;
+  if (thread::any_order(oracle_[earlier.access].access, oracle_[later.access].access)) return Need::nothing;
   if (oracle_.same_points(earlier.access, earlier.at, later.access, later.at)) return Need::nothing;
   const Meeting m = oracle_.meeting(earlier.access, earlier.at, later.access, later.at);
   if (m == Meeting::disjoint) return Need::nothing;

@@ -123,6 +123,7 @@ void Generator::parallel_store(Tile* target, RandomTensor* output) {
     line(at + " = " + (r_.chance(4) ? named_value(value, t) : value));
   };
   const auto store = [&] {
+    if (asserts_ && r_.chance(4)) assertion();
     store_to(element, type);
     if (second) store_to(second_element, second->type);
   };

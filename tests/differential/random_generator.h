@@ -44,6 +44,7 @@ struct RandomTensor {
   std::vector<int> grid_of;  // output of this kernel: grid variable that walks the dimension, or -1
   bool readable = true;      // inputs, and outputs of kernels before
   size_t innermost = 0;      // the dimension whose elements lie beside each other
+  bool workspace = false;    // written by a copy behind it alone
 };
 
 // A variable an index may use: its values are 0 .. extent-1 when extent > 0, anything when 0.
@@ -116,6 +117,7 @@ class Generator {
   std::string named_value(const std::string& value, DType t);
   void uniform_store();
   void branch(int depth);
+  void switch_cases(int depth);
   void loop(int depth);
   void clamp(const Tile& t);
   bool affordable(int64_t elements);
@@ -123,7 +125,7 @@ class Generator {
                          const std::vector<std::string>& points);
   std::vector<int64_t> own_extents(const RandomTensor& o);
   void line(const std::string& text) {
-    body_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + text + "\n";
+    body_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + annotated(text) + "\n";
   }
 
   // random_words.cpp
@@ -137,6 +139,22 @@ class Generator {
   void view_of_tile();
   Tile random_view(const Tile& of);
   std::vector<int64_t> random_factors(int64_t elements);
+
+  // random_accesses.cpp
+  std::vector<std::string> begin_points(const std::vector<int64_t>& extents);
+  void end_points(size_t outer_vars);
+  std::string fetch(DType t, const std::string& element);
+  void old_values();
+  void taken_places();
+  void assertion();
+  std::string unpacked(DType packed, const std::string& element, DType to);
+  void packed_elements();
+  void leave_in_workspace(const Tile& t);
+
+  // random_annotations.cpp
+  std::string annotated(std::string text);
+  std::string tile_annotation(MemScope scope, DType type, const std::vector<int64_t>& shape);
+  std::string kernel_annotation();
 
   // random_threads.cpp
   void thread_block();
@@ -185,7 +203,8 @@ class Generator {
   std::vector<Tile> tiles_;
   std::vector<GridVar> grid_;
   std::vector<IndexVar> vars_;
-  bool states_threads_ = false;  // the kernel: 128
+  bool states_threads_ = false;               // the kernel: 128
+  bool asserts_ = false, annotates_ = false;  // the program
   bool in_parallel_ = false;
   bool chaining_ = false;            // tiles are mostly read at the loop's own point
   std::vector<std::string> hidden_;  // tiles and tensors the running parallel loop stores

@@ -182,8 +182,8 @@ Tile* Generator::tile_of(std::vector<int64_t> shape, DType type, MemScope scope)
   const std::string name = fresh("t");
   std::string extents;
   for (const int64_t e : shape) extents += (extents.empty() ? "" : ", ") + constant_text(e);
-  allocs_ +=
-      "  alloc " + name + ": " + ir::scope_name(scope) + " " + ir::dtype_name(type) + "[" + extents + "]\n";
+  allocs_ += "  alloc " + name + ": " + ir::scope_name(scope) + " " + ir::dtype_name(type) + "[" + extents +
+             "]" + tile_annotation(scope, type, shape) + "\n";
   tiles_.push_back({name, scope, type, std::move(shape), false});
   return &tiles_.back();
 }
@@ -233,6 +233,10 @@ void Generator::observe_tiles() {
   const bool all = r_.chance(2);
   for (const Tile& t : tiles_) {
     if (!t.written || (!all && r_.chance(2))) continue;
+    if (r_.chance(8)) {
+      leave_in_workspace(t);
+      continue;
+    }
     RandomTensor o;
     o.name = fresh("o");
     o.type = t.type;
@@ -278,12 +282,14 @@ void Generator::kernel(int index) {
     std::vector<std::string> points(o.shape.size(), "0");
     line(own_region(o, {}, true, points) + " = " + number_text(o.type, 1));
   }
-  kernels_ +=
-      "\n" + header + ")" + (states_threads_ ? " threads 128" : "") + " {\n" + allocs_ + body_ + "}\n";
+  kernels_ += "\n" + header + ")" + (states_threads_ ? " threads 128" : "") + kernel_annotation() + " {\n" +
+              allocs_ + body_ + "}\n";
   for (RandomTensor& t : tensors_) t.readable = true;
 }
 
 Case Generator::run(uint64_t seed) {
+  asserts_ = r_.chance(10);
+  annotates_ = r_.chance(6);
   declare_params();
   declare_dims();
   declare_inputs();

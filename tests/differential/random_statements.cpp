@@ -234,7 +234,28 @@ void Generator::reduce() {
 
 // ---- control flow ----
 
+// Cases of an integer that is the same for the block.
+void Generator::switch_cases(int depth) {
+  line("switch (" + index(2) + ") % 4 {");
+  ++indent_;
+  std::vector<bool> before;
+  for (const Tile& t : tiles_) before.push_back(t.written);
+  const std::vector<std::string> cases = {"case " + std::to_string(r_.below(3)), "case 3, -1", "else"};
+  for (const std::string& head : cases) {
+    if (head != cases[0] && r_.chance(4)) continue;
+    line(head + " {");
+    ++indent_;
+    statements(static_cast<int>(r_.between(1, 2)), depth + 1);
+    for (size_t i = 0; i < tiles_.size(); ++i) tiles_[i].written = i < before.size() && before[i];
+    --indent_;
+    line("}");
+  }
+  --indent_;
+  line("}");
+}
+
 void Generator::branch(int depth) {
+  if (r_.chance(4)) return switch_cases(depth);
   line("if " + bool_expr(2).text + " {");
   ++indent_;
   std::vector<bool> before;
@@ -305,7 +326,9 @@ void Generator::statements(int count, int depth) {
 
 void Generator::statement(int depth) {
   if (r_.chance(7)) return chain();
+  if (asserts_ && r_.chance(5)) assertion();
   if (depth == 0 && r_.chance(12)) return r_.chance(3) ? thread_copies() : thread_block();
+  if (r_.chance(16)) return r_.chance(2) ? old_values() : packed_elements();
   const int64_t choice = r_.below(depth < 3 ? 22 : 17);
   if (choice < 3) return copy_in();
   if (choice < 5) return copy_out();
