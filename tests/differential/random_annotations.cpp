@@ -28,7 +28,7 @@ std::string Generator::tile_annotation(MemScope scope, DType type, const std::ve
     return {};
   const auto columns = static_cast<uint64_t>(shape[1]);
   const int64_t row = shape[1] * ir::dtype_bits(type) / 8;
-  if (row % 32 == 0 && ir::dtype_bits(type) >= 16 && ir::dtype_bits(type) <= 32 && r_.chance(2))
+  if (row % 32 == 0 && shape[0] % 8 == 0 && r_.chance(2))
     return " {swizzle = " + std::to_string(row % 128 == 0 ? 128 : row % 64 == 0 ? 64 : 32) + "}";
   if (std::has_single_bit(columns) && columns > 1 && r_.chance(2))
     return " {layout = (i, j) -> i * " + std::to_string(columns) + " + (j ^ i % " +
