@@ -27,10 +27,13 @@ struct SyncAccess {
   bool engine = false;    // of the asynchronous proxy: by the copy engine, or by a product of the warpgroup
 };
 
+// Operations of the kind leave the same in any order.
+constexpr bool leaves_the_same(ir::AtomicKind kind) {
+  return kind != ir::AtomicKind::exchange && kind != ir::AtomicKind::compare_exchange;
+}
 // Atomic operations that leave the same in any order, and say nothing of it.
 inline bool any_order(const SyncAccess& a, const SyncAccess& b) {
-  return a.atomic && a.atomic == b.atomic && !a.fetches && !b.fetches &&
-         *a.atomic != ir::AtomicKind::exchange && *a.atomic != ir::AtomicKind::compare_exchange;
+  return a.atomic && a.atomic == b.atomic && !a.fetches && !b.fetches && leaves_the_same(*a.atomic);
 }
 
 // Accesses to shared memory and to tensors that the program may write. `id` is no serial or unrolled loop; of

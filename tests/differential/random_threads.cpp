@@ -64,20 +64,38 @@ void Generator::thread_block() {
   Tile* other = tile_of({128}, type, r_.pick({MemScope::shared, MemScope::fragment}));
   if (!other || other->name == name) return;
   const std::string result = other->name, value = fresh("s");
+  std::string met;  // elements that each thread has one of, and gets what it was before
+  if (r_.chance(2))
+    if (Tile* t = tile_of({128}, type, MemScope::shared); t && t->name != name && t->name != result) {
+      ensure_written(*t);
+      met = t->name;
+    }
   const size_t outer_vars = vars_.size();
   std::string thread = begin_threads(extents);
   const std::string lane = vars_.back().name;
-  hidden_ = {name, result};
+  hidden_ = {name, result, met};
+  const auto meet = [&] {
+    const std::string old = fresh("s"), at = "((" + thread + ") * " + std::to_string(r_.pick({1, 3, 5})) +
+                                             " + " + std::to_string(r_.below(128)) + ") % 128";
+    line("let " + old + " = atomic_" + r_.pick({"add", "max", "exchange", "xor"}) + "(" + met + "[" + at +
+         "], " + value + ")");
+    line(value + " = " + value + r_.pick({" + ", " ^ "}) + old);
+  };
   line("var " + value + " = " + expr(type, static_cast<int>(r_.between(0, 2))).text);
   for (int64_t steps = r_.between(1, 3); steps > 0; --steps)
     line(value + " = " + value + r_.pick({" + ", " ^ ", " - "}) +
          exchanged(type, value, lane, extents.back()));
+  for (int64_t times = met.empty() ? 0 : r_.below(3); times > 0; --times) meet();
   if (r_.chance(2)) {  // a task of the groups that vote for it, or whose lane has it
     const std::string bit = "(" + value + " & " + std::to_string(r_.pick({1, 2, 12})) + ")";
     const std::string asked = r_.pick({"any(" + bit + " != 0)", "all(" + bit + " == 0)",
                                        "ballot(" + bit + " == 0) > 9", "shuffle(" + bit + ", 3) == 0"});
-    line("if " + asked + " { " + value + " = " + value + " - " +
-         exchanged(type, value, lane, extents.back()) + " }");
+    line("if " + asked + " {");
+    ++indent_;
+    line(value + " = " + value + " - " + exchanged(type, value, lane, extents.back()));
+    if (!met.empty() && r_.chance(2)) meet();
+    --indent_;
+    line("}");
   }
   if (r_.chance(2)) {  // whatever the extents are
     thread = "thread_id()";
