@@ -40,7 +40,7 @@ std::string Generator::kernel_annotation() {
   if (!annotates_ || !r_.chance(2)) return {};
   if (grid_.size() == 2 && r_.chance(2))
     return r_.pick({" with {raster = column_major}", " with {raster = grouped, group = 2}"});
-  return r_.pick({" with {min_blocks = 1}", " with {registers = 255}", " with {persistence = none}"});
+  return r_.pick({" with {min_blocks = 1}", " with {persistence = none}"});
 }
 
 }  // namespace tilegen::differential

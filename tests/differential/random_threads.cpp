@@ -74,10 +74,12 @@ void Generator::thread_block() {
   std::string thread = begin_threads(extents);
   const std::string lane = vars_.back().name;
   hidden_ = {name, result, met};
+  // One and the same at each time: no barrier orders what others do to it.
+  const std::string own = "((" + thread + ") * " + std::to_string(r_.pick({1, 3, 5})) + " + " +
+                          std::to_string(r_.below(128)) + ") % 128";
   const auto meet = [&] {
-    const std::string old = fresh("s"), at = "((" + thread + ") * " + std::to_string(r_.pick({1, 3, 5})) +
-                                             " + " + std::to_string(r_.below(128)) + ") % 128";
-    line("let " + old + " = atomic_" + r_.pick({"add", "max", "exchange", "xor"}) + "(" + met + "[" + at +
+    const std::string old = fresh("s");
+    line("let " + old + " = atomic_" + r_.pick({"add", "max", "exchange", "xor"}) + "(" + met + "[" + own +
          "], " + value + ")");
     line(value + " = " + value + r_.pick({" + ", " ^ "}) + old);
   };
