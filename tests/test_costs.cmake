@@ -42,6 +42,7 @@ set(TILEGEN_TEST_SECONDS
   python.model_order.configurations_rows 4
   python.model_order.configurations_sums 5
   python.model_order.configurations_unseen 12
+  gpu.random_programs 11
   memory.calls 10
   python.amd_loops 10
   python.amd_compile_time 6

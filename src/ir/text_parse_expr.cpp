@@ -276,6 +276,11 @@ std::vector<ExprId> Parser::arguments(const ExprStacks& s, const Pending& open) 
   if (open.kind == Kind::call && operands.size() > first) context = context_of(operands.subspan(first));
   std::vector<ExprId> args;
   for (const Operand& o : operands) {
+    // What an unknown function takes is not known: a literal without a type is no further mistake.
+    if (open.kind == Kind::unknown_call && o.untyped) {
+      args.emplace_back();
+      continue;
+    }
     const bool real = o.literal.fractional || o.literal.kind == TokenKind::name;
     const bool of_cast = open.op == ExprOp::cast && is_float(open.type) && o.untyped && real;
     const bool of_function = open.kind == Kind::function && args.size() < open.function->parameters.size();

@@ -1,4 +1,6 @@
 // switch of the text form: ifs in the else of each other, on a value that is taken once.
+#include <charconv>
+
 #include "ir/text_parser.h"
 #include "support/diag_codes.h"
 
@@ -36,7 +38,7 @@ bool Parser::parse_case(VarId chosen) {
   do {
     const Token at = token_;
     int64_t number = 0;
-    if (!parse_constant(number, "a value of the case")) return false;
+    if (!parse_case_value(number, type)) return false;
     if (wrap_to(type, number) != number)
       error(DiagCode::dtype_mismatch, at,
             "the value " + std::to_string(number) + " of a case is none of " + dtype_name(type),
@@ -50,6 +52,31 @@ bool Parser::parse_case(VarId chosen) {
   const StmtId id = add_statement(word, std::move(branch));
   if (!id.valid() || !open_block(BlockKind::then_body, id, declared_.size())) return false;
   open_.back().chosen = chosen;
+  return true;
+}
+
+// A literal may have its type behind it, and be one that only u64 has; else as other constants.
+bool Parser::parse_case_value(int64_t& number, DType type) {
+  const Token at = token_;
+  const bool literal = at.kind == TokenKind::number && !at.hex && !at.fractional;
+  int64_t plain = 0;
+  const char* digits = at.body.data();
+  const bool beyond =
+      literal && is_u64(type) && std::from_chars(digits, digits + at.body.size(), plain).ec != std::errc();
+  if (!literal || (at.suffix.empty() && !beyond)) return parse_constant(number, "a value of the case");
+  advance();
+  if (!token_.is(",") && !token_.is("{"))
+    return expected("',' or '{'", "a value with a type, or of u64, is one number; name others by let");
+  const ExprId value = make_literal(at, false, type);
+  if (!value.valid()) return true;  // told
+  if (const DType own = program_.exprs.type(value); own != type) {
+    error(DiagCode::dtype_mismatch, at,
+          "the value " + std::string(at.text) + " of a case is " + dtype_name(own) + ", expected " +
+              dtype_name(type),
+          "cast what the switch chooses by, or leave the type out");
+    return true;
+  }
+  program_.exprs.is_const_int(value, &number);
   return true;
 }
 

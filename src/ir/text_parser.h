@@ -202,6 +202,7 @@ class Parser {
   // text_parse_switch.cpp: switch
   bool parse_switch();
   bool parse_case(VarId chosen);
+  bool parse_case_value(int64_t& number, DType type);
   bool close_case(const OpenBlock& closed);
 
   // text_parse_report.cpp: what a launch tells

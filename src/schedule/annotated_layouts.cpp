@@ -40,8 +40,10 @@ Expected<Layout> swizzled(const ir::Annotation& a, const std::vector<int64_t>& s
       return std::move(*l);
   const int64_t row = shape.empty() ? 0 : shape[static_cast<size_t>(inner)] * element_bytes;
   return refused(a,
-                 "the tile has rows of " + std::to_string(row) +
-                     " bytes, expected several rows of a multiple of " + std::to_string(width) + " bytes",
+                 "the tile has " + std::to_string(outer < 0 ? 1 : shape[static_cast<size_t>(outer)]) +
+                     " rows of " + std::to_string(row) + " bytes, expected a multiple of " +
+                     std::to_string(layout::kSwizzleRows) + " rows of a multiple of " +
+                     std::to_string(width) + " bytes",
                  "take a narrower swizzle, or padding");
 }
 

@@ -392,6 +392,16 @@ Error AnnotatedSchedule::with_place(Error e) const {
     }
     if (!found) continue;
     d.location = found->location;
+    const size_t why = d.message.find(", but ");
+    if (found->key == "asynchronous" &&
+        why != d.message.npos) {  // what copy_async says, which names no field
+      d.message = "the copy is asynchronous, but " + d.message.substr(why + 6);
+      d.hint =
+          "copy whole words of 4 bytes: wider elements, or places and extents of the tensor that are "
+          "multiples of "
+          "a word at every size (constants, dims with `divisible`)";
+      continue;
+    }
     d.message = "the annotation `" + found->key + "`: " + d.message;
   }
   return e;

@@ -96,6 +96,15 @@ struct Access {
   int64_t width = 1;                                    // elements of one lane
   std::optional<ir::AtomicKind> atomic = std::nullopt;  // of a write
   ir::AtomicOrder order = ir::AtomicOrder::relaxed;
+  bool fetches = false;  // the old value of an atomic one goes somewhere
+};
+
+// What orders the atomic operations of an access: those of one operation of the program come in any order,
+// and those of one kind that any order leaves the same.
+struct AtomicUse {
+  uint32_t operation = 0;  // a number; 0: not atomic
+  uint32_t kind = 0;       // 0: its order shows, by what is left or by an old value
+  bool meets(const AtomicUse& o) const { return operation == o.operation || (kind != 0 && kind == o.kind); }
 };
 
 enum class StepKind : uint8_t {
@@ -194,6 +203,7 @@ struct Bytecode {
   std::vector<Segment> segments;  // 0: the prologue of a warp
   std::vector<Step> steps;
   std::vector<Access> accesses;
+  std::vector<AtomicUse> atomic_uses;  // by access
   std::vector<AtomTables> atoms;
   std::vector<WarpgroupTables> warpgroup_atoms;
   std::vector<Cell> uniform;            // initial values of the uniform space: constants

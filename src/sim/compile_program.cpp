@@ -1,8 +1,12 @@
 #include "sim/compile_program.h"
 
+#include <map>
+#include <string_view>
+
 #include "sim/atom_tables.h"
 #include "sim/expr_compiler.h"
 #include "support/diag_codes.h"
+#include "thread/sync_accesses.h"
 
 namespace tilegen::sim {
 
@@ -30,10 +34,21 @@ class ProgramCompiler {
     add(StepKind::end);
     exprs_.finish();
     if (!refusal_.diagnostics.empty()) return refusal_;
+    number_atomic_uses();
     return std::move(out_);
   }
 
  private:
+  void number_atomic_uses() {
+    std::map<std::string_view, uint32_t> operations;
+    for (const Access& a : out_.accesses) {
+      AtomicUse& use = out_.atomic_uses.emplace_back();
+      if (!a.atomic) continue;
+      const auto next = static_cast<uint32_t>(operations.size()) + 1;
+      use.operation = operations.try_emplace(p_.stmts[a.stmt].origin, next).first->second;
+      if (!a.fetches && thread::leaves_the_same(*a.atomic)) use.kind = static_cast<uint32_t>(*a.atomic) + 1;
+    }
+  }
   Step& add(StepKind kind) {
     Step step;
     step.kind = kind;
@@ -166,6 +181,7 @@ class ProgramCompiler {
         exprs_.add_access(store.memory, store.atomic ? "atomic operation" : "store", true, step.width);
     out_.accesses[step.access].atomic = store.atomic;
     out_.accesses[step.access].order = store.order;
+    out_.accesses[step.access].fetches = store.old.valid();
     close(step);
   }
   void compile(const Store& store) { operands(open(StepKind::store), store, 1); }

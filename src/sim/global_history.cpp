@@ -81,7 +81,9 @@ bool GlobalHistory::find_conflict(const Cell& c, const Actor& by, bool write, bo
   const auto ordered = [&](int64_t other, int thread, uint32_t epoch) {
     return order_.ordered(other, thread, epoch, by, by.block);
   };
-  if (c.writer_block >= 0 && !(atomic && c.atomic)) {
+  // Of two blocks either may come first, as nothing orders them.
+  const bool meet = atomic && c.atomic && (c.writer_block != block || by.meets(c.access));
+  if (c.writer_block >= 0 && !meet) {
     if (c.writer_block != block) {
       if (!ordered(c.writer_block, c.thread, c.epoch)) return race(c.access, c.thread, c.writer_block);
     } else if ((c.thread != by.thread || by.is_async()) && c.epoch > by.seen[by.party_of(c.thread)]) {

@@ -54,6 +54,7 @@ SharedHistory::Actor actor(const ClusterRun& run, const Warp& w, int lane, uint3
   a.epoch = run.order.epoch(w.index);
   a.seen = run.order.seen(w.index, w.mask);
   a.warp_bits = std::countr_zero(static_cast<unsigned>(w.lanes));
+  a.uses = run.code.atomic_uses.data();
   return a;
 }
 

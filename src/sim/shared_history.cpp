@@ -129,7 +129,8 @@ Trouble SharedHistory::write(const Actor& by, int64_t offset, int64_t bytes, int
     if (c.copy != 0) {
       t.conflict = Conflict::in_flight;
     } else if ((alive(c.epoch) && !after_write(c, by)) || !unread(c)) {
-      if (!by.atomic || c.atomic == 0) t = check_writer(c, by);
+      const bool meet = by.atomic && c.atomic != 0 && by.meets(c.access);
+      if (!meet) t = check_writer(c, by);
       if (t.conflict == Conflict::none) t = check_readers(c, by);
     }
     c.atomic = by.atomic ? 1 : 0;

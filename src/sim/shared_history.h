@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/bytecode.h"
 #include "sim/ordering.h"
 
 namespace tilegen::sim {
@@ -37,10 +38,12 @@ class SharedHistory {
     uint32_t access = 0;
     uint32_t memory = 0;
     uint32_t epoch = 0;
-    const uint32_t* seen = nullptr;  // by party
-    int warp_bits = 5;               // of a thread's number: of its lane
-    bool atomic = false;             // of a write
-    bool whole_warp = false;         // all lanes take part; `thread` is one of them
+    const uint32_t* seen = nullptr;   // by party
+    int warp_bits = 5;                // of a thread's number: of its lane
+    bool atomic = false;              // of a write
+    const AtomicUse* uses = nullptr;  // by access; none: atomic operations meet in any order
+    bool meets(uint32_t other) const { return uses == nullptr || uses[other].meets(uses[access]); }
+    bool whole_warp = false;  // all lanes take part; `thread` is one of them
     // Of the asynchronous proxy: plain accesses that are fenced, by warp; the thread that asked for the
     // access, or -1, and what of its own is fenced.
     const uint32_t* fenced = nullptr;

@@ -19,7 +19,6 @@ namespace {
 
 // Evaluations one comparison may take.
 constexpr int64_t kEvaluations = 65536;
-constexpr int64_t kMaxTogether = 64;  // iterations of common loops looked at one by one
 struct Range {
   VarId var;
   int64_t extent = 1;
@@ -71,6 +70,11 @@ std::vector<ExprId> ConflictOracle::told_conditions(const AccessClass& c) const 
       told.push_back(e);
   }
   return told;
+}
+
+int64_t ConflictOracle::bound_of(ExprId extent) {
+  const int64_t most = arith::range_of(ctx_, extent).hi;
+  return most >= 0 && most <= kMaxTogether ? most : -1;
 }
 
 // Elements by which one iteration more of the loop moves everything the access touches; nothing where it does
@@ -128,10 +132,10 @@ bool ConflictOracle::for_each_access(const AccessClass& c, ExprId e, const Assig
     if (!depends(l.var)) continue;
     if (auto at = assigned.find(l.var); at != assigned.end())
       values.set(l.var, at->second);
-    else if (l.extent < 0)
+    else if (l.most() < 0)
       return false;
     else
-      ranges.push_back({l.var, l.extent});
+      ranges.push_back({l.var, l.most()});
   }
   const int64_t threads = p_.thread_var.valid() ? p_.threads : 1;
   if (points(ranges) * threads > kEvaluations) return false;
@@ -228,7 +232,7 @@ Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bind
     if (!relative || !other || other->kind != Binding::Kind::back || !inside(0, l.var) || !inside(1, l.var))
       continue;
     // Iterations of a loop of any length are those of a period, at all distances that are asked for.
-    int64_t extent = l.extent;
+    int64_t extent = l.most();
     if (extent < 0 || extent > kMaxTogether) {
       const int64_t period = common_period(a, b, l.var);
       const int64_t far = own.kind == Binding::Kind::far ? period : 0;

@@ -4,6 +4,7 @@
 
 #include "arith/prove.h"
 #include "arith/simplify.h"
+#include "sync/implied_condition.h"
 #include "thread/perfect_nest.h"
 
 namespace tilegen::sync {
@@ -68,7 +69,8 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
   // Rows that a warp loads are told apart by slot only.
   if (access.collective && !access.write) c.access.index = c.within = c.access.predicate = ExprId();
   const bool tensor = access.write && p_.memory(access.memory).space == thread::Space::global;
-  if (tensor) c.op = origin;
+  // Of one parallel loop atomic operations come in any order, of two such loops in that of the program.
+  if (tensor || access.atomic) c.op = origin;
   if (p_.memory(access.memory).space == thread::Space::global) c.origin = origin;
   auto reads = [&](ExprId x) { return x.valid() && IndexProgram(p_.exprs, x).reads_memory(); };
   const bool loaded = tensor && (reads(c.within) || reads(c.access.predicate));
@@ -76,7 +78,7 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
     bool follows = loaded;
     for (ExprId x : {c.slot, c.within, c.access.predicate})
       follows = follows || (x.valid() && arith::depends_on(p_.exprs, x, l.var));
-    if (!follows && (!tensor || l.origin == origin)) continue;
+    if (!follows && (c.op.empty() || l.origin == origin)) continue;
     c.loops.push_back(l);
     c.follows.push_back(follows);
   }
@@ -84,8 +86,8 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
     const SyncAccess &x = o.access, &y = c.access;
     return x.memory == y.memory && o.within == c.within && x.predicate == y.predicate && x.count == y.count &&
            x.lane == y.lane && x.row_lanes == y.row_lanes && x.write == y.write && x.atomic == y.atomic &&
-           x.order == y.order && o.origin == c.origin && x.async == y.async && x.collective == y.collective &&
-           o.slot == c.slot && o.loops == c.loops && o.op == c.op;
+           x.fetches == y.fetches && x.order == y.order && o.origin == c.origin && x.async == y.async &&
+           x.collective == y.collective && o.slot == c.slot && o.loops == c.loops && o.op == c.op;
   };
   std::vector<int>& of_memory = by_memory_[access.memory];
   for (int i : of_memory)
@@ -95,12 +97,19 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
   return static_cast<int>(classes_.size() - 1);
 }
 
+ExprId ConflictOracle::implied(ExprId condition, const std::vector<OpenLoop>& around) {
+  return implied_condition(ctx_, condition, [&](VarId v) {
+    return v == p_.thread_var || std::any_of(around.begin(), around.end(),
+                                             [&](const OpenLoop& l) { return l.var == v && l.is_short(); });
+  });
+}
+
 bool ConflictOracle::same_points(int a, const Bindings& a_at, int b, const Bindings& b_at) const {
   const AccessClass &x = (*this)[a], &y = (*this)[b];
   if (x.op.empty() || x.op != y.op || x.access.async || y.access.async) return false;
   for (size_t i = 0; i < x.loops.size(); ++i) {
     const OpenLoop& l = x.loops[i];
-    if (l.origin == x.op || (a == b && !x.follows[i])) continue;
+    if (l.origin == x.op || (a == b && !x.follows[i] && !x.access.atomic)) continue;
     const auto other = y.binding_of(b_at, l.var);
     if (!other || *other != a_at[i] ||
         (other->kind != Binding::Kind::back && other->kind != Binding::Kind::at))

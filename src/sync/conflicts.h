@@ -21,11 +21,16 @@
 
 namespace tilegen::sync {
 
+inline constexpr int64_t kMaxTogether = 64;  // iterations of loops looked at one by one
+
 struct OpenLoop {
   ir::VarId var;
   int64_t extent = -1;  // -1: not a constant
   std::string origin;   // path of the user's operation or loop
   bool ends = false;    // a condition is asked before each iteration: there may be fewer, and none
+  int64_t bound = -1;   // where the extent is not a constant: iterations there are at most; -1: not known
+  int64_t most() const { return extent >= 0 ? extent : bound; }
+  bool is_short() const { return most() >= 0 && most() <= kMaxTogether; }
   bool operator==(const OpenLoop& o) const { return var == o.var && extent == o.extent; }
 };
 
@@ -42,7 +47,8 @@ using Bindings = std::vector<Binding>;
 struct AccessClass {
   thread::SyncAccess access;
   std::vector<OpenLoop> loops;  // those around that the access depends on, outermost first
-  // Writes to tensors: the user's operation; its loops around count as well, as far as they are the user's.
+  // Writes to tensors and atomic ones: the user's operation; its loops around count as well, as far as they
+  // are the user's.
   std::string op;
   std::string origin;         // of accesses to tensors: the operation
   std::vector<bool> follows;  // parallel to loops: the access depends on it
@@ -66,6 +72,12 @@ class ConflictOracle {
   bool same_points(int a, const Bindings& a_at, int b, const Bindings& b_at) const;
 
   Meeting meeting(int a, const Bindings& a_at, int b, const Bindings& b_at);
+
+  // Of a loop's extent: iterations there are at most, if few; else -1.
+  int64_t bound_of(ir::ExprId extent);
+  // What a branch's condition says of threads and of the short loops around. In others places are told apart
+  // by how they repeat, which a condition that holds up to some iteration would hide.
+  ir::ExprId implied(ir::ExprId condition, const std::vector<OpenLoop>& around);
 
  private:
   struct Answer {

@@ -42,7 +42,8 @@ void hold(State& state, const std::vector<uint32_t>& fresh) {
 
 }  // namespace
 
-HazardWalk::HazardWalk(ThreadProgram& p) : p_(p), split_(thread::split_barriers(p)), oracle_(p) {
+HazardWalk::HazardWalk(ThreadProgram& p, bool by_iterations)
+    : p_(p), split_(thread::split_barriers(p)), by_iterations_(by_iterations), oracle_(p) {
   for (const thread::Memory& m : p.memories) back_ = std::max(back_, m.slots + 2);
 }
 
@@ -73,9 +74,10 @@ void HazardWalk::enter_branch(ir::ExprId condition, bool value) {
   const auto& vars = program.vars();
   const bool of_threads =
       std::all_of(vars.begin(), vars.end(), [&](ir::VarId v) { return v == p_.thread_var; });
-  if (program.reads_memory() || !of_threads) condition = ir::ExprId();
-  if (condition && !value) condition = p_.exprs.unary(ir::ExprOp::logical_not, condition);
-  conditions_.push_back(condition);
+  const bool reads = program.reads_memory();
+  if (!value) condition = p_.exprs.unary(ir::ExprOp::logical_not, condition);
+  conditions_.push_back({of_threads && !reads ? condition : ir::ExprId(),
+                         by_iterations_ && !reads ? oracle_.implied(condition, around_) : ir::ExprId()});
 }
 
 uint32_t HazardWalk::number_of(Outstanding o) {
@@ -117,7 +119,7 @@ void HazardWalk::age(State& state, const OpenLoop& loop) {
   state = rebound(state, loop, aged_[loop.var], [&](Binding& b) {
     if (b.kind == Binding::Kind::back && ++b.value > back_) b.kind = Binding::Kind::far;
     const bool relative = b.kind == Binding::Kind::back || b.kind == Binding::Kind::far;
-    return !relative || loop.extent < 0 || b.value < loop.extent;
+    return !relative || loop.most() < 0 || b.value < loop.most();
   });
 }
 State HazardWalk::from_numbers(const State& state, const OpenLoop& loop, int64_t now) {
@@ -134,11 +136,12 @@ State HazardWalk::released(const State& state, const OpenLoop& loop) {
     return true;
   });
 }
-OpenLoop HazardWalk::open_loop(StmtId id) const {
+OpenLoop HazardWalk::open_loop(StmtId id) {
   const auto& loop = std::get<thread::Loop>(p_.stmts[id.value].node);
   int64_t extent = -1;
   p_.exprs.is_const_int(loop.extent, &extent);
-  return {loop.var, extent, p_.stmts[id.value].origin, loop.condition.valid()};
+  const int64_t bound = extent < 0 && by_iterations_ ? oracle_.bound_of(loop.extent) : -1;
+  return {loop.var, extent, p_.stmts[id.value].origin, loop.condition.valid(), bound};
 }
 
 Need HazardWalk::walk(const Block& block, State& state) {
@@ -263,7 +266,7 @@ bool HazardWalk::orders_block(int earlier, int later) {
 Need HazardWalk::find_between(const Outstanding& earlier, const Outstanding& later) {
   if (orders_block(earlier.access, later.access)) return earlier.in_flight ? Need::wait : Need::barrier;
   if (!oracle_[earlier.access].access.write && !oracle_[later.access].access.write) return Need::nothing;
-  if (oracle_[earlier.access].access.atomic && oracle_[later.access].access.atomic) return Need::nothing;
+  if (thread::any_order(oracle_[earlier.access].access, oracle_[later.access].access)) return Need::nothing;
   if (oracle_.same_points(earlier.access, earlier.at, later.access, later.at)) return Need::nothing;
   const Meeting m = oracle_.meeting(earlier.access, earlier.at, later.access, later.at);
   if (m == Meeting::disjoint) return Need::nothing;
@@ -338,7 +341,7 @@ Need HazardWalk::walk_loop(StmtId id, State& state) {
   int64_t numbered =
       std::any_of(state.begin(), state.end(), [&](const Held& h) { return (*this)[h].in_flight; }) ? back_
                                                                                                    : 0;
-  if (loop.extent >= 0) numbered = std::min(numbered, loop.extent);
+  if (loop.most() >= 0) numbered = std::min(numbered, loop.most());
   around_.push_back(loop);
   int64_t n = 0;
   for (; n < numbered; ++n) {
@@ -346,10 +349,10 @@ Need HazardWalk::walk_loop(StmtId id, State& state) {
     need = std::max(need, walk(body, state));
     if (any_number || n + 1 == loop.extent) add_to(after, released(state, loop));
   }
-  if (loop.extent < 0 || n < loop.extent) {
+  if (loop.most() < 0 || n < loop.most()) {
     state = from_numbers(state, loop, n);
     current_[loop.var] = {Binding::Kind::back, 0};
-    for (int64_t k = 0; k <= 2 * back_ && (loop.extent < 0 || n + k < loop.extent); ++k) {
+    for (int64_t k = 0; k <= 2 * back_ && (loop.most() < 0 || n + k < loop.most()); ++k) {
       const State before = state;
       need = std::max(need, walk(body, state));
       add_to(after, released(state, loop));
@@ -395,8 +398,10 @@ const std::vector<int>& HazardWalk::classes_of(StmtId id) {
 }
 
 thread::SyncAccess HazardWalk::conditioned(thread::SyncAccess a) {
-  for (ir::ExprId condition : conditions_)
+  for (const Condition& around : conditions_) {
+    const ir::ExprId condition = a.async && around.of_iterations ? around.of_iterations : around.of_threads;
     if (condition) a.predicate = a.predicate ? p_.exprs.logical_and(a.predicate, condition) : condition;
+  }
   return a;
 }
 

@@ -43,7 +43,9 @@ enum class Need : uint8_t { nothing, barrier, wait };  // wait: for async copies
 
 class HazardWalk {
  public:
-  explicit HazardWalk(thread::ThreadProgram& p);
+  // `by_iterations`: of asynchronous copies, what conditions around them say of short loops counts, too. What
+  // few iterations copy may go to a place whose index has no variable left. It takes longer.
+  HazardWalk(thread::ThreadProgram& p, bool by_iterations);
 
   // Changes the state to the one after; the need is that of the statement, or of the neediest of the block.
   Need walk(const thread::Block& block, State& state);
@@ -71,7 +73,7 @@ class HazardWalk {
   // none where these are not of threads alone.
   WarpRange warps_to_await(thread::StmtId id, const State& state);
 
-  OpenLoop open_loop(thread::StmtId id) const;
+  OpenLoop open_loop(thread::StmtId id);
   bool is_leaf(thread::StmtId id) const;  // vectorized loops are
   bool touches_memory(thread::StmtId id);
   // Every thread meets those of its warpgroup, and nothing else is done.
@@ -112,10 +114,15 @@ class HazardWalk {
 
   thread::ThreadProgram& p_;
   const uint32_t split_;  // barriers at which some only arrive
+  const bool by_iterations_;
   ConflictOracle oracle_;
   int64_t back_ = 3;  // iterations told apart
   std::vector<OpenLoop> around_;
-  std::vector<ir::ExprId> conditions_;  // of the branches around; invalid: not of threads alone
+  // Of the branches around: of threads alone, and of threads and loops; invalid: nothing is told.
+  struct Condition {
+    ir::ExprId of_threads, of_iterations;
+  };
+  std::vector<Condition> conditions_;
   std::map<ir::VarId, Binding> current_;
   std::map<Outstanding, uint32_t> numbers_;
   std::vector<const Outstanding*> outstanding_;  // keys of numbers_, by number

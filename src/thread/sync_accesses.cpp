@@ -72,7 +72,8 @@ class Collector {
     a.index = s.index;
     a.predicate = s.predicate;
     a.write = true;
-    a.atomic = s.atomic.has_value();
+    a.atomic = s.atomic;
+    a.fetches = s.old.valid();
     a.order = s.order;
     add(a);
   }

@@ -2,6 +2,7 @@
 // their verifier have in common.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "thread/thread_program.h"
@@ -17,13 +18,23 @@ struct SyncAccess {
   ir::VarId lane;        // of a wide store, with its extent: index and predicate depend on it
   int64_t lanes = 1;
   bool write = false;
-  bool atomic = false;                               // a write: of two such ones either may come first
+  std::optional<ir::AtomicKind> atomic;              // a write
+  bool fetches = false;                              // an atomic one whose old value goes somewhere
   ir::AtomicOrder order = ir::AtomicOrder::relaxed;  // of an atomic one, to a tensor
   bool async = false;                                // happens some time before the AsyncWait that covers it
   bool collective = false;                           // of the warp: what a lane addresses reaches other lanes
   int64_t row_lanes = 0;  // collective: lanes from 0 on that address something; 0 = all
   bool engine = false;    // of the asynchronous proxy: by the copy engine, or by a product of the warpgroup
 };
+
+// Operations of the kind leave the same in any order.
+constexpr bool leaves_the_same(ir::AtomicKind kind) {
+  return kind != ir::AtomicKind::exchange && kind != ir::AtomicKind::compare_exchange;
+}
+// Atomic operations that leave the same in any order, and say nothing of it.
+inline bool any_order(const SyncAccess& a, const SyncAccess& b) {
+  return a.atomic && a.atomic == b.atomic && !a.fetches && !b.fetches && leaves_the_same(*a.atomic);
+}
 
 // Accesses to shared memory and to tensors that the program may write. `id` is no serial or unrolled loop; of
 // a branch only the condition counts. What the copy engine does to tensors is left out: waits for it order

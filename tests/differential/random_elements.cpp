@@ -8,11 +8,11 @@ namespace tilegen::differential {
 
 // Element-wise steps over one shape, one after the other: what loop fusion and store forwarding look for.
 void Generator::chain() {
-  std::vector<Tensor*> outputs;
-  for (Tensor& t : tensors_)
+  std::vector<RandomTensor*> outputs;
+  for (RandomTensor& t : tensors_)
     if (!t.readable && t.grid_of.size() <= 3 && product(own_extents(t)) <= 2048) outputs.push_back(&t);
   if (outputs.empty()) return;
-  Tensor& o = *outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))];
+  RandomTensor& o = *outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))];
   const std::vector<int64_t> shape = own_extents(o);
   chaining_ = true;
   std::string last;
@@ -41,12 +41,12 @@ void Generator::chain() {
 }
 
 void Generator::parallel() {
-  std::vector<Tensor*> outputs;
-  for (Tensor& t : tensors_)
+  std::vector<RandomTensor*> outputs;
+  for (RandomTensor& t : tensors_)
     if (!t.readable && t.grid_of.size() <= 4) outputs.push_back(&t);
-  Tensor* output = !outputs.empty() && r_.chance(3)
-                       ? outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))]
-                       : nullptr;
+  RandomTensor* output = !outputs.empty() && r_.chance(3)
+                             ? outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))]
+                             : nullptr;
   Tile* target = nullptr;
   if (!output) {
     const size_t rank = static_cast<size_t>(r_.pick<int64_t>({1, 2, 2, 2, 3}));
@@ -64,7 +64,7 @@ void Generator::parallel() {
   parallel_store(target, output);
 }
 
-void Generator::parallel_store(Tile* target, Tensor* output) {
+void Generator::parallel_store(Tile* target, RandomTensor* output) {
   const std::vector<int64_t> shape = output ? own_extents(*output) : target->shape;
   std::vector<int64_t> extents = shape;
   const bool plain = options_.for_gpu && target && target->scope == MemScope::fragment;
@@ -123,6 +123,7 @@ void Generator::parallel_store(Tile* target, Tensor* output) {
     line(at + " = " + (r_.chance(4) ? named_value(value, t) : value));
   };
   const auto store = [&] {
+    if (asserts_ && r_.chance(4)) assertion();
     store_to(element, type);
     if (second) store_to(second_element, second->type);
   };
@@ -182,11 +183,11 @@ std::string Generator::named_value(const std::string& value, DType t) {
 // One element of a local tile or of an output.
 void Generator::uniform_store() {
   if (!affordable(2)) return;
-  std::vector<Tensor*> outputs;
-  for (Tensor& t : tensors_)
+  std::vector<RandomTensor*> outputs;
+  for (RandomTensor& t : tensors_)
     if (!t.readable) outputs.push_back(&t);
   if (!outputs.empty() && r_.chance(3)) {
-    Tensor& o = *outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))];
+    RandomTensor& o = *outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))];
     std::vector<std::string> points;
     for (int64_t e : own_extents(o)) points.push_back(std::to_string(r_.below(e)));
     line(own_region(o, {}, true, points) + " = " + bounded(expr(o.type, 2), o.type, tile_cap(o.type)).text);

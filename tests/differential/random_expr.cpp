@@ -130,7 +130,7 @@ Expr Generator::load_plainly(const Tile& t) {
 }
 
 // Anywhere, also outside, where a tensor reads 0.
-Expr Generator::load_tensor(const Tensor& t) {
+Expr Generator::load_tensor(const RandomTensor& t) {
   std::string text = t.name + "[";
   for (size_t d = 0; d < t.shape.size(); ++d)
     text += (d ? ", " : "") + (r_.chance(5) ? index(2) : offset(r_.pick<int64_t>({1, 1, 8})));
@@ -161,7 +161,7 @@ Expr Generator::leaf(DType t) {
   for (size_t i = 0; i < same_element_.size(); ++i)
     if (same_type_[i] == t)
       for (int k = 0; k < 2; ++k) options.push_back(same_element_[i]);
-  for (const Tensor& tensor : tensors_)
+  for (const RandomTensor& tensor : tensors_)
     if (tensor.type == t && tensor.readable && r_.chance(2)) options.push_back(load_tensor(tensor));
   for (const auto& [name, type] : scalars_)
     if (type == t) options.push_back({name, tile_cap(t)});

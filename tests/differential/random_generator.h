@@ -37,13 +37,14 @@ struct Tile {
   bool written = false;  // every element, on every path to here
 };
 
-struct Tensor {
+struct RandomTensor {
   std::string name;
   DType type = DType::f32;
   std::vector<Extent> shape;
   std::vector<int> grid_of;  // output of this kernel: grid variable that walks the dimension, or -1
   bool readable = true;      // inputs, and outputs of kernels before
   size_t innermost = 0;      // the dimension whose elements lie beside each other
+  bool workspace = false;    // written by a copy behind it alone
 };
 
 // A variable an index may use: its values are 0 .. extent-1 when extent > 0, anything when 0.
@@ -73,7 +74,7 @@ class Generator {
   void declare_dims();
   void declare_inputs();
   Extent random_extent();
-  std::string declare_tensor(Tensor t, bool read_only);
+  std::string declare_tensor(RandomTensor t, bool read_only);
   void kernel(int index);
   void grid();
   void make_output(DType type, bool extra_dimension);
@@ -112,18 +113,19 @@ class Generator {
   void scan(const Tile& from, const std::string& region, size_t axis);
   void chain();
   void parallel();
-  void parallel_store(Tile* target, Tensor* output);
+  void parallel_store(Tile* target, RandomTensor* output);
   std::string named_value(const std::string& value, DType t);
   void uniform_store();
   void branch(int depth);
+  void switch_cases(int depth);
   void loop(int depth);
   void clamp(const Tile& t);
   bool affordable(int64_t elements);
-  std::string own_region(const Tensor& o, const std::vector<int64_t>& extents, bool as_indices,
+  std::string own_region(const RandomTensor& o, const std::vector<int64_t>& extents, bool as_indices,
                          const std::vector<std::string>& points);
-  std::vector<int64_t> own_extents(const Tensor& o);
+  std::vector<int64_t> own_extents(const RandomTensor& o);
   void line(const std::string& text) {
-    body_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + text + "\n";
+    body_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + annotated(text) + "\n";
   }
 
   // random_words.cpp
@@ -137,6 +139,22 @@ class Generator {
   void view_of_tile();
   Tile random_view(const Tile& of);
   std::vector<int64_t> random_factors(int64_t elements);
+
+  // random_accesses.cpp
+  std::vector<std::string> begin_points(const std::vector<int64_t>& extents);
+  void end_points(size_t outer_vars);
+  std::string fetch(DType t, const std::string& element);
+  void old_values();
+  void taken_places();
+  void assertion();
+  std::string unpacked(DType packed, const std::string& element, DType to);
+  void packed_elements();
+  void leave_in_workspace(const Tile& t);
+
+  // random_annotations.cpp
+  std::string annotated(std::string text);
+  std::string tile_annotation(MemScope scope, DType type, const std::vector<int64_t>& shape);
+  std::string kernel_annotation();
 
   // random_threads.cpp
   void thread_block();
@@ -158,7 +176,7 @@ class Generator {
   Expr bounded(Expr e, DType t, double bound);
   Expr load_tile(const Tile& t);
   Expr load_plainly(const Tile& t);  // by loop variables over whole extents; no text where there are none
-  Expr load_tensor(const Tensor& t);
+  Expr load_tensor(const RandomTensor& t);
   std::string index(int depth);              // any i64
   std::string offset(int64_t step);          // any uniform i64, mostly a multiple of step
   std::string index_within(int64_t extent);  // 0 .. extent-1
@@ -177,15 +195,16 @@ class Generator {
   int indent_ = 1;
   std::string declarations_, kernels_, allocs_, body_;
   std::map<std::string, int64_t> dim_values_;
-  std::vector<std::string> dims_, open_dims_;  // all, and those without an upper bound
+  std::vector<std::string> dims_;
   std::vector<std::pair<std::string, DType>> scalars_;
   std::vector<std::string> functions_;
   std::vector<std::pair<std::string, int64_t>> params_;
-  std::vector<Tensor> tensors_;
+  std::vector<RandomTensor> tensors_;
   std::vector<Tile> tiles_;
   std::vector<GridVar> grid_;
   std::vector<IndexVar> vars_;
-  bool states_threads_ = false;  // the kernel: 128
+  bool states_threads_ = false;               // the kernel: 128
+  bool asserts_ = false, annotates_ = false;  // the program
   bool in_parallel_ = false;
   bool chaining_ = false;            // tiles are mostly read at the loop's own point
   std::vector<std::string> hidden_;  // tiles and tensors the running parallel loop stores

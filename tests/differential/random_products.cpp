@@ -165,15 +165,15 @@ void Generator::gemm_loop() {
   const auto [m, n, k] = gemm_extents(64);
   const int64_t trips = r_.between(0, 4);
   if (k * trips > 200 || !affordable((m + n) * k * trips + m * n * k * trips / 4)) return;
-  std::vector<const Tensor*> sources;
-  for (const Tensor& t : tensors_)
+  std::vector<const RandomTensor*> sources;
+  for (const RandomTensor& t : tensors_)
     if (t.readable && t.shape.size() == 2) sources.push_back(&t);
   if (sources.empty()) return;
-  const auto source = [&](DType to) -> const Tensor* {
-    const Tensor* t = sources[static_cast<size_t>(r_.below(static_cast<int64_t>(sources.size())))];
+  const auto source = [&](DType to) -> const RandomTensor* {
+    const RandomTensor* t = sources[static_cast<size_t>(r_.below(static_cast<int64_t>(sources.size())))];
     return converts(t->type, to) ? t : nullptr;
   };
-  const Tensor *x = source(types.a), *y = source(types.b);
+  const RandomTensor *x = source(types.a), *y = source(types.b);
   if (!x || !y || tiles_.size() > 10) return;
   const bool tb = r_.chance(2);
   const std::string a = fresh("t"), b = fresh("t"), c = fresh("t"), v = fresh("v");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "random_generator.h"
+#include "random_pipeline.h"
 
 namespace tilegen::differential {
 
@@ -50,10 +51,7 @@ void Generator::declare_dims() {
     dim_values_[name] = v;
     std::string facts;
     if (r_.chance(5)) facts += " >= " + std::to_string(r_.between(0, v));
-    if (r_.chance(5))
-      facts += " <= " + std::to_string(v + r_.between(0, 100));
-    else
-      open_dims_.push_back(name);
+    if (r_.chance(5)) facts += " <= " + std::to_string(v + r_.between(0, 100));
     if (r_.chance(4))
       for (int64_t f : {16, 8, 5, 3})
         if (v % f == 0) {
@@ -89,7 +87,7 @@ Extent Generator::random_extent() {
   }
 }
 
-std::string Generator::declare_tensor(Tensor t, bool read_only) {
+std::string Generator::declare_tensor(RandomTensor t, bool read_only) {
   std::string shape, strides;
   int64_t pitch = 1;
   // Now and then padded rows, or the first dimension innermost.
@@ -115,7 +113,7 @@ std::string Generator::declare_tensor(Tensor t, bool read_only) {
 void Generator::declare_inputs() {
   const int64_t count = r_.between(1, 3);
   for (int64_t i = 0; i < count; ++i) {
-    Tensor t;
+    RandomTensor t;
     t.name = fresh("x");
     t.type = random_type();
     for (int64_t rank = r_.pick<int64_t>({1, 2, 2, 2, 3}); rank > 0; --rank)
@@ -150,7 +148,7 @@ void Generator::grid() {
 
 // A tensor that every block writes its own part of: each grid variable walks one dimension.
 void Generator::make_output(DType type, bool extra_dimension) {
-  Tensor o;
+  RandomTensor o;
   o.name = fresh("o");
   o.type = type;
   o.readable = false;
@@ -184,8 +182,8 @@ Tile* Generator::tile_of(std::vector<int64_t> shape, DType type, MemScope scope)
   const std::string name = fresh("t");
   std::string extents;
   for (const int64_t e : shape) extents += (extents.empty() ? "" : ", ") + constant_text(e);
-  allocs_ +=
-      "  alloc " + name + ": " + ir::scope_name(scope) + " " + ir::dtype_name(type) + "[" + extents + "]\n";
+  allocs_ += "  alloc " + name + ": " + ir::scope_name(scope) + " " + ir::dtype_name(type) + "[" + extents +
+             "]" + tile_annotation(scope, type, shape) + "\n";
   tiles_.push_back({name, scope, type, std::move(shape), false});
   return &tiles_.back();
 }
@@ -202,7 +200,7 @@ void Generator::ensure_written(Tile& t) {
   int64_t elements = 1;
   for (int64_t e : t.shape) elements *= e;
   spent_ += elements * multiplier_;
-  for (const Tensor& x : tensors_) {
+  for (const RandomTensor& x : tensors_) {
     if (!x.readable || x.type != t.type || x.shape.size() != t.shape.size() || r_.chance(4)) continue;
     std::string region;
     for (size_t d = 0; d < t.shape.size(); ++d)
@@ -235,7 +233,11 @@ void Generator::observe_tiles() {
   const bool all = r_.chance(2);
   for (const Tile& t : tiles_) {
     if (!t.written || (!all && r_.chance(2))) continue;
-    Tensor o;
+    if (r_.chance(8)) {
+      leave_in_workspace(t);
+      continue;
+    }
+    RandomTensor o;
     o.name = fresh("o");
     o.type = t.type;
     std::string region;
@@ -276,16 +278,18 @@ void Generator::kernel(int index) {
   for (size_t i = 0; i < grid_.size(); ++i)
     header += (i ? ", " : "") + grid_[i].name + ": " + grid_[i].extent.text;
   if (body_.empty()) {
-    const Tensor& o = tensors_.back();
+    const RandomTensor& o = tensors_.back();
     std::vector<std::string> points(o.shape.size(), "0");
     line(own_region(o, {}, true, points) + " = " + number_text(o.type, 1));
   }
-  kernels_ +=
-      "\n" + header + ")" + (states_threads_ ? " threads 128" : "") + " {\n" + allocs_ + body_ + "}\n";
-  for (Tensor& t : tensors_) t.readable = true;
+  kernels_ += "\n" + header + ")" + (states_threads_ ? " threads 128" : "") + kernel_annotation() + " {\n" +
+              allocs_ + body_ + "}\n";
+  for (RandomTensor& t : tensors_) t.readable = true;
 }
 
 Case Generator::run(uint64_t seed) {
+  asserts_ = r_.chance(10);
+  annotates_ = r_.chance(6);
   declare_params();
   declare_dims();
   declare_inputs();
@@ -301,6 +305,15 @@ Case Generator::run(uint64_t seed) {
 
 Case random_case(uint64_t seed, const RandomProgramOptions& options) {
   return Generator(seed * 0x9e3779b97f4a7c15u + 1, options).run(seed);
+}
+
+Case random_mix(uint64_t seed) {
+  if (seed % 8 == 3) return random_pipeline(seed);
+  if (seed % 8 == 7) return random_integers(seed);
+  RandomProgramOptions for_gpus;
+  for_gpus.for_gpu = true;
+  for_gpus.budget = 40000;
+  return random_case(seed, seed % 2 == 0 ? for_gpus : RandomProgramOptions());
 }
 
 }  // namespace tilegen::differential

@@ -25,4 +25,8 @@ Case random_case(uint64_t seed, const RandomProgramOptions& options = {});
 Case random_integers(uint64_t seed);
 constexpr int kIntegersOfAProgram = 6;
 
+// All kinds by turns: half are made for GPUs, of every eight one is of products in a pipelined loop
+// (random_pipeline.h) and one of integers at the edges.
+Case random_mix(uint64_t seed);
+
 }  // namespace tilegen::differential

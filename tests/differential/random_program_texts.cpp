@@ -10,9 +10,7 @@ int main(int argc, char** argv) {
   if (argc != 4) return std::cerr << "random_program_texts FOLDER FIRST COUNT\n", 2;
   const uint64_t first = std::strtoull(argv[2], nullptr, 10), count = std::strtoull(argv[3], nullptr, 10);
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    RandomProgramOptions options;
-    options.for_gpu = seed % 2 == 0;
-    const Case made = seed % 8 == 7 ? random_integers(seed) : random_case(seed, options);
+    const Case made = random_mix(seed);
     std::ofstream out(std::string(argv[1]) + "/random_" + std::to_string(seed) + ".tl");
     out << made.text;
     if (!out.flush()) return std::cerr << "cannot write to " << argv[1] << "\n", 1;

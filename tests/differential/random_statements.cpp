@@ -13,7 +13,7 @@ bool Generator::affordable(int64_t elements) {
 }
 
 // Extents of the part of an output that belongs to one block.
-std::vector<int64_t> Generator::own_extents(const Tensor& o) {
+std::vector<int64_t> Generator::own_extents(const RandomTensor& o) {
   std::vector<int64_t> extents;
   for (size_t d = 0; d < o.shape.size(); ++d)
     extents.push_back(o.grid_of[d] >= 0 ? grid_[static_cast<size_t>(o.grid_of[d])].tile
@@ -22,7 +22,7 @@ std::vector<int64_t> Generator::own_extents(const Tensor& o) {
 }
 
 // A region of these extents inside the block's own part, or the element at `points` of it.
-std::string Generator::own_region(const Tensor& o, const std::vector<int64_t>& extents, bool as_indices,
+std::string Generator::own_region(const RandomTensor& o, const std::vector<int64_t>& extents, bool as_indices,
                                   const std::vector<std::string>& points) {
   const std::vector<int64_t> own = own_extents(o);
   std::string text = o.name + "[";
@@ -53,10 +53,10 @@ void Generator::clamp(const Tile& t) {
 }
 
 void Generator::copy_in() {
-  std::vector<const Tensor*> sources;
-  for (const Tensor& t : tensors_)
+  std::vector<const RandomTensor*> sources;
+  for (const RandomTensor& t : tensors_)
     if (t.readable) sources.push_back(&t);
-  const Tensor& x = *sources[static_cast<size_t>(r_.below(static_cast<int64_t>(sources.size())))];
+  const RandomTensor& x = *sources[static_cast<size_t>(r_.below(static_cast<int64_t>(sources.size())))];
   std::vector<int64_t> extents, kept;
   for (size_t d = 0; d < x.shape.size(); ++d) {
     extents.push_back(d + 3 < x.shape.size() ? 1 : random_tile_extent());
@@ -75,11 +75,11 @@ void Generator::copy_in() {
 }
 
 void Generator::copy_out() {
-  std::vector<Tensor*> outputs;
-  for (Tensor& t : tensors_)
+  std::vector<RandomTensor*> outputs;
+  for (RandomTensor& t : tensors_)
     if (!t.readable) outputs.push_back(&t);
   if (outputs.empty()) return;
-  const Tensor& o = *outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))];
+  const RandomTensor& o = *outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))];
   std::vector<int64_t> extents = own_extents(o);
   if (extents.size() > 4) return;
   for (int64_t& e : extents)
@@ -234,7 +234,28 @@ void Generator::reduce() {
 
 // ---- control flow ----
 
+// Cases of an integer that is the same for the block.
+void Generator::switch_cases(int depth) {
+  line("switch (" + index(2) + ") % 4 {");
+  ++indent_;
+  std::vector<bool> before;
+  for (const Tile& t : tiles_) before.push_back(t.written);
+  const std::vector<std::string> cases = {"case " + std::to_string(r_.below(3)), "case 3, -1", "else"};
+  for (const std::string& head : cases) {
+    if (head != cases[0] && r_.chance(4)) continue;
+    line(head + " {");
+    ++indent_;
+    statements(static_cast<int>(r_.between(1, 2)), depth + 1);
+    for (size_t i = 0; i < tiles_.size(); ++i) tiles_[i].written = i < before.size() && before[i];
+    --indent_;
+    line("}");
+  }
+  --indent_;
+  line("}");
+}
+
 void Generator::branch(int depth) {
+  if (r_.chance(4)) return switch_cases(depth);
   line("if " + bool_expr(2).text + " {");
   ++indent_;
   std::vector<bool> before;
@@ -305,7 +326,9 @@ void Generator::statements(int count, int depth) {
 
 void Generator::statement(int depth) {
   if (r_.chance(7)) return chain();
+  if (asserts_ && r_.chance(5)) assertion();
   if (depth == 0 && r_.chance(12)) return r_.chance(3) ? thread_copies() : thread_block();
+  if (r_.chance(16)) return r_.chance(2) ? old_values() : packed_elements();
   const int64_t choice = r_.below(depth < 3 ? 22 : 17);
   if (choice < 3) return copy_in();
   if (choice < 5) return copy_out();

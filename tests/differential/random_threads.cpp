@@ -64,20 +64,40 @@ void Generator::thread_block() {
   Tile* other = tile_of({128}, type, r_.pick({MemScope::shared, MemScope::fragment}));
   if (!other || other->name == name) return;
   const std::string result = other->name, value = fresh("s");
+  std::string met;  // elements that each thread has one of, and gets what it was before
+  if (r_.chance(2))
+    if (Tile* t = tile_of({128}, type, MemScope::shared); t && t->name != name && t->name != result) {
+      ensure_written(*t);
+      met = t->name;
+    }
   const size_t outer_vars = vars_.size();
   std::string thread = begin_threads(extents);
   const std::string lane = vars_.back().name;
-  hidden_ = {name, result};
+  hidden_ = {name, result, met};
+  // One and the same at each time: no barrier orders what others do to it.
+  const std::string own = "((" + thread + ") * " + std::to_string(r_.pick({1, 3, 5})) + " + " +
+                          std::to_string(r_.below(128)) + ") % 128";
+  const auto meet = [&] {
+    const std::string old = fresh("s");
+    line("let " + old + " = atomic_" + r_.pick({"add", "max", "exchange", "xor"}) + "(" + met + "[" + own +
+         "], " + value + ")");
+    line(value + " = " + value + r_.pick({" + ", " ^ "}) + old);
+  };
   line("var " + value + " = " + expr(type, static_cast<int>(r_.between(0, 2))).text);
   for (int64_t steps = r_.between(1, 3); steps > 0; --steps)
     line(value + " = " + value + r_.pick({" + ", " ^ ", " - "}) +
          exchanged(type, value, lane, extents.back()));
+  for (int64_t times = met.empty() ? 0 : r_.below(3); times > 0; --times) meet();
   if (r_.chance(2)) {  // a task of the groups that vote for it, or whose lane has it
     const std::string bit = "(" + value + " & " + std::to_string(r_.pick({1, 2, 12})) + ")";
     const std::string asked = r_.pick({"any(" + bit + " != 0)", "all(" + bit + " == 0)",
                                        "ballot(" + bit + " == 0) > 9", "shuffle(" + bit + ", 3) == 0"});
-    line("if " + asked + " { " + value + " = " + value + " - " +
-         exchanged(type, value, lane, extents.back()) + " }");
+    line("if " + asked + " {");
+    ++indent_;
+    line(value + " = " + value + " - " + exchanged(type, value, lane, extents.back()));
+    if (!met.empty() && r_.chance(2)) meet();
+    --indent_;
+    line("}");
   }
   if (r_.chance(2)) {  // whatever the extents are
     thread = "thread_id()";
@@ -100,7 +120,7 @@ void Generator::thread_block() {
 namespace {
 
 // Whole words of 4 bytes, at every size of a launch.
-bool copied_in_words(const Tensor& t) {
+bool copied_in_words(const RandomTensor& t) {
   if (ir::is_bool(t.type)) return false;
   const int64_t in_word = 32 / ir::dtype_bits(t.type);
   const std::string& extent = t.shape[0].text;
@@ -114,18 +134,17 @@ bool copied_in_words(const Tensor& t) {
 // takes.
 void Generator::thread_copies() {
   if (!states_threads_) return;
-  std::vector<const Tensor*> sources;
-  for (const Tensor& t : tensors_)
+  std::vector<const RandomTensor*> sources;
+  for (const RandomTensor& t : tensors_)
     if (t.readable && copied_in_words(t)) sources.push_back(&t);
   if (sources.empty()) return;
-  const Tensor x = *sources[static_cast<size_t>(r_.below(static_cast<int64_t>(sources.size())))];
+  const RandomTensor x = *sources[static_cast<size_t>(r_.below(static_cast<int64_t>(sources.size())))];
   const int64_t bits = ir::dtype_bits(x.type), copied = std::max<int64_t>(r_.pick({32, 64, 128}) / bits, 1);
   const int64_t ahead = r_.between(1, 3), row = 128 * copied;
   int64_t trips = r_.between(ahead, 5);
   std::string rounds = std::to_string(trips);
-  // Of dims that no fact bounds: rounds that are no more than the slots are constant ones.
-  if (!open_dims_.empty() && !r_.chance(2)) {
-    const std::string d = r_.pick(std::span<const std::string>(open_dims_));
+  if (!dims_.empty() && !r_.chance(2)) {
+    const std::string d = r_.pick(std::span<const std::string>(dims_));
     trips = (dim_values_[d] + 15) / 16;
     rounds = "ceildiv(" + d + ", 16)";
   }

@@ -260,6 +260,12 @@ TEST(ProgramErrors, AsynchronousCopies) {
   expect_golden("misplaced_statement.unawaited_copy", unawaited(commit));
   expect_golden("misplaced_statement.wait_for_others", unawaited(commit + commit + "    wait_group 2\n"));
   expect_golden("misplaced_statement.uncommitted_copy", unawaited("    wait_group 0\n"));
+  expect_golden("schedule_illegal.copy_of_no_whole_words",
+                compile_failure(
+                    "tl 1 program p\ntensor X: f16[17] readonly\ntensor Y: f16[128]\nkernel k grid(b: 1) "
+                    "threads 128 {\n  alloc s: shared f16[256]\n  threads t in 128 {\n    copy_async X[t * 2 "
+                    ":+ 2] -> s[t * 2 :+ 2]\n    commit_group\n    wait_group 0\n    Y[t] = s[t]\n  }\n}\n",
+                    "sm_80"));
 }
 
 TEST(ProgramErrors, Jumps) {
@@ -278,6 +284,11 @@ TEST(ProgramErrors, Jumps) {
                 parse_failure(kernel("  switch b < 2 {\n    case 1 {\n    }\n  }\n")));
   expect_golden("dtype_mismatch.case",
                 parse_failure(kernel("  switch cast(i8, b) {\n    case 300 {\n    }\n  }\n")));
+  expect_golden(
+      "dtype_mismatch.type_of_a_case",
+      parse_failure(kernel("  switch cast(u64, b) {\n    case 5u32, 18446744073709551615 {\n    }\n  }\n")));
+  expect_golden("unknown_name.function_of_literals",
+                parse_failure(kernel("  parallel i in 4 {\n    B[b, i] = maxx(1.0, inf)\n  }\n")));
   expect_golden("syntax_error.case", parse_failure(kernel("  switch b {\n    fill A, 0\n  }\n")));
   expect_golden("dtype_mismatch.loop_condition", parse_failure(kernel("  while b {\n  }\n")));
 }

@@ -190,7 +190,7 @@ FAKE_API int cuThreadExchangeStreamCaptureMode(int* mode) {
 }
 FAKE_API int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void* stream) {
   ENTER();
-  if (!has_context(s) || !stream) return kInvalidContext;
+  if (!has_context(s)) return kInvalidContext;
   std::memset(reinterpret_cast<void*>(to), value, bytes);
   return kSuccess;
 }

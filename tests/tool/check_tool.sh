@@ -33,6 +33,18 @@ says 0 "^Y  *right" "$tilegen" run "$program" --m 0 --s 1
 mkdir saved
 says 0 "^Y  *right" "$tilegen" run "$program" --X 5x48 --s -1 --save saved
 says 0 "^Y  *right" "$tilegen" run "$program" --X saved/Y.npy --s 3
+cat >halves.tl <<'END'
+tl 1 program halves
+dim n
+dim k
+tensor X: f32[2 * n + 1, ceildiv(k, 4)] readonly
+tensor Z: f32[k + n] readonly
+tensor Y: f32[n]
+kernel h grid (b: n) { parallel i in 1 { Y[b + i] = X[2 * b, 0] + Z[b] } }
+END
+says 0 "^Y  *right" "$tilegen" run halves.tl --X 11x3 --Z 15  # n = 5 by X, k = 10 by Z
+says 2 "dimension k is not known" "$tilegen" run halves.tl --X 11x3
+says 2 "given as 11x4 but must be 11x3" "$tilegen" run halves.tl --X 11x4 --Z 15
 says 2 "scalar s has no value" "$tilegen" run "$program" --m 3
 says 2 "dimension m is not known" "$tilegen" run "$program" --s 1
 says 2 "given as 5x47 but must be 5x48" "$tilegen" run "$program" --X 5x47 --s 1
@@ -48,6 +60,8 @@ for binding in "BM=64 BN=64 BK=32 STAGES=2 THREADS=128" "BM=128 BN=64 BK=16 STAG
     says 0 "^C  *right" "$tilegen" run "$gemm" --m 70 --n 136 --k 72 --target $target --repeats 1 --param "${given[@]}"
   done
 done
+says 0 "0 findings" "$tilegen" check "$gemm" m=70 n=40 k=64 --param BM=128 --param BN=64
+says 1 "is bound to 96" "$tilegen" check "$gemm" m=70 n=40 k=64 --param BM=96
 says 1 "it has BM, BN, BK, STAGES, THREADS" "$tilegen" compile "$gemm" --target host --param BQQQ=1
 says 1 "is bound to 96" "$tilegen" compile "$gemm" --target host --param BM=96
 says 2 "NAME=INTEGER" "$tilegen" compile "$gemm" --target host --param BM

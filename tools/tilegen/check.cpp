@@ -124,12 +124,13 @@ void print_counters(const Json& report) {
   }
 }
 
-// NAME=VALUE after the file is --NAME VALUE.
+// NAME=VALUE after the file is --NAME VALUE; behind --param it is what that takes.
 CommandLine parse(int argc, char** argv) {
   std::vector<std::string> words;
   for (int i = 0; i < argc; ++i) {
     const std::string word = argv[i];
-    const bool pair = !word.empty() && word[0] != '-' && word.find('=') != std::string::npos && i > 0;
+    const bool pair = !word.empty() && word[0] != '-' && word.find('=') != std::string::npos && i > 0 &&
+                      words.back() != "--param";
     words.push_back(pair ? "--" + word : word);
   }
   std::vector<char*> pointers;

@@ -1,7 +1,9 @@
 #include "run_arguments.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "element.h"
 #include "files.h"
@@ -64,12 +66,54 @@ void read_given(const std::vector<tl_param_info>& parameters, const CommandLine&
     if (!npy_read(text->c_str(), &array, message)) fail_file(message);
     if (array.dtype != parameter.dtype)
       fail_usage(*text + " has " + tl_dtype_name(array.dtype) + " elements, but " + parameter.name + " is " +
-           tl_dtype_name(parameter.dtype));
+                 tl_dtype_name(parameter.dtype));
     shape.assign(array.shape, array.shape + array.rank);
   }
 }
 
-// Dimensions named on the command line, or standing alone as an extent of a tensor whose shape is given.
+// The one value of a dimension that makes the expression this extent; nothing where several do (n // 64).
+std::optional<int64_t> solve(const std::string& expression, const std::string& dim,
+                             std::map<std::string, int64_t> known, int64_t extent) {
+  constexpr int64_t kMost = int64_t{1} << 48;
+  if (expression.find('%') != std::string::npos) return std::nullopt;  // all others grow or fall
+  const auto at = [&](int64_t value) {
+    int64_t result = 0;
+    known[dim] = value;
+    return evaluate(expression, known, &result) ? std::optional(result) : std::nullopt;
+  };
+  const auto first = at(0), second = at(1);
+  if (!first || !second) return std::nullopt;
+  int64_t low = 0, high = kMost;  // the least value that reaches the extent; what overflows is beyond it
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (const auto value = at(middle); value && *value < extent)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return at(low) == extent && at(low + 1) != extent ? std::optional(low) : std::nullopt;
+}
+
+// By the extents of tensors whose shapes are given, one after the other, as a solved one may stand in others.
+void solve_dims(const std::vector<tl_param_info>& parameters,
+                const std::map<std::string, TensorShape>& declared, const Given& given,
+                std::map<std::string, int64_t>& dims) {
+  for (bool found = true; found;) {
+    found = false;
+    for (const tl_param_info& parameter : parameters)
+      for (const auto& [name, shape] : given.shapes) {
+        const auto it = declared.find(name);
+        if (parameter.kind != TL_PARAM_DIM || it == declared.end()) continue;
+        for (size_t d = 0; d < std::min(it->second.extents.size(), shape.size()); ++d) {
+          if (dims.count(parameter.name)) continue;
+          const auto value = solve(it->second.extents[d], parameter.name, dims, shape[d]);
+          if (value) dims[parameter.name] = *value, found = true;
+        }
+      }
+  }
+}
+
+// Dimensions named on the command line, or told by the extents of a tensor whose shape is given.
 std::map<std::string, int64_t> find_dims(const std::vector<tl_param_info>& parameters,
                                          const CommandLine& line,
                                          const std::map<std::string, TensorShape>& declared,
@@ -86,10 +130,12 @@ std::map<std::string, int64_t> find_dims(const std::vector<tl_param_info>& param
       for (size_t d = 0; it != declared.end() && d < it->second.extents.size() && d < shape.size(); ++d)
         if (it->second.extents[d] == parameter.name) dims[parameter.name] = shape[d];
     }
-    if (!dims.count(parameter.name))
-      fail_usage(std::string("dimension ") + parameter.name + " is not known; give --" + parameter.name +
-           " N, or a tensor that has it");
   }
+  solve_dims(parameters, declared, given, dims);
+  for (const tl_param_info& parameter : parameters)
+    if (parameter.kind == TL_PARAM_DIM && !dims.count(parameter.name))
+      fail_usage(std::string("dimension ") + parameter.name + " is not known; give --" + parameter.name +
+                 " N, or a tensor that has it");
   return dims;
 }
 
@@ -100,7 +146,7 @@ std::vector<int64_t> evaluate_all(const std::vector<std::string>& expressions, c
     out.push_back(0);
     if (!evaluate(expression, dims, &out.back()) || out.back() < 0)
       fail_usage("the extent or stride `" + expression + "` of " + tensor +
-           " is no usable number for these dimensions");
+                 " is no usable number for these dimensions");
   }
   return out;
 }
@@ -131,7 +177,7 @@ Tensor make_tensor(const tl_param_info& parameter, const TensorShape& declared, 
   const auto shape = given.shapes.find(tensor.name);
   if (shape != given.shapes.end() && shape->second != tensor.shape)
     fail_usage("tensor " + tensor.name + " is given as " + shape_text(shape->second) + " but must be " +
-         shape_text(tensor.shape) + " for these dimensions");
+               shape_text(tensor.shape) + " for these dimensions");
   if (tensor.strides.empty()) {
     tensor.strides.assign(tensor.shape.size(), 1);
     for (size_t d = tensor.shape.size(); d-- > 1;)

@@ -161,5 +161,38 @@ TEST(SimProducts, PlainMultiplyAdds) {
   }
 }
 
+// Elements that all threads meet in: a maximum, and behind it another operation.
+void meet(GpuProgram& g, ir::AtomicKind second, bool barrier, const std::string& origin, bool global) {
+  const MemoryId out = g.tensor("Out", DType::i32), tile = global ? out : g.shared("Tile", DType::i32, 64);
+  if (!global) g.store(tile, g.thread(), as_i32(g.thread()), "k/write");
+  if (!global) g.barrier();
+  const auto atomic = [&](ir::AtomicKind kind, E index, const std::string& of) {
+    thread::Store store{tile, index.id, as_i32(g.thread()).id, {}};
+    store.atomic = kind;
+    g.add(store, of);
+  };
+  atomic(ir::AtomicKind::max, g.thread(), "k/maximum");
+  if (barrier) g.barrier();
+  atomic(second, g.i(63) - g.thread(), origin);
+}
+
+TEST_F(SimFindings, AtomicOperationsWhoseOrderShows) {
+  for (const bool global : {false, true})
+    for (const auto second : {ir::AtomicKind::add, ir::AtomicKind::exchange, ir::AtomicKind::max}) {
+      GpuProgram ordered(64), unordered(64), together(64);
+      meet(ordered, second, true, "k/second", global);
+      meet(unordered, second, false, "k/second", global);
+      meet(together, second, false, "k/maximum", global);
+      expect_clean(ordered, one);
+      expect_clean(together, one);
+      if (second == ir::AtomicKind::max) {
+        expect_clean(unordered, one);
+        continue;
+      }
+      const Finding f = expect_one(unordered, FindingKind::data_race, one);
+      EXPECT_EQ(f.site.op + " " + f.other.op, "k/maximum k/second");
+    }
+}
+
 }  // namespace
 }  // namespace tilegen::sim::test
