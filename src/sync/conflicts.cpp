@@ -68,6 +68,7 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
   // Rows that a warp loads are told apart by slot only.
   if (access.collective && !access.write) c.access.index = c.within = c.access.predicate = ExprId();
   const bool tensor = access.write && p_.memory(access.memory).space == thread::Space::global;
+  c.from = origin;
   if (tensor) c.op = origin;
   if (p_.memory(access.memory).space == thread::Space::global) c.origin = origin;
   auto reads = [&](ExprId x) { return x.valid() && IndexProgram(p_.exprs, x).reads_memory(); };
