@@ -40,6 +40,13 @@ constexpr int64_t kMaxTrips = 4096, kMaxSteps = 400'000;
 using Shape = BarrierPhases::Shape;
 using States = std::set<BarrierPhases>;
 
+// Out of line: sums of strings are large code.
+std::string words(std::initializer_list<std::string_view> parts) {
+  std::string all;
+  for (std::string_view part : parts) all += part;
+  return all;
+}
+
 class KernelBarriers {
  public:
   KernelBarriers(CheckContext& ctx, int kernel, ExprWalk& walk)
@@ -68,23 +75,24 @@ class KernelBarriers {
       failed_ = true;
       ctx_.error(DiagCode::bad_attribute, path, tile.location, why, hint);
     };
-    const std::string way = "alloc " + tile.name + ": shared u64[3] {arrivals = 32}";
+    const std::string way = words({"alloc ", tile.name, ": shared u64[3] {arrivals = 32}"});
     if (tile.scope != ir::MemScope::shared || tile.type != ir::DType::u64 || tile.shape.size() != 1)
       return refuse(
-          "a tile with arrivals is an array of transaction barriers, expected shared u64 of one "
-          "dimension, found " +
-              std::string(ir::scope_name(tile.scope)) + " " + ir::dtype_name(tile.type) + " of " +
-              std::to_string(tile.shape.size()),
-          "allocate it so: " + way);
+          words({"a tile with arrivals is an array of transaction barriers, expected shared u64 of one "
+                 "dimension, found ",
+                 std::string(ir::scope_name(tile.scope)), " ", ir::dtype_name(tile.type), " of ",
+                 std::to_string(tile.shape.size())}),
+          words({"allocate it so: ", way}));
     const int64_t arrivals = *ir::barrier_arrivals(tile), count = p_.tile_shape(b).front();
     if (arrivals > ir::kMaxArrivals)
-      return refuse("a phase of " + std::to_string(arrivals) + " arrivals, at most " +
-                        std::to_string(ir::kMaxArrivals) + " are counted",
-                    "count the threads that arrive: " + way);
+      return refuse(words({"a phase of ", std::to_string(arrivals), " arrivals, at most ",
+                           std::to_string(ir::kMaxArrivals), " are counted"}),
+                    words({"count the threads that arrive: ", way}));
     first_[b] = shape_.arrivals.size();
     if (shape_.arrivals.size() + static_cast<size_t>(count) > kMaxBarriers)
-      return refuse("the kernel has more than " + std::to_string(kMaxBarriers) + " transaction barriers",
-                    "let a ring have fewer slots");
+      return refuse(
+          words({"the kernel has more than ", std::to_string(kMaxBarriers), " transaction barriers"}),
+          "let a ring have fewer slots");
     shape_.arrivals.insert(shape_.arrivals.end(), static_cast<size_t>(count), arrivals);
   }
 
@@ -135,7 +143,8 @@ class KernelBarriers {
       for (const ir::Region& r : op->operands) note(r.buffer);
     if (used.valid())
       refuse(s, DiagCode::scope_not_allowed,
-             p_.buffer(used).name + " is an array of transaction barriers, and is read or written as a tile",
+             words({p_.buffer(used).name,
+                    " is an array of transaction barriers, and is read or written as a tile"}),
              "arrive at it and wait for it with mbarrier_arrive and mbarrier_wait alone");
   }
 
@@ -145,36 +154,36 @@ class KernelBarriers {
     if (!first_.contains(at.buffer))
       return refuse(
           s, DiagCode::bad_attribute,
-          word + " is of a transaction barrier, found " + p_.buffer(at.buffer).name + " (" +
-              ir::scope_name(p_.buffer(at.buffer).scope) + " " + ir::dtype_name(p_.buffer(at.buffer).type) +
-              ")",
+          words({word, " is of a transaction barrier, found ", p_.buffer(at.buffer).name, " (",
+                 ir::scope_name(p_.buffer(at.buffer).scope), " ", ir::dtype_name(p_.buffer(at.buffer).type),
+                 ")"}),
           "allocate barriers, with the arrivals of a phase: alloc full: shared u64[3] {arrivals = 32}");
     if (at.extents.front() != 1)
       return refuse(s, DiagCode::bad_shape,
-                    word + " is of " + std::to_string(at.extents.front()) + " barriers, expected one",
-                    "name one of them, " + p_.buffer(at.buffer).name + "[k % 3]");
+                    words({word, " is of ", std::to_string(at.extents.front()), " barriers, expected one"}),
+                    words({"name one of them, ", p_.buffer(at.buffer).name, "[k % 3]"}));
     if (pipelined)
       return refuse(s, DiagCode::misplaced_statement,
-                    word + " stands in a pipelined loop, whose iterations the planner overlaps",
+                    words({word, " stands in a pipelined loop, whose iterations the planner overlaps"}),
                     "make the loop serial: the warps of each side go on by themselves");
     if (kernel_.threads == 0)
       return refuse(s, DiagCode::bad_attribute,
-                    word + " counts threads, and the kernel does not say how many it has",
+                    words({word, " counts threads, and the kernel does not say how many it has"}),
                     "write threads 160 behind the kernel's grid");
     const ir::ThreadRange threads = ir::threads_of(op, kernel_);
     if (threads.first < 0 || threads.count < 1 || threads.count > kernel_.threads ||
         threads.first > kernel_.threads - threads.count || threads.first % kWarp != 0 ||
         threads.count % kWarp != 0)
-      return refuse(s, DiagCode::bad_attribute,
-                    word + " is of " + threads_text(threads) + ", expected whole warps of " +
-                        std::to_string(kWarp) + " of the kernel's " + std::to_string(kernel_.threads) +
-                        " threads",
-                    "let all lanes of a warp come by, and count each of them in arrivals");
+      return refuse(
+          s, DiagCode::bad_attribute,
+          words({word, " is of ", threads_text(threads), ", expected whole warps of ", std::to_string(kWarp),
+                 " of the kernel's ", std::to_string(kernel_.threads), " threads"}),
+          "let all lanes of a warp come by, and count each of them in arrivals");
     parties_.push_back(threads);
   }
 
   static std::string threads_text(const ir::ThreadRange& t) {
-    return "threads " + std::to_string(t.first) + " to " + std::to_string(t.first + t.count - 1);
+    return words({"threads ", std::to_string(t.first), " to ", std::to_string(t.first + t.count - 1)});
   }
 
   // Threads that come by the same operations.
@@ -189,9 +198,10 @@ class KernelBarriers {
     }
     if (parties_.size() <= kMaxParties) return;
     failed_ = true;
-    ctx_.error(DiagCode::limit_nodes, kernel_.name, kernel_.location,
-               "more than " + std::to_string(kMaxParties) + " sets of warps come by transaction barriers",
-               "let several warps do the same");
+    ctx_.error(
+        DiagCode::limit_nodes, kernel_.name, kernel_.location,
+        words({"more than ", std::to_string(kMaxParties), " sets of warps come by transaction barriers"}),
+        "let several warps do the same");
   }
   BarrierPhases::Parties parties_of(const ir::ThreadRange& t) const {
     BarrierPhases::Parties found;
@@ -233,18 +243,18 @@ class KernelBarriers {
     const auto parity = op.value.valid() ? values_.eval(op.value) : std::optional<int64_t>(0);
     if (!index || !parity) {
       refuse(s, DiagCode::bad_attribute,
-             "which barrier of " + name + (op.value.valid() ? ", or which parity, " : " ") + word +
-                 " means is not told by constants and counters of loops",
-             "number the uses of a ring by a loop that begins at a constant: " + name +
-                 "[k % 3], with parity k // 3 % 2");
+             words({"which barrier of ", name, (op.value.valid() ? ", or which parity, " : " "), word,
+                    " means is not told by constants and counters of loops"}),
+             words({"number the uses of a ring by a loop that begins at a constant: ", name,
+                    "[k % 3], with parity k // 3 % 2"}));
       return {};
     }
     if (*index < 0 || *index >= p_.tile_shape(at.buffer).front() || *parity < 0 || *parity > 1) {
       refuse(s, DiagCode::index_out_of_bounds,
-             word + " is of " + name + "[" + std::to_string(*index) + "]" +
-                 (op.value.valid() ? " and parity " + std::to_string(*parity) : "") + ", of " +
-                 std::to_string(p_.tile_shape(at.buffer).front()) + " barriers" +
-                 (op.value.valid() ? " and parities 0 and 1" : ""),
+             words({word, " is of ", name, "[", std::to_string(*index), "]",
+                    (op.value.valid() ? " and parity " + std::to_string(*parity) : ""), ", of ",
+                    std::to_string(p_.tile_shape(at.buffer).front()), " barriers",
+                    (op.value.valid() ? " and parities 0 and 1" : "")}),
              "take the number of a use modulo the slots, k % 3, and its parity modulo 2, k // 3 % 2");
       return {};
     }
@@ -254,17 +264,16 @@ class KernelBarriers {
     for (const BarrierPhases& before : states) {
       if (++steps_ > kMaxSteps) {
         refuse(s, DiagCode::limit_nodes,
-               "the phases of " + name + " do not repeat themselves early enough to be proven",
+               words({"the phases of ", name, " do not repeat themselves early enough to be proven"}),
                "use fewer slots, and conditions that constants and counters of loops tell");
         return {};
       }
       BarrierPhases state = before;
       size_t party = 0;
-      const auto fault = op.kind == ir::OpKind::mbarrier_arrive
-                             ? state.arrive(shape_, barrier, who, &party)
-                             : state.wait(shape_, barrier, *parity, who, &party);
+      const auto fault = op.kind == ir::OpKind::mbarrier_arrive ? state.arrive(shape_, barrier, who, &party)
+                                                                : state.wait(barrier, *parity, who, &party);
       if (fault) {
-        report(s, *fault, name + "[" + std::to_string(*index) + "]", *parity, before.arrived(barrier),
+        report(s, *fault, words({name, "[", std::to_string(*index), "]"}), *parity, before.arrived(barrier),
                shape_.arrivals[barrier], party);
         return {};
       }
@@ -280,38 +289,39 @@ class KernelBarriers {
     switch (fault) {
       case PhaseFault::too_many_arrivals:
         return refuse(s, DiagCode::misplaced_statement,
-                      who + " arrive at " + place + at + ", of whose phase " + std::to_string(arrived) +
-                          " of " + std::to_string(arrivals) + " arrivals are there",
+                      words({who, " arrive at ", place, at, ", of whose phase ", std::to_string(arrived),
+                             " of ", std::to_string(arrivals), " arrivals are there"}),
                       "let arrivals be the number of threads that arrive in a phase");
       case PhaseFault::phase_unknown:
-        return refuse(s, DiagCode::misplaced_statement,
-                      who + " arrive at " + place + at + " and may come before its last phase is complete",
-                      "let them wait for that phase, or for one that threads arrive at behind it");
+        return refuse(
+            s, DiagCode::misplaced_statement,
+            words({who, " arrive at ", place, at, " and may come before its last phase is complete"}),
+            "let them wait for that phase, or for one that threads arrive at behind it");
       case PhaseFault::wait_overtaken:
         return refuse(s, DiagCode::misplaced_statement,
-                      "it completes a phase of " + place + at + " while " + who +
-                          " may still wait for the one before, and would wait for ever",
+                      words({"it completes a phase of ", place, at, " while ", who,
+                             " may still wait for the one before, and would wait for ever"}),
                       "let these arrive at another barrier behind their wait, and wait for that one in front "
                       "of it");
       case PhaseFault::never_complete:
         return refuse(
             s, DiagCode::misplaced_statement,
-            who + " wait for parity " + std::to_string(parity) + " of " + place + at +
-                ", and nothing that stands before completes that phase: " + std::to_string(arrived) + " of " +
-                std::to_string(arrivals) + " arrivals are there",
+            words({who, " wait for parity ", std::to_string(parity), " of ", place, at,
+                   ", and nothing that stands before completes that phase: ", std::to_string(arrived), " of ",
+                   std::to_string(arrivals), " arrivals are there"}),
             "put the arrivals in front of the wait, in the order in which they take effect, and count "
             "phases from parity 0 on; parity 1 of a barrier without arrivals is complete");
       case PhaseFault::phase_begun:
         return refuse(
             s, DiagCode::misplaced_statement,
-            who + " wait for parity " + std::to_string(parity) + " of " + place + at + " while " +
-                std::to_string(arrived) + " of " + std::to_string(arrivals) +
-                " arrivals of the phase behind it are there",
+            words({who, " wait for parity ", std::to_string(parity), " of ", place, at, " while ",
+                   std::to_string(arrived), " of ", std::to_string(arrivals),
+                   " arrivals of the phase behind it are there"}),
             "put all arrivals of that phase behind the wait, in the order in which they take effect");
       case PhaseFault::wait_too_early:
         return refuse(s, DiagCode::misplaced_statement,
-                      who + " wait for parity " + std::to_string(parity) + " of " + place + at +
-                          ", and may be two phases behind, where that parity is complete already",
+                      words({who, " wait for parity ", std::to_string(parity), " of ", place, at,
+                             ", and may be two phases behind, where that parity is complete already"}),
                       "let them wait for each phase of a barrier, one behind the other");
     }
   }
@@ -319,7 +329,7 @@ class KernelBarriers {
   std::string iteration_text() const {
     std::string text;
     for (const auto& [var, value] : values_.known())
-      text += (text.empty() ? " where " : ", ") + p_.var(var).name + " = " + std::to_string(value);
+      text += words({(text.empty() ? " where " : ", "), p_.var(var).name, " = ", std::to_string(value)});
     return text;
   }
 

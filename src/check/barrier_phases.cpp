@@ -3,87 +3,73 @@
 namespace tilegen::check {
 
 BarrierPhases::BarrierPhases(const Shape& shape)
-    : completed_(shape.arrivals.size(), Completed::none),
-      arrived_(shape.arrivals.size(), 0),
-      waiting_(shape.arrivals.size() * shape.threads.size(), false) {
-  const size_t barriers = shape.arrivals.size();
-  const auto knowing = [&](bool phases) {
-    return Knowledge{std::vector<bool>(barriers, phases), std::vector<bool>(barriers, phases),
-                     std::vector<bool>(waiting_.size(), true)};
-  };
-  parties_.assign(shape.threads.size(), knowing(true));
-  open_.assign(barriers, knowing(false));
-  brought_.assign(barriers, knowing(false));
+    : barriers_(shape.arrivals.size()),
+      parties_(shape.threads.size()),
+      rows_(barriers_ * (1 + parties_)),
+      width_(barriers_ * (2 + parties_)),
+      arrived_(barriers_, 0),
+      facts_(rows_ + rows() * width_, 0) {
+  for (size_t row = 0; row < rows(); ++row)
+    for (size_t b = 0; b < barriers_; ++b) {
+      if (row < parties_) newest(row, b) = before(row, b) = 1;
+      for (size_t p = 0; p < parties_; ++p) over(row, b, p) = 1;
+    }
 }
 
-void BarrierPhases::join(Knowledge& to, const Knowledge& from) {
-  const auto either = [](std::vector<bool>& a, const std::vector<bool>& b) {
-    for (size_t i = 0; i < a.size(); ++i) a[i] = a[i] || b[i];
-  };
-  either(to.newest, from.newest);
-  either(to.before, from.before);
-  either(to.waits, from.waits);
-}
-
-std::vector<BarrierPhases::Knowledge*> BarrierPhases::all() {
-  std::vector<Knowledge*> found;
-  for (auto* list : {&parties_, &open_, &brought_})
-    for (Knowledge& k : *list) found.push_back(&k);
-  return found;
+void BarrierPhases::join(size_t to, size_t from) {
+  for (size_t i = 0; i < width_; ++i)
+    if (newest(from, i) != 0) newest(to, i) = 1;
 }
 
 std::optional<PhaseFault> BarrierPhases::arrive(const Shape& shape, size_t barrier, Parties who,
                                                 size_t* party) {
   for (size_t p = who.begin; p < who.end; ++p) {
     *party = p;
-    if (!parties_[p].newest[barrier]) return PhaseFault::phase_unknown;
+    if (newest(p, barrier) == 0) return PhaseFault::phase_unknown;
     if (arrived_[barrier] + shape.threads[p] > shape.arrivals[barrier]) return PhaseFault::too_many_arrivals;
     arrived_[barrier] += shape.threads[p];
-    join(open_[barrier], parties_[p]);
+    join(open(barrier), p);
     if (arrived_[barrier] == shape.arrivals[barrier])
-      if (const auto fault = complete(shape, barrier, party)) return fault;
+      if (const auto fault = complete(barrier, party)) return fault;
   }
   return std::nullopt;
 }
 
-std::optional<PhaseFault> BarrierPhases::complete(const Shape& shape, size_t barrier, size_t* party) {
-  const size_t parties = shape.threads.size(), first = barrier * parties;
-  for (size_t p = 0; p < parties; ++p)
-    if (waiting_[first + p] && !open_[barrier].waits[first + p]) {
+std::optional<PhaseFault> BarrierPhases::complete(size_t barrier, size_t* party) {
+  for (size_t p = 0; p < parties_; ++p)
+    if (waited(barrier, p) != 0 && over(open(barrier), barrier, p) == 0) {
       *party = p;
       return PhaseFault::wait_overtaken;
     }
-  join(brought_[barrier], open_[barrier]);
-  for (Knowledge* k : all()) {
-    k->before[barrier] = k->newest[barrier];
-    k->newest[barrier] = false;
-    for (size_t p = 0; p < parties; ++p) k->waits[first + p] = true;  // nobody has waited for this one
+  join(brought(barrier), open(barrier));
+  for (size_t row = 0; row < rows(); ++row) {
+    before(row, barrier) = newest(row, barrier);
+    newest(row, barrier) = 0;
+    for (size_t p = 0; p < parties_; ++p) over(row, barrier, p) = 1;  // nobody has waited for this one
   }
-  for (size_t p = 0; p < parties; ++p) waiting_[first + p] = false;
-  brought_[barrier].newest[barrier] = brought_[barrier].before[barrier] = true;
-  Knowledge& open = open_[barrier];
-  open.newest.assign(open.newest.size(), false);
-  open.before.assign(open.before.size(), false);
-  for (size_t i = 0; i < open.waits.size(); ++i) open.waits[i] = !waiting_[i];
-  completed_[barrier] = completed_[barrier] == Completed::even ? Completed::odd : Completed::even;
+  for (size_t p = 0; p < parties_; ++p) waited(barrier, p) = 0;
+  newest(brought(barrier), barrier) = before(brought(barrier), barrier) = 1;
+  for (size_t b = 0; b < barriers_; ++b) {
+    newest(open(barrier), b) = before(open(barrier), b) = 0;
+    for (size_t p = 0; p < parties_; ++p) over(open(barrier), b, p) = waited(b, p) == 0;
+  }
+  completed(barrier) = completed(barrier) == kEven ? kOdd : kEven;
   arrived_[barrier] = 0;
   return std::nullopt;
 }
 
-std::optional<PhaseFault> BarrierPhases::wait(const Shape& shape, size_t barrier, int64_t parity, Parties who,
-                                              size_t* party) {
+std::optional<PhaseFault> BarrierPhases::wait(size_t barrier, int64_t parity, Parties who, size_t* party) {
   // In front of the first phase counts as one of parity 1.
-  const bool odd = completed_[barrier] != Completed::even;
+  const bool odd = completed(barrier) != kEven;
   *party = who.begin;
   if ((parity != 0) != odd) return PhaseFault::never_complete;
   if (arrived_[barrier] > 0) return PhaseFault::phase_begun;
   for (size_t p = who.begin; p < who.end; ++p) {
     *party = p;
-    if (!parties_[p].before[barrier]) return PhaseFault::wait_too_early;
-    if (completed_[barrier] != Completed::none) join(parties_[p], brought_[barrier]);
-    const size_t at = barrier * shape.threads.size() + p;
-    waiting_[at] = true;
-    for (Knowledge* k : all()) k->waits[at] = k == &parties_[p];
+    if (before(p, barrier) == 0) return PhaseFault::wait_too_early;
+    if (completed(barrier) != kNone) join(p, brought(barrier));
+    waited(barrier, p) = 1;
+    for (size_t row = 0; row < rows(); ++row) over(row, barrier, p) = row == p;
   }
   return std::nullopt;
 }

@@ -38,29 +38,34 @@ class BarrierPhases {
 
   // Nothing: done. `party`: the one that is named beside the fault.
   std::optional<PhaseFault> arrive(const Shape& shape, size_t barrier, Parties who, size_t* party);
-  std::optional<PhaseFault> wait(const Shape& shape, size_t barrier, int64_t parity, Parties who,
-                                 size_t* party);
+  std::optional<PhaseFault> wait(size_t barrier, int64_t parity, Parties who, size_t* party);
   int64_t arrived(size_t barrier) const { return arrived_[barrier]; }
 
   auto operator<=>(const BarrierPhases&) const = default;
 
  private:
-  // Of a party, or of what arrivals bring: that the newest phase of each barrier is complete, that the one
-  // before it is; that a party's wait for it is over.
-  struct Knowledge {
-    std::vector<bool> newest, before, waits;
-    auto operator<=>(const Knowledge&) const = default;
-  };
-  enum class Completed : uint8_t { none, even, odd };  // the newest: it has parity 0, 1
+  enum Completed : char { kNone, kEven, kOdd };  // the newest phase: it has parity 0, 1
 
-  static void join(Knowledge& to, const Knowledge& from);
-  std::vector<Knowledge*> all();
-  std::optional<PhaseFault> complete(const Shape& shape, size_t barrier, size_t* party);
+  // What is known of is a row: to each party, then what each barrier's open phase brings, and what those before
+  // it have brought. Of each barrier: that its newest phase is complete, that the one before it is; of each
+  // barrier and party: that its wait for the newest phase is over.
+  char& newest(size_t row, size_t barrier) { return facts_[rows_ + row * width_ + barrier]; }
+  char& before(size_t row, size_t barrier) { return newest(row, barriers_ + barrier); }
+  char& over(size_t row, size_t barrier, size_t party) {
+    return newest(row, 2 * barriers_ + barrier * parties_ + party);
+  }
+  char& completed(size_t barrier) { return facts_[barrier]; }
+  // The party has waited for the newest phase.
+  char& waited(size_t barrier, size_t party) { return facts_[barriers_ + barrier * parties_ + party]; }
+  size_t open(size_t barrier) const { return parties_ + barrier; }
+  size_t brought(size_t barrier) const { return parties_ + barriers_ + barrier; }
+  size_t rows() const { return parties_ + 2 * barriers_; }
+  void join(size_t to, size_t from);
+  std::optional<PhaseFault> complete(size_t barrier, size_t* party);
 
-  std::vector<Completed> completed_;
+  size_t barriers_, parties_, rows_, width_;
   std::vector<int64_t> arrived_;  // in the phase that is open
-  std::vector<bool> waiting_;     // a party has waited for the newest phase, by barrier and party
-  std::vector<Knowledge> parties_, open_, brought_;  // open_, brought_: by the phase, by those before it
+  std::string facts_;
 };
 
 }  // namespace tilegen::check

@@ -59,7 +59,9 @@ void DraftResolver::run_barrier_op(StmtId s, TileOp op, Block& out) {
   const std::string word(op_row(op.kind).text);
   end_part(out, uses_.position(s));
   if (!errors_.empty()) return;
-  for (const ExprId e : {op.operands.front().offsets.front(), op.value})
+  std::vector<ExprId> told = op.operands.front().offsets;
+  told.push_back(op.value);
+  for (const ExprId e : told)
     if (e.valid() && !is_alike(resolved(e), Of::block)) return refuse_divergent(word, true);
   if (op.attrs[threads] != 0 || op.attrs[first] != 0)
     return error(DiagCode::bad_attribute,

@@ -17,7 +17,7 @@ struct Side {
     return state.arrive(kRing, barrier, who, &party);
   }
   std::optional<PhaseFault> wait(size_t barrier, int64_t parity, BarrierPhases::Parties who) {
-    return state.wait(kRing, barrier, parity, who, &party);
+    return state.wait(barrier, parity, who, &party);
   }
   // One use of the slot; the parity is that of its number.
   std::optional<PhaseFault> round(int64_t number) {
