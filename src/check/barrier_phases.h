@@ -46,9 +46,9 @@ class BarrierPhases {
  private:
   enum Completed : char { kNone, kEven, kOdd };  // the newest phase: it has parity 0, 1
 
-  // What is known of is a row: to each party, then what each barrier's open phase brings, and what those before
-  // it have brought. Of each barrier: that its newest phase is complete, that the one before it is; of each
-  // barrier and party: that its wait for the newest phase is over.
+  // A row is what a party knows, what a barrier's open phase brings, or what those before it have brought: of
+  // each barrier that its newest phase is complete, and that the one before it is, of each barrier and party
+  // that its wait for the newest phase is over.
   char& newest(size_t row, size_t barrier) { return facts_[rows_ + row * width_ + barrier]; }
   char& before(size_t row, size_t barrier) { return newest(row, barriers_ + barrier); }
   char& over(size_t row, size_t barrier, size_t party) {
