@@ -39,9 +39,9 @@ void TransactionOrder::collect(const thread::Block& b, const Around& around) {
     const thread::StmtNode& node = p_.stmts[s.value].node;
     const size_t before = points_.size();
     if (const auto* a = std::get_if<thread::TransactionArrive>(&node)) {
-      add(around, {s, true, a->copies, a->barriers, a->index, {}, {}, false, 0});
+      add(around, {s, true, a->copies, a->barriers, a->index, {}, {}, -1, false, 0});
     } else if (const auto* w = std::get_if<thread::TransactionWait>(&node)) {
-      add(around, {s, false, false, w->barriers, w->index, {}, {}, false, 0});
+      add(around, {s, false, false, w->barriers, w->index, {}, {}, -1, false, 0});
     } else if (const auto* branch = std::get_if<thread::Branch>(&node)) {
       const bool of_threads = is_of_threads(p_, branch->condition);
       for (const bool taken : {true, false}) {
@@ -53,6 +53,8 @@ void TransactionOrder::collect(const thread::Block& b, const Around& around) {
     } else if (const auto* loop = std::get_if<thread::Loop>(&node)) {
       Around inside = around;
       inside.loop = loop->var;
+      inside.trips = -1;
+      p_.exprs.is_const_int(loop->extent, &inside.trips);
       inside.always = true;
       collect(loop->body, inside);
       if (points_.size() > before) loops_.insert(loop->var);
@@ -65,6 +67,7 @@ void TransactionOrder::collect(const thread::Block& b, const Around& around) {
 void TransactionOrder::add(const Around& around, Point point) {
   point.warps = warps_of(around);
   point.loop = around.loop;
+  point.trips = around.trips;
   point.always = around.always;
   point.position = position_;
   by_stmt_[point.stmt] = points_.size();
@@ -111,20 +114,25 @@ std::optional<int64_t> TransactionOrder::iterations_back(const Point& arrival, c
     return there.has_value() && there == of.eval(values);
   };
   if (!wait.loop.valid()) return in_front && same(0, 0) ? std::optional<int64_t>(0) : std::nullopt;
+  const int64_t period = wait.trips >= 0 ? wait.trips : period_of(arrival, wait);
+  if (period < 0 || period > kMaxPeriod) return std::nullopt;
+  for (int64_t back = in_front ? 0 : 1; back <= most; ++back) {
+    const int64_t end = wait.trips >= 0 ? wait.trips : back + period;
+    bool all = back < end;
+    for (int64_t k = back; all && k < end; ++k) all = same(back, k);
+    if (all) return back;
+  }
+  return std::nullopt;
+}
+
+// Iterations after which both name the same barriers again; -1: none are known.
+int64_t TransactionOrder::period_of(const Point& arrival, const Point& wait) const {
   ir::ExprPool pool = p_.exprs;
   arith::Context ctx(pool);
   ctx.bind(wait.loop, 0, thread::kMaxIterations);
   const auto of_arrival = arith::period_of(ctx, arrival.index, wait.loop, kMaxPeriod),
              of_wait = arith::period_of(ctx, wait.index, wait.loop, kMaxPeriod);
-  if (!of_arrival || !of_wait) return std::nullopt;
-  const int64_t period = std::lcm(*of_arrival, *of_wait);
-  if (period > kMaxPeriod) return std::nullopt;
-  for (int64_t back = in_front ? 0 : 1; back <= most; ++back) {
-    bool all = true;
-    for (int64_t k = back; all && k < back + period; ++k) all = same(back, k);
-    if (all) return back;
-  }
-  return std::nullopt;
+  return of_arrival && of_wait ? std::lcm(*of_arrival, *of_wait) : -1;
 }
 
 bool TransactionOrder::is_one_party(const WarpRange& warps) const {

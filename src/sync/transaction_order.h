@@ -37,6 +37,7 @@ class TransactionOrder {
     ir::ExprId index;
     WarpRange warps;
     ir::VarId loop;       // the innermost around; invalid: none
+    int64_t trips = -1;   // of it; -1: not a constant
     bool always = false;  // every iteration of it comes by
     size_t position = 0;  // in the order of the statements
   };
@@ -57,12 +58,14 @@ class TransactionOrder {
  private:
   struct Around {
     ir::VarId loop;
+    int64_t trips = -1;
     bool always = true;
     std::vector<std::pair<ir::ExprId, bool>> of_threads;  // conditions, and whether they hold
   };
   void collect(const thread::Block& b, const Around& around);
   void add(const Around& around, Point point);
   WarpRange warps_of(const Around& around) const;
+  int64_t period_of(const Point& arrival, const Point& wait) const;
 
   const thread::ThreadProgram& p_;
   std::vector<Point> points_;

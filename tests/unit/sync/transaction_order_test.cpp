@@ -83,6 +83,24 @@ TEST(TransactionOrder, OtherSlotsThanTheBarriers) {
   EXPECT_EQ(more.refusal(), "");
 }
 
+// Of a loop of constant trips each slot may be used once, by the counter as it is.
+TEST(TransactionOrder, SlotsThatTheCounterNames) {
+  for (const bool ordered : {true, false}) {
+    Ring r(4, 4);
+    auto& e = r.p.exprs;
+    auto& loop = std::get<thread::Loop>(r.p.stmts[r.rounds.value].node);
+    loop.extent = r.c(4);
+    const ExprId counter = e.var(loop.var), last = e.sub(r.c(3), counter);
+    for (StmtId s : loop.body)
+      if (const auto* branch = std::get_if<thread::Branch>(&r.p.stmts[s.value].node)) {
+        auto& node = r.p.stmts[branch->then_body[0].value].node;
+        if (auto* wait = std::get_if<thread::TransactionWait>(&node)) wait->index = ordered ? counter : last;
+        if (auto* arrival = std::get_if<thread::TransactionArrive>(&node)) arrival->index = counter;
+      }
+    EXPECT_EQ(r.refusal().empty(), ordered);
+  }
+}
+
 // An arrival that a condition leaves out in some rounds orders nothing.
 TEST(TransactionOrder, ArrivalsOfSomeRounds) {
   Ring r;
