@@ -26,6 +26,9 @@ class OfThread : public ExprRewriter {
   const std::vector<int64_t>& point_;
 };
 
+constexpr int64_t kMaxThreads = 4096;  // that are looked at one by one
+constexpr int kDepth = 32;             // of conditions, for every thread
+
 }  // namespace
 
 // The threads that the guard holds for, where it names nothing but threads, and these follow each other.
@@ -37,6 +40,7 @@ std::optional<ThreadRange> DraftResolver::guarded_threads() const {
     threads *= extents.back();
   }
   if (!threads_->guard.valid()) return ThreadRange{0, threads};
+  if (threads > kMaxThreads || p_.exprs[threads_->guard].depth > kDepth) return std::nullopt;
   ThreadRange found;
   ExprPool pool;
   std::vector<int64_t> point(extents.size(), 0);
