@@ -280,6 +280,11 @@ enum {
   TL_ID_CLUSTER_BLOCKS = 7 /* the blocks of that cluster; else 1 */
 };
 
+/* Flags of tl_mbarrier_arrive. */
+enum {
+  TL_ARRIVE_COPIES = 1 /* of a thread when its asynchronous copies before are done */
+};
+
 /* What an atomic operation on one element of a tensor orders among the blocks of a device; see
    tl_atomic_order. */
 typedef uint32_t tl_memory_order;
@@ -870,6 +875,21 @@ TL_API void tl_commit_group(tl_builder* builder);
 /** Of each thread's newest `pending` groups, at most 63, copies may still be under way; all others are done.
  *  (PTX: cp.async.wait_group) */
 TL_API void tl_wait_group(tl_builder* builder, uint32_t pending);
+
+/** The threads that come by arrive at one of an array of transaction barriers, which is a shared tile of
+ *  TL_U64 annotated with the arrivals of a phase: tl_annotate_tile(b, full, "arrivals = 32"). In a block of
+ *  threads `first` and `threads` are 0; outside of one they are the threads that arrive, 0 and 0 all. Whole
+ *  warps of 32 come by. What they did before is there for those who wait for the phase; with
+ *  TL_ARRIVE_COPIES the elements of their asynchronous copies, too: each arrives when its own are done.
+ *  (PTX: mbarrier.arrive, cp.async.mbarrier.arrive.noinc) */
+TL_API void tl_mbarrier_arrive(tl_builder* builder, tl_region barrier, int64_t first, int64_t threads,
+                               uint32_t flags);
+
+/** They go on when the phase of this parity (i64, 0 or 1) has all its arrivals. Phases have parities in turn,
+ *  the first 0; the one before it counts as complete. In the order of the statements it is: a wait that
+ *  arrivals before it do not complete is refused. (PTX: mbarrier.try_wait.parity) */
+TL_API void tl_mbarrier_wait(tl_builder* builder, tl_region barrier, tl_expr parity, int64_t first,
+                             int64_t threads);
 
 /** Opens the branch taken when `condition` (bool) holds. Outside parallel loops it must be the same for the
  *  block. */

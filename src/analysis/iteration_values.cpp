@@ -5,6 +5,7 @@
 
 #include "ir/op_kinds.h"
 #include "ir/store_parts.h"
+#include "ir/transaction_barriers.h"
 #include "ir/written_region.h"
 #include "ops/element_view.h"
 
@@ -131,7 +132,7 @@ void IterationValues::store(const ir::Store& store, const ir::Loop* points, Expr
 }
 
 void IterationValues::tile_op(const ir::TileOp& op, Tiles& tiles) {
-  if (op.operands.empty()) return;
+  if (ir::orders_threads(op.kind)) return;
   const ir::Region& to = ir::written_region(op);
   if (!on_chip(to.buffer)) return;
   ExprId value = unknown(to.buffer);
@@ -159,7 +160,7 @@ void IterationValues::forget(const ir::Block& b, Tiles& tiles) {
         if (on_chip(b)) tiles[b] = unknown(b);
       });
     if (const auto* op = p_.as<ir::TileOp>(s);
-        op && !op->operands.empty() && on_chip(ir::written_region(*op).buffer))
+        op && !ir::orders_threads(op->kind) && on_chip(ir::written_region(*op).buffer))
       tiles[ir::written_region(*op).buffer] = unknown(ir::written_region(*op).buffer);
   });
 }

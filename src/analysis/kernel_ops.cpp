@@ -6,6 +6,7 @@
 #include "analysis/loads.h"
 #include "ir/statement_paths.h"
 #include "ir/store_parts.h"
+#include "ir/transaction_barriers.h"
 
 namespace tilegen::analysis {
 
@@ -225,7 +226,7 @@ class WebBuilder {
       merge(state, else_state);
       return;
     }
-    if (const auto* op = p_.as<ir::TileOp>(id); op && op->operands.empty()) return;  // touches no memory
+    if (const auto* op = p_.as<ir::TileOp>(id); op && ir::orders_threads(op->kind)) return;
     KernelOp record;
     record.stmt = id;
     record.path = paths_[id.value];

@@ -116,4 +116,23 @@ void Builder::copy_group(ir::OpKind kind, int64_t pending) {
   marked(call, add_statement(call, std::move(op)));
 }
 
+void Builder::barrier_op(ir::OpKind kind, const ir::Region& barrier, ir::ExprId parity, int64_t first,
+                         int64_t threads, bool copies) {
+  const std::string call = "tl_" + std::string(ir::op_row(kind).text);
+  if (!ready(call) || !inside_kernel(call) || !check_region(call, "the barrier", barrier)) return;
+  for (ir::ExprId e : barrier.offsets)
+    if (!check_operands(call, {e})) return;
+  ir::TileOp op;
+  op.kind = kind;
+  op.operands = {barrier};
+  if (ir::op_row(kind).has_value) {
+    if (!check_index(call, "the parity", parity) || !check_operands(call, {parity})) return;
+    op.value = parity;
+  }
+  if (copies) op.attrs[ir::mbarrier_arrive_attr::copies] = 1;
+  op.attrs[ir::mbarrier_wait_attr::first] = first;
+  op.attrs[ir::mbarrier_wait_attr::threads] = threads;
+  marked(call, add_statement(call, std::move(op)));
+}
+
 }  // namespace tilegen::builder

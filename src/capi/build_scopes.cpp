@@ -185,6 +185,24 @@ void tl_wait_group(tl_builder* builder, uint32_t pending) {
              [&](const BuilderCall& c) { c->copy_group(ir::OpKind::wait_group, pending); });
 }
 
+void tl_mbarrier_arrive(tl_builder* builder, tl_region barrier, int64_t first, int64_t threads,
+                        uint32_t flags) {
+  on_builder(builder, "tl_mbarrier_arrive", [&](const BuilderCall& c) {
+    const ir::Region at = c.region("barrier", barrier);
+    if (c.failed() || !c.known_flags(flags, TL_ARRIVE_COPIES)) return;
+    c->barrier_op(ir::OpKind::mbarrier_arrive, at, {}, first, threads, (flags & TL_ARRIVE_COPIES) != 0);
+  });
+}
+
+void tl_mbarrier_wait(tl_builder* builder, tl_region barrier, tl_expr parity, int64_t first,
+                      int64_t threads) {
+  on_builder(builder, "tl_mbarrier_wait", [&](const BuilderCall& c) {
+    const ir::Region at = c.region("barrier", barrier);
+    const ir::ExprId of = c.expr("parity", parity);
+    if (!c.failed()) c->barrier_op(ir::OpKind::mbarrier_wait, at, of, first, threads);
+  });
+}
+
 tl_scope tl_begin_if(tl_builder* builder, tl_expr condition) {
   return on_builder(builder, "tl_begin_if", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
     const auto cond = c.expr("condition", condition);

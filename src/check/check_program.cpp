@@ -19,6 +19,7 @@ std::vector<Diagnostic> check_program(const ir::Program& program, const Limits& 
       check_bounds(ctx);
       check_races(ctx);
       check_copy_groups(ctx);
+      check_barriers(ctx);
       check_initialised(ctx);
     }
   }

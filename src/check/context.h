@@ -49,6 +49,7 @@ void check_types(CheckContext& ctx);         // expressions, statements and tile
 void check_bounds(CheckContext& ctx);        // indices and regions of on-chip buffers
 void check_races(CheckContext& ctx);         // parallel loops
 void check_copy_groups(CheckContext& ctx);   // asynchronous copies that the program awaits
+void check_barriers(CheckContext& ctx);      // phases of transaction barriers
 void check_initialised(CheckContext& ctx);   // reads nothing can have written before
 
 }  // namespace tilegen::check

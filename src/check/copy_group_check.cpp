@@ -32,7 +32,9 @@ class CopyGroupCheck {
     for (ir::StmtId s : b) {
       if (ctx_.stop()) return;
       const auto* op = p_.as<ir::TileOp>(s);
-      awaited_ = awaited_ || (op && op->kind == ir::OpKind::wait_group);
+      awaited_ = awaited_ ||
+                 (op && (op->kind == ir::OpKind::wait_group || (op->kind == ir::OpKind::mbarrier_arrive &&
+                                                                op->flag(ir::mbarrier_arrive_attr::copies))));
       if (ctx_.broken[s.value]) continue;
       if (const auto* loop = p_.as<ir::Loop>(s)) {
         if (loop->kind != ir::LoopKind::parallel)

@@ -272,6 +272,16 @@ void CKernels::tile_op(const ir::TileOp& op) {
       arguments.push_back(std::to_string(pending));
       break;
     }
+    case ir::OpKind::mbarrier_arrive:
+    case ir::OpKind::mbarrier_wait: {
+      using namespace ir::mbarrier_wait_attr;
+      if (op.value.valid()) arguments.push_back(exprs_.value(op.value));
+      arguments.push_back(digits(first));
+      arguments.push_back(digits(threads));
+      if (op.kind == ir::OpKind::mbarrier_arrive)
+        arguments.push_back(flags({{op.flag(ir::mbarrier_arrive_attr::copies), "TL_ARRIVE_COPIES"}}));
+      break;
+    }
     case ir::OpKind::fill:
       arguments.push_back(exprs_.value(op.value));
       break;

@@ -8,6 +8,7 @@
 #include "analysis/carried_sums.h"
 #include "analysis/copy_groups.h"
 #include "analysis/split_loop.h"
+#include "analysis/transaction_barriers.h"
 #include "expand/expander.h"
 #include "expand/versions.h"
 #include "ir/op_kinds.h"
@@ -185,8 +186,11 @@ void Expander::statement(StmtId id, Block& out) {
     block(b->else_body, branch.else_body);
     return emit(out, std::move(branch));
   }
-  if (const auto* groups = p_.as<ir::TileOp>(id); groups && groups->operands.empty())
-    return copy_groups(*groups, out);
+  if (const auto* orders = p_.as<ir::TileOp>(id); orders && ir::orders_threads(orders->kind)) {
+    if (!ir::is_barrier_op(orders->kind)) return copy_groups(*orders, out);
+    if (analysis::has_transaction_barriers(target_)) emit(out, OnBarrier{id});
+    return;
+  }
   if (role_ == RoleKind::producer) return produce(*op(id), out);
   if (overwrites_stored_tile(*op(id))) {
     emit(out, AwaitStores{});

@@ -110,6 +110,7 @@ class Printer {
     line(d, "consumer_release " + slot(s.pipeline, s.at) + (s.where_exists ? ", where it exists" : ""));
   }
   void print(const CommitGroup&, int d, const std::string&) { line(d, "commit_group"); }
+  void print(const OnBarrier& s, int d, const std::string& at) { line(d, path(s.op) + at); }
   void print(const WaitGroup& s, int d, const std::string&) {
     line(d, "wait_group " + std::to_string(s.pending) + " pending");
   }

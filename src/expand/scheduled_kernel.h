@@ -127,6 +127,11 @@ struct WaitGroup {
   int64_t pending = 0;
 };
 
+// Threads arrive at a transaction barrier of the program, or wait for one of its phases.
+struct OnBarrier {
+  StmtId op;
+};
+
 // Threads that meet: a warpgroup's, or all of the role.
 enum class Scope : uint8_t { warpgroup, role };
 struct Barrier {
@@ -237,9 +242,9 @@ struct ClusterBarrier {};
 
 struct Stmt {
   std::variant<Run, Issue, Deposit, Await, Acquire, Commit, Wait, Peek, Release, CommitGroup, WaitGroup,
-               Barrier, Fence, Order, SplitSums, JoinSums, ReduceParts, LoadOperands, Multiply, Serial,
-               Branch, Version, Pipelined, Steady, Remainder, At, WhereIterations, TileLoop, AwaitStores,
-               ClusterBarrier>
+               OnBarrier, Barrier, Fence, Order, SplitSums, JoinSums, ReduceParts, LoadOperands, Multiply,
+               Serial, Branch, Version, Pipelined, Steady, Remainder, At, WhereIterations, TileLoop,
+               AwaitStores, ClusterBarrier>
       node;
 };
 

@@ -184,6 +184,7 @@ class Player {
     return e.iterations.empty() ? 0 : e.iterations.back().second;
   }
   void step(Played& r, const Event&, const CommitGroup&) { ++r.groups; }
+  void step(Played&, const Event&, const OnBarrier&) {}  // of the program, which is in order
   void step(Played& r, const Event&, const WaitGroup& s) {
     r.complete = std::max(r.complete, r.groups - s.pending);
   }

@@ -96,6 +96,7 @@ class ScheduledBlock {
   void execute(RoleState& r, const expand::Release& s);
   void execute(RoleState& r, const expand::CommitGroup& s);
   void execute(RoleState& r, const expand::WaitGroup& s);
+  void execute(RoleState&, const expand::OnBarrier&) {}
   void execute(RoleState& r, const expand::LoadOperands& s);
   void execute(RoleState& r, const expand::Multiply& s);
   bool asks_for_next(RoleState& r, ir::StmtId loop);

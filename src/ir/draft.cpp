@@ -68,8 +68,9 @@ void DraftResolver::run_statement(StmtId s, Block& out) {
     return refuse_divergent(it->second.word);
   if (draft_.barriers.contains(s)) return refuse_divergent("barrier");
   if (draft_.async_copies.contains(s)) return refuse_divergent("copy_async");
-  if (const auto* op = std::get_if<TileOp>(&written_[s.value].node); op && threads_ && op->operands.empty())
-    return refuse_divergent(op_row(op->kind).text, true);
+  if (const auto* op = std::get_if<TileOp>(&written_[s.value].node);
+      op && threads_ && orders_threads(op->kind))
+    return refuse_divergent(op_row(op->kind).text, !is_barrier_op(op->kind));
   if (const auto it = draft_.assignments.find(s); it != draft_.assignments.end())
     return assign(it->second.var, resolved(it->second.value), at, out);
   const auto& node = written_[s.value].node;

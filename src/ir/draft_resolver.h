@@ -11,6 +11,7 @@
 #include "ir/draft.h"
 #include "ir/draft_exprs.h"
 #include "ir/draft_uses.h"
+#include "ir/transaction_barriers.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
 
@@ -91,6 +92,9 @@ class DraftResolver {
   std::map<VarId, bool> fix_assigned(StmtId s, Block& out);
   void end_part(Block& out, int64_t at);
   std::string_view meeting(StmtId s) const;
+  // draft_barriers.cpp
+  std::optional<ThreadRange> guarded_threads() const;
+  void run_barrier_op(StmtId s, TileOp op, Block& out);
   void guard_branch(StmtId s, Block& out);
   Memory define(VarId var, ExprId value);
   void flush_guarded();

@@ -114,6 +114,8 @@ void DraftResolver::run_threads_block(const Block& block, Block& out) {
       run_exchange(s, out);
     } else if (draft_.async_copies.contains(s)) {
       run_async_copy(s, out);
+    } else if (op && is_barrier_op(op->kind)) {
+      run_barrier_op(s, *op, out);
     } else if (op && is_group_word(op->kind)) {
       if (threads_->guard.valid()) return refuse_divergent(op_row(op->kind).text, true);
       end_part(out, uses_.position(s));
@@ -151,7 +153,7 @@ std::string_view DraftResolver::meeting(StmtId s) const {
     if (draft_.barriers.contains(next)) return "barrier";
     if (draft_.async_copies.contains(next)) return "copy_async";
     const auto& node = written_[next.value].node;
-    if (const auto* op = std::get_if<TileOp>(&node); op && is_group_word(op->kind))
+    if (const auto* op = std::get_if<TileOp>(&node); op && orders_threads(op->kind))
       return op_row(op->kind).text;
     const auto add = [&](const Block& b) { todo.insert(todo.end(), b.begin(), b.end()); };
     if (const auto* loop = std::get_if<Loop>(&node)) add(loop->body);

@@ -32,7 +32,8 @@ bool Parser::parse_tile_op(OpKind kind) {
   if (!parse_operands(row, op, std::span(order.front, order.front_count))) return false;
   if (row.has_value) {
     const BufferId first = op.operands.empty() ? BufferId() : op.operands[0].buffer;
-    const DType type = first.valid() ? program_.buffer(first).type : DType::none;
+    const bool of_barrier = kind == OpKind::mbarrier_wait;
+    const DType type = of_barrier ? DType::i64 : first.valid() ? program_.buffer(first).type : DType::none;
     if (!op.operands.empty() && !expect(",", "and the value of " + std::string(row.text))) return false;
     if (!parse_expr(op.value, kAny, type)) return false;
   }

@@ -8,6 +8,7 @@
 #include "lower/declarations.h"
 #include "lower/gpu/assumptions.h"
 #include "lower/gpu/grid.h"
+#include "lower/gpu/program_barriers.h"
 #include "lower/gpu/registers.h"
 #include "lower/lowering_context.h"
 #include "lower/scheduled_lowering.h"
@@ -22,6 +23,7 @@ void declare(LoweringContext& k) {
   if (k.block_threads()) declare_assumptions(k);
   k.block_threads() ? declare_linear_grid(k) : declare_grid(k);
   declare_values(k);
+  declare_barriers(k);
 }
 
 void clear_registers(LoweringContext& k) {
@@ -56,6 +58,7 @@ Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, const expand:
   ScheduledLowering(k, scheduled).run();
   if (k.failed()) return std::move(k.error);
   if (k.block_threads()) drop_unused_assumptions(k);
+  if (!k.names.barriers.empty()) guard_loads(k.out);
   if (k.block_threads())
     if (Checked planted = sync::plant_barriers(k.out, planting(p, scheduled.kernel)); !planted)
       return at_place(k, planted.error());

@@ -51,6 +51,7 @@ struct ProgramNames {
   std::map<VarId, ExprId> vars;
   std::map<ir::BufferId, MemoryId> globals;
   IdVector<ValueId, MemoryId> values;
+  std::map<ir::BufferId, int> barriers;  // GPU: of the program, among those of the thread program
   std::map<ValueId, std::vector<MemoryId>> register_slots;  // GPU: of values that iterations have in turn
   std::map<ir::StmtId, MemoryId> loaded;  // GPU: registers of copies that have loaded, and not deposited yet
   std::map<ValueId, ExprId> slots;        // GPU: slot of a value that is meant; absent: 0

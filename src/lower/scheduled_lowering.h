@@ -4,6 +4,7 @@
 
 #include "lower/gpu/carried_sums.h"
 #include "lower/gpu/gemm.h"
+#include "lower/gpu/program_barriers.h"
 #include "lower/lowering_context.h"
 #include "lower/operation.h"
 
@@ -64,6 +65,7 @@ class ScheduledLowering {
   void lower(const expand::Release& s, thread::Block& out);
   void lower(const expand::CommitGroup&, thread::Block& out) { emit(thread::AsyncCommit{}, out); }
   void lower(const expand::WaitGroup& s, thread::Block& out) { emit(thread::AsyncWait{s.pending}, out); }
+  void lower(const expand::OnBarrier& s, thread::Block& out) { on_barrier(k_, s.op, out); }
   void lower(const expand::Await& s, thread::Block& out);
   ExprId answer_of(const PipelineBarriers& line);
 

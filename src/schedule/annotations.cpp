@@ -8,6 +8,7 @@
 #include "analysis/kernel_ops.h"
 #include "ir/matrix_atom.h"
 #include "ir/statement_paths.h"
+#include "ir/transaction_barriers.h"
 #include "plan/fill_open.h"
 #include "schedule/annotation_fields.h"
 #include "support/diag_codes.h"
@@ -121,6 +122,7 @@ class AnnotationReader {
     const Annotation* decides = nullptr;  // the place of its elements
     for (const Annotation& a : b.annotations) {
       const std::string path = schedule_.kernel + ":" + b.name;
+      if (a.key == ir::kArrivals) continue;  // what the tile is
       if (!applies(a, path)) continue;
       const bool lays_out = a.key != "slots";
       if (lays_out && decides)

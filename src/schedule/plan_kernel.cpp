@@ -4,6 +4,7 @@
 
 #include "analysis/run_ahead.h"
 #include "analysis/tensor_bytes.h"
+#include "analysis/transaction_barriers.h"
 #include "analysis/warpgroup_operand.h"
 #include "ir/statement_paths.h"
 #include "schedule/accesses/assumption_plan.h"
@@ -315,6 +316,10 @@ SharedReservations KernelPlanner::places(analysis::ValuePlans values) const {
       if (v.value == c.values.front())
         e.reserved.push_back(
             {plan::Storage::barriers, c.name, 2 * target_.transaction_barrier_bytes * v.slots, 16});
+  if (analysis::has_transaction_barriers(target_))
+    for (ir::BufferId b : ir::barriers_of(p_, index_))
+      e.reserved.push_back({plan::Storage::barriers, ir::buffer_path(p_, b),
+                            target_.transaction_barrier_bytes * p_.tile_shape(b).front(), 16});
   if (kernel_.split) {
     e.split_loop = ir::KernelPaths(p_, index_)[kernel_.split->loop.value];
     e.reserved.push_back(

@@ -180,15 +180,17 @@ void async_commit(Warp& w) {
     if (w.mask & bit(l)) ++w.commits[static_cast<size_t>(l)];
 }
 
-void async_wait(ClusterRun& run, Warp& w, const Step& s) {
-  const int64_t pending = run.node<thread::AsyncWait>(s).pending;
+namespace {
+
+// Those of groups that are older than the newest so many.
+void finish(ClusterRun& run, Warp& w, std::optional<int64_t> pending) {
   size_t kept = 0;
   for (uint32_t id : w.copies) {
     CopyInFlight& c = run.copies[id];
-    LaneMask lanes = 0;
-    for (int l = 0; l < run.lanes; ++l) {
+    LaneMask lanes = pending ? 0 : c.pending;
+    for (int l = 0; pending && l < run.lanes; ++l) {
       const auto at = static_cast<size_t>(l);
-      lanes |= LaneMask{int64_t{c.group[at]} + pending < int64_t{w.commits[at]}} << l;
+      lanes |= LaneMask{int64_t{c.group[at]} + *pending < int64_t{w.commits[at]}} << l;
     }
     lanes &= c.pending & w.mask;
     if (lanes != 0) wait_for_copy(run, w, c.load);
@@ -200,5 +202,13 @@ void async_wait(ClusterRun& run, Warp& w, const Step& s) {
   }
   w.copies.resize(kept);
 }
+
+}  // namespace
+
+void async_wait(ClusterRun& run, Warp& w, const Step& s) {
+  finish(run, w, run.node<thread::AsyncWait>(s).pending);
+}
+
+void land_copies(ClusterRun& run, Warp& w) { finish(run, w, std::nullopt); }
 
 }  // namespace tilegen::sim

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "sim/async_copies.h"
 #include "sim/barriers.h"
 #include "sim/cluster_run.h"
 #include "sim/memory_access.h"
@@ -53,6 +54,7 @@ void transaction_arrive(ClusterRun& run, Warp& w, const Step& s) {
   const auto& n = run.node<thread::TransactionArrive>(s);
   const int64_t wanted = run.program.barriers[static_cast<size_t>(n.barriers)].arrivals;
   const Operand index = w.values.operand(s.x);
+  if (n.copies) land_copies(run, w);
   // One release for all barriers that the lanes arrive at.
   Ordering::Clock clock;
   const uint32_t epoch = run.order.epoch(w.index);

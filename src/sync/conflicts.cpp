@@ -69,6 +69,7 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
   // Rows that a warp loads are told apart by slot only.
   if (access.collective && !access.write) c.access.index = c.within = c.access.predicate = ExprId();
   const bool tensor = access.write && p_.memory(access.memory).space == thread::Space::global;
+  c.from = origin;
   // Of one parallel loop atomic operations come in any order, of two such loops in that of the program.
   if (tensor || access.atomic) c.op = origin;
   if (p_.memory(access.memory).space == thread::Space::global) c.origin = origin;

@@ -51,6 +51,7 @@ struct AccessClass {
   // are the user's.
   std::string op;
   std::string origin;         // of accesses to tensors: the operation
+  std::string from;           // the first operation that has it
   std::vector<bool> follows;  // parallel to loops: the access depends on it
 
   // The iteration of a loop that `at`, parallel to loops, means; nothing where the loop is not among them.

@@ -11,8 +11,6 @@ using thread::Block;
 using thread::StmtId;
 using thread::ThreadProgram;
 
-namespace {
-
 // Accesses that became one are as near as the newest of them.
 void close(State& state) {
   std::sort(state.begin(), state.end(), [](const Held& a, const Held& b) {
@@ -22,6 +20,8 @@ void close(State& state) {
                           [](const Held& a, const Held& b) { return a.access == b.access; }),
               state.end());
 }
+
+namespace {
 
 void add_to(State& into, const State& other) {
   if (other.empty()) return;
@@ -43,8 +43,9 @@ void hold(State& state, const std::vector<uint32_t>& fresh) {
 }  // namespace
 
 HazardWalk::HazardWalk(ThreadProgram& p, bool by_iterations)
-    : p_(p), split_(thread::split_barriers(p)), by_iterations_(by_iterations), oracle_(p) {
+    : p_(p), split_(thread::split_barriers(p)), by_iterations_(by_iterations), oracle_(p), transactions_(p) {
   for (const thread::Memory& m : p.memories) back_ = std::max(back_, m.slots + 2);
+  if (!transactions_.empty()) back_ = std::max(back_, transactions_.most_barriers() + 2);
 }
 
 template <class T>
@@ -95,6 +96,11 @@ int64_t HazardWalk::rebound(uint32_t access, const OpenLoop& loop, Change&& chan
     if (loops[i].var != loop.var) continue;
     bound = true;
     exists = change(o.at[i]) && exists;
+  }
+  for (auto& [arrival, at] : o.arrivals) {
+    if (transactions_.find(arrival)->loop != loop.var) continue;
+    bound = true;
+    change(at);
   }
   if (!exists) return kGone;
   return bound ? number_of(std::move(o)) : access;
@@ -175,8 +181,11 @@ Need HazardWalk::walk(StmtId id, State& state) {
     return Need::nothing;
   }
   Need need = meet(id, state);
-  State other = state;
   const thread::Branch branch = *as<thread::Branch>(id);
+  // All of these threads do it: no way leads around.
+  if (branch.then_body.size() == 1 && branch.else_body.empty() && transactions_.find(branch.then_body[0]))
+    return std::max(need, walk_leaf(branch.then_body[0], state));
+  State other = state;
   enter_branch(branch.condition, true);
   need = std::max(need, walk(branch.then_body, state));
   leave_branch();
@@ -208,11 +217,16 @@ Need HazardWalk::walk_leaf(StmtId id, State& state) {
     close(state);
     return Need::nothing;
   }
+  if (const TransactionOrder::Point* at = transactions_.find(id)) {
+    at->arrives ? arrive(*at, state) : wait(*at, state);
+    return Need::nothing;
+  }
   return meet(id, state);
 }
 
 bool HazardWalk::enters(StmtId id, State& state) {
   if (!touches_memory(id)) return true;
+  if (transactions_.find(id)) return false;
   if (!is_leaf(id) || as<thread::Barrier>(id) || as<thread::AsyncCommit>(id) || as<thread::AsyncWait>(id))
     return false;
   std::vector<uint32_t> fresh;
@@ -270,6 +284,9 @@ Need HazardWalk::find_between(const Outstanding& earlier, const Outstanding& lat
   if (oracle_.same_points(earlier.access, earlier.at, later.access, later.at)) return Need::nothing;
   const Meeting m = oracle_.meeting(earlier.access, earlier.at, later.access, later.at);
   if (m == Meeting::disjoint) return Need::nothing;
+  for (size_t set = 0; set < waiting_.size(); ++set)
+    if ((earlier.known_to >> set & 1) != 0 && waiting_[set].holds(warps_of(later.access)))
+      return Need::nothing;
   if (earlier.in_flight) return Need::wait;
   for (size_t set = 0; set < warp_sets_.size(); ++set)
     if ((earlier.met_in >> set & 1) != 0 && warp_sets_[set].holds(warps_of(earlier.access)) &&
@@ -427,7 +444,7 @@ void HazardWalk::find_written_tensors(const Block& block) {
 
 bool HazardWalk::touches_memory(StmtId id) {
   if (as<thread::Barrier>(id) || as<thread::AsyncCommit>(id) || as<thread::AsyncWait>(id)) return true;
-  if (warp_barriers_.contains(id)) return true;
+  if (warp_barriers_.contains(id) || transactions_.find(id)) return true;
   if (is_leaf(id)) return !classes_of(id).empty();
   auto [it, fresh] = touches_.try_emplace(id, false);
   if (!fresh) return it->second;

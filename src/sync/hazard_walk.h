@@ -4,13 +4,16 @@
 // Loops are walked as consecutive iterations, of which as many are told apart as the slots of a memory reach.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <vector>
 
 #include "sync/conflicts.h"
+#include "sync/transaction_order.h"
 
 namespace tilegen::sync {
 
@@ -19,8 +22,11 @@ struct Outstanding {
   int access = 0;  // id of its class
   Bindings at;     // parallel to the class's loops
   bool in_flight = false;
-  bool met = false;     // each warpgroup has met since
-  uint32_t met_in = 0;  // sets of warps that have met since, as bits
+  bool met = false;       // each warpgroup has met since
+  uint32_t met_in = 0;    // sets of warps that have met since, as bits
+  uint32_t known_to = 0;  // sets of warps that have waited for an arrival since, as bits
+  // Arrivals since of warps that the access comes before, the earliest of each: in which iteration.
+  std::map<thread::StmtId, Binding> arrivals = {};
   auto operator<=>(const Outstanding&) const = default;
 };
 // One of a state's accesses, by the number that the walk gave it, and the commits since it was issued as an
@@ -33,11 +39,8 @@ struct Held {
 // Ascending by number, each once: states are copied and compared at every statement.
 using State = std::vector<Held>;
 
-// Warps of the block that meet at a barrier of their own.
-struct WarpRange {
-  int64_t first = 0, count = 0;
-  bool holds(const WarpRange& w) const { return first <= w.first && w.first + w.count <= first + count; }
-};
+// Puts a changed state in order again.
+void close(State& state);
 
 enum class Need : uint8_t { nothing, barrier, wait };  // wait: for async copies, with a barrier
 
@@ -80,7 +83,13 @@ class HazardWalk {
   bool is_warpgroup_barrier(thread::StmtId id) const;
   bool varies(ir::ExprId e) const;  // between the threads of a block
   int64_t back() const { return back_; }
+  const TransactionOrder& transactions() const { return transactions_; }
+  bool inside_transactions() const {
+    return std::any_of(around_.begin(), around_.end(),
+                       [&](const OpenLoop& l) { return transactions_.inside(l.var); });
+  }
   thread::MemoryId accessed(const Held& h) const { return oracle_[(*this)[h].access].access.memory; }
+  const std::string& origin(const Held& h) const { return oracle_[(*this)[h].access].from; }
   const Outstanding& operator[](const Held& h) const { return *outstanding_[h.access]; }
 
  private:
@@ -100,6 +109,10 @@ class HazardWalk {
   State rebound(const State& state, const OpenLoop& loop, Changes& known, Change&& change);
   State from_numbers(const State& state, const OpenLoop& loop, int64_t now);
   State released(const State& state, const OpenLoop& loop);
+  // hazard_transactions.cpp
+  void arrive(const TransactionOrder::Point& at, State& state);
+  void wait(const TransactionOrder::Point& at, State& state);
+  bool comes_before(const Outstanding& access, const TransactionOrder::Point& arrival);
   Need walk_leaf(thread::StmtId id, State& state);
   Need meet(thread::StmtId id, const State& state, std::vector<uint32_t>& fresh);
   Need between(uint32_t earlier, uint32_t later);
@@ -134,6 +147,9 @@ class HazardWalk {
   std::map<thread::StmtId, size_t> warp_barriers_;  // the number of each in warp_sets_
   std::vector<WarpRange> warp_sets_;
   std::map<int, WarpRange> warps_;  // by access
+  const TransactionOrder transactions_;
+  std::vector<WarpRange> waiting_;  // bits of Outstanding::known_to
+  std::map<std::pair<thread::StmtId, thread::StmtId>, std::optional<int64_t>> iterations_back_;
 };
 
 }  // namespace tilegen::sync

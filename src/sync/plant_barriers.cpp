@@ -116,6 +116,10 @@ class Planter {
         continue;
       }
       if (how_.own_waits && need == Need::wait) return refuse_unawaited(block[i], state);
+      if (need == Need::barrier && walk_.inside_transactions())
+        if (const WarpRange warps = walk_.warps_to_await(block[i], state);
+            warps.count == 0 || !walk_.transactions().is_one_party(warps))
+          return refuse_unordered(block[i], state);
       if (!uniform) return refuse(block[i]);
       // Copies in flight may be waited for within the statement with no barrier after: they are waited for
       // here.
@@ -236,6 +240,25 @@ class Planter {
                        "' where asynchronous copies into the same elements may still be under way",
                    "put commit_group behind these copies, and in front of this a wait_group with the number "
                    "of groups that were committed later");
+  }
+
+  // Where warps go on by themselves no barrier of all of them is put between what they do.
+  void refuse_unordered(StmtId id, const State& state) {
+    if (error_) return;
+    std::string tile, other;
+    for (const Held& h : state) {
+      State alone{h};
+      if (!tile.empty() || walk_.walk(id, alone) != Need::barrier) continue;
+      tile = p_.memory(walk_.accessed(h)).name;
+      other = walk_.origin(h);
+    }
+    error_ =
+        Error(DiagCode::misplaced_statement, p_.stmts[id.value].origin,
+              "warps touch '" + tile + "' in elements that other warps touch in " + other +
+                  ", and no arrival of these at a transaction barrier and wait of those for it stands "
+                  "in between",
+              "arrive behind what comes first, and wait for that phase in front of this: mbarrier_arrive "
+              "full[s] ... mbarrier_wait full[s], parity");
   }
 
   void refuse(StmtId id) {

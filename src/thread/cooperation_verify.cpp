@@ -171,6 +171,8 @@ void CooperationVerifier::check(const TransactionArrive& arrive) {
   check_barrier(arrive.barriers, arrive.index, "an arrival");
   if (arrive.bytes < 0 || arrive.bytes > kMaxArrivals)
     report("an arrival announces " + number(arrive.bytes) + " bytes");
+  if (arrive.copies && (arrive.bytes != 0 || arrive.block.valid()))
+    report("an arrival behind copies announces bytes, or is at the barrier of another block");
   if (!arrive.block.valid()) return;
   if (p_.cluster == 1) report("an arrival at the barrier of another block, and no cluster");
   if (arrive.bytes != 0)

@@ -253,6 +253,9 @@ struct TransactionArrive {
   ir::ExprId index;
   int64_t bytes = 0;  // mbarrier.arrive.expect_tx where positive
   ir::ExprId block;   // optional, i64 in 0 .. cluster - 1; may differ between threads
+  // A thread arrives when the AsyncCopies that it has issued are done, some time later: their bytes are then
+  // there for those who wait for the phase. Without bytes and block.
+  bool copies = false;
 };
 // Waits until the phase of parity `parity` (0 or 1) has completed. A fresh barrier is in phase 0: a wait for
 // parity 1 passes at once. What was written before the completing arrivals, and bytes that landed, are

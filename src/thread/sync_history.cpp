@@ -8,18 +8,94 @@ namespace tilegen::thread {
 SyncHistory::SyncHistory(const ThreadProgram& p, int64_t units)
     : warpgroup_(p.machine.warpgroup > 0 ? p.machine.warpgroup : std::max<int64_t>(p.threads, 1)),
       units_(static_cast<size_t>(units)),
-      copies_(static_cast<size_t>(p.threads)) {
+      copies_(static_cast<size_t>(p.threads)),
+      warp_(std::max(p.machine.warp, 1)) {
   const auto warpgroups = static_cast<size_t>(p.threads / warpgroup_ + 1);
   products_.resize(warpgroups);
   met_.resize(warpgroups, 0);
   const auto of_warps = [](const NamedBarrier& b) { return b.use == BarrierUse::warps; };
-  if (std::any_of(p.named_barriers.begin(), p.named_barriers.end(), of_warps)) spans_.resize(units_.size());
+  const bool roles = std::any_of(p.body.begin(), p.body.end(), [&](StmtId s) {
+    return std::holds_alternative<Roles>(p.stmts[s.value].node);
+  });
+  if (!p.barriers.empty() && !roles) {
+    const auto warps = static_cast<size_t>((p.threads + warp_ - 1) / warp_);
+    const Clock nothing(2 * warps, -1);
+    clocks_.assign(warps, nothing);
+    reads_.assign(units_.size() * warps, -1);
+    for (const TransactionBarriers& b : p.barriers)
+      transactions_.emplace_back(static_cast<size_t>(b.count),
+                                 TransactionBarrier{b.arrivals, 0, nothing, nothing});
+  }
+  if (has_clocks() || std::any_of(p.named_barriers.begin(), p.named_barriers.end(), of_warps))
+    spans_.resize(units_.size());
+}
+
+void SyncHistory::join(Clock& to, const Clock& from) {
+  for (size_t w = 0; w < to.size(); ++w) to[w] = std::max(to[w], from[w]);
+}
+
+void SyncHistory::meet() {
+  ++epoch_;
+  for (Clock& clock : clocks_) std::fill_n(clock.begin(), clocks_.size(), time_);
+  if (has_clocks()) ++time_;
+}
+
+void SyncHistory::arrive(int barriers, int64_t index, int64_t first, int64_t end, bool copies) {
+  if (!has_clocks() || index < 0) return;
+  auto& array = transactions_[static_cast<size_t>(barriers)];
+  if (index >= static_cast<int64_t>(array.size())) return;
+  TransactionBarrier& b = array[static_cast<size_t>(index)];
+  for (Number w = warp_of(first); w <= warp_of(end - 1); ++w) {
+    join(b.open, clocks_[static_cast<size_t>(w)]);
+    b.open[static_cast<size_t>(w)] = time_;
+    if (copies) b.open[clocks_.size() + static_cast<size_t>(w)] = time_;
+  }
+  ++time_;
+  b.arrived += end - first;
+  if (b.arrived < b.wanted) return;
+  join(b.completed, b.open);
+  b.open.assign(b.open.size(), -1);
+  b.arrived = 0;
+}
+
+void SyncHistory::await(int barriers, int64_t index, int64_t first, int64_t end) {
+  if (!has_clocks() || index < 0) return;
+  const auto& array = transactions_[static_cast<size_t>(barriers)];
+  if (index >= static_cast<int64_t>(array.size())) return;
+  for (Number w = warp_of(first); w <= warp_of(end - 1); ++w)
+    join(clocks_[static_cast<size_t>(w)], array[static_cast<size_t>(index)].completed);
+}
+
+bool SyncHistory::knows_write(size_t unit, const Access& a) const {
+  if (!has_clocks()) return false;
+  const Clock& clock = clocks_[static_cast<size_t>(warp_of(a.thread))];
+  const Span& s = spans_[unit].written;
+  const size_t copies = units_[unit].write_group == kSynchronous ? 0 : clocks_.size();
+  for (Number w = warp_of(s.first); w <= warp_of(s.last); ++w)
+    if (clock[copies + static_cast<size_t>(w)] < s.time) return false;
+  return true;
+}
+
+bool SyncHistory::knows_reads(size_t unit, const Access& a) const {
+  if (!has_clocks()) return false;
+  const Clock& clock = clocks_[static_cast<size_t>(warp_of(a.thread))];
+  for (size_t w = 0; w < clocks_.size(); ++w)
+    if (clock[w] < reads_[unit * clocks_.size() + w]) return false;
+  return true;
 }
 
 void SyncHistory::meet_of_threads(int64_t first, int64_t end) {
   const auto same = [&](const WarpSet& s) { return s.first == first && s.end == end; };
   auto it = std::find_if(warp_sets_.begin(), warp_sets_.end(), same);
   if (it == warp_sets_.end()) it = warp_sets_.insert(it, WarpSet{first, end, -1});
+  if (has_clocks()) {
+    Clock all(2 * clocks_.size(), -1);
+    for (Number w = warp_of(first); w <= warp_of(end - 1); ++w) {
+      join(all, clocks_[static_cast<size_t>(w)]);
+      all[static_cast<size_t>(w)] = time_;
+    }
+    for (Number w = warp_of(first); w <= warp_of(end - 1); ++w) clocks_[static_cast<size_t>(w)] = all;
+  }
   it->met = time_++;
 }
 
@@ -69,7 +145,7 @@ bool SyncHistory::before(const Stamp& s, Number g) const {
 
 bool SyncHistory::write_is_visible(size_t unit, const Access& a) const {
   const Unit& u = units_[unit];
-  if (u.writer == kNobody) return true;
+  if (u.writer == kNobody || knows_write(unit, a)) return true;
   if (u.write_group == kSynchronous)
     return (u.writer == a.who && a.who != kMany) || before(u.written, a.warpgroup) ||
            (!spans_.empty() && warps_have_met(spans_[unit].written, a.thread));
@@ -88,6 +164,7 @@ std::vector<SyncHistory::Clash> SyncHistory::read(size_t unit, const Access& a) 
   const Stamp now = this->now(a.warpgroup);
   const bool first = u.reader == kNobody || before(u.read, a.warpgroup);
   if (!spans_.empty()) extend(spans_[unit].read, a, first);
+  if (has_clocks()) reads_[unit * clocks_.size() + static_cast<size_t>(warp_of(a.thread))] = time_;
   if (first) {
     u.reader = who;
     u.read = now;
@@ -109,7 +186,7 @@ std::vector<SyncHistory::Clash> SyncHistory::write(size_t unit, const Access& a)
     clashes.push_back({Clash::Kind::with_write, u.write_stmt, u.writer});
   // Its own product a warpgroup waits for without a barrier.
   const bool own_product = u.reader == kProducts - a.warpgroup;
-  const bool met = !spans_.empty() && warps_have_met(spans_[unit].read, a.thread);
+  const bool met = (!spans_.empty() && warps_have_met(spans_[unit].read, a.thread)) || knows_reads(unit, a);
   if (u.reader != kNobody && !own_product && !met && !before(u.read, a.warpgroup) &&
       (u.reader != a.who || a.who == kMany) && u.read_instance != instance_)
     clashes.push_back({Clash::Kind::with_read, u.read_stmt, u.reader});
@@ -118,6 +195,8 @@ std::vector<SyncHistory::Clash> SyncHistory::write(size_t unit, const Access& a)
   const bool again = u.write_instance == instance_;
   const Stamp now = this->now(a.warpgroup);
   if (!spans_.empty()) extend(spans_[unit].written, a, !again);
+  if (has_clocks() && !again)
+    std::fill_n(reads_.begin() + static_cast<long>(unit * clocks_.size()), clocks_.size(), Number{-1});
   const bool of_others = again && u.written.warpgroup != now.warpgroup;
   u.writer = !a.async && again && u.writer != who ? Number{kMany} : who;
   u.written = {now.epoch, of_others ? -1 : now.warpgroup, now.met};

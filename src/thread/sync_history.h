@@ -3,7 +3,8 @@
 //
 // Barriers are counted: those of all threads present, those of each warpgroup, and those of other sets of
 // warps. An access is ordered after one of another thread where the count of a barrier that both meet at has
-// grown in between.
+// grown in between. At transaction barriers that the program writes itself warps tell each other what they
+// know: a clock of each warp says up to when it knows what the others did.
 #pragma once
 
 #include <cstdint>
@@ -40,9 +41,14 @@ class SyncHistory {
 
   // An execution of a statement begins: what it does itself is not ordered by barriers.
   void begin() { ++instance_; }
-  void meet() { ++epoch_; }
+  void meet();
   void meet_of(int64_t warpgroup) { ++met_[static_cast<size_t>(warpgroup)]; }
   void meet_of_threads(int64_t first, int64_t end);
+
+  // Threads from `first` to `end` arrive at a transaction barrier, or wait for its newest phase.
+  // `copies`: when their asynchronous copies are done.
+  void arrive(int barriers, int64_t index, int64_t first, int64_t end, bool copies);
+  void await(int barriers, int64_t index, int64_t first, int64_t end);
 
   // Groups of asynchronous copies.
   void commit(int64_t thread);
@@ -84,6 +90,11 @@ class SyncHistory {
     int64_t first = 0, end = 0;  // threads
     Number met = -1;             // when they did so last
   };
+  using Clock = std::vector<Number>;  // by warp; then of what their copies have brought
+  struct TransactionBarrier {
+    int64_t wanted = 0, arrived = 0;
+    Clock open, completed;  // what arrivals know: of the phase, and of those before it
+  };
   struct CopyGroups {
     Number open = 0;              // number of the group being filled
     std::vector<Stamp> finished;  // of closed groups: the wait that saw them done
@@ -99,6 +110,11 @@ class SyncHistory {
   bool write_is_visible(size_t unit, const Access& a) const;
   bool warps_have_met(const Span& s, int64_t thread) const;
   void extend(Span& s, const Access& a, bool anew) const;
+  bool has_clocks() const { return !clocks_.empty(); }
+  Number warp_of(int64_t thread) const { return static_cast<Number>(thread / warp_); }
+  bool knows_write(size_t unit, const Access& a) const;
+  bool knows_reads(size_t unit, const Access& a) const;
+  static void join(Clock& to, const Clock& from);
 
   const int64_t warpgroup_;  // threads
   std::vector<Unit> units_;
@@ -108,8 +124,12 @@ class SyncHistory {
   std::vector<bool> finished_;      // products, by number
   std::vector<UnitSpans> spans_;    // by unit, where sets of warps meet
   std::vector<WarpSet> warp_sets_;
-  Number time_ = 0;           // counts their meetings
-  Number product_ = kNobody;  // being issued
+  const int64_t warp_;         // threads
+  std::vector<Clock> clocks_;  // by warp; empty: the program has no transaction barriers of its own
+  std::vector<std::vector<TransactionBarrier>> transactions_;  // by array
+  std::vector<Number> reads_;  // by unit and warp: when it did so last since the last write
+  Number time_ = 0;            // counts their meetings
+  Number product_ = kNobody;   // being issued
   Number epoch_ = 0, instance_ = 0;
 };
 

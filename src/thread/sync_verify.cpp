@@ -103,6 +103,10 @@ class Walk {
     if (const auto* roles = std::get_if<Roles>(&node)) return each_role(*roles);
     if (const auto* one = std::get_if<OneThread>(&node)) return one_of_each_warp(*one, active);
     if (const auto* barrier = std::get_if<Barrier>(&node)) return meet(id, *barrier, active);
+    if (const auto* arrival = std::get_if<TransactionArrive>(&node); arrival && !arrival->block.valid())
+      return at_transaction(arrival->barriers, arrival->index, active, arrival);
+    if (const auto* wait = std::get_if<TransactionWait>(&node))
+      return at_transaction(wait->barriers, wait->index, active, nullptr);
     if (std::holds_alternative<WarpgroupMma>(node)) return product(id, active);
     if (std::holds_alternative<WarpgroupCommit>(node)) {
       for_warpgroups(active, [&](int64_t g) { history_.commit_products(g); });
@@ -181,6 +185,19 @@ class Walk {
         return true;
       }
     history_.meet_of_threads(first, end);
+    return true;
+  }
+
+  // Threads that follow each other arrive, or wait, at a barrier that is the same for them.
+  bool at_transaction(int barriers, ExprId index, const std::vector<bool>& active,
+                      const TransactionArrive* arrival) {
+    const auto first = std::find(active.begin(), active.end(), true);
+    const auto end = std::find(first, active.end(), false);
+    if (first == active.end() || std::find(end, active.end(), true) != active.end()) return true;
+    const int64_t from = first - active.begin(), to = end - active.begin();
+    const int64_t at = value(index, from).value_or(-1);
+    arrival ? history_.arrive(barriers, at, from, to, arrival->copies)
+            : history_.await(barriers, at, from, to);
     return true;
   }
 
@@ -339,6 +356,11 @@ std::vector<std::string> verify_synchronization(const ThreadProgram& p) {
     unit = std::min<int64_t>(unit, ir::dtype_bytes(m.type));
     slots = std::max(slots, m.slots);
   }
+  const bool roles = std::any_of(p.body.begin(), p.body.end(), [&](StmtId s) {
+    return std::holds_alternative<Roles>(p.stmts[s.value].node);
+  });
+  if (!roles)
+    for (const TransactionBarriers& b : p.barriers) slots = std::max(slots, b.count);
   const LoopLengths lengths(p);
   std::set<std::pair<StmtId, StmtId>> seen;
   std::vector<std::unique_ptr<Walk>> walks;

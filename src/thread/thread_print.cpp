@@ -296,7 +296,8 @@ class Printer {
     line(indent,
          "arrive " + barrier(arrive.barriers, arrive.index) +
              (arrive.bytes > 0 ? " expect " + std::to_string(arrive.bytes) + " bytes" : "") +
-             (arrive.block.valid() ? " of block " + expr_text(p_, arrive.block) : ""),
+             (arrive.block.valid() ? " of block " + expr_text(p_, arrive.block) : "") +
+             (arrive.copies ? " behind copies" : ""),
          origin);
   }
 

@@ -184,8 +184,17 @@ class Player {
     }
     open(tl_begin_case(b_, choice, rarely() ? 0 : static_cast<uint32_t>(pick(3)), values));
   }
+  void barriers() {
+    if (regions_.empty()) return;
+    const tl_region at = regions_[pick(static_cast<int>(regions_.size()))];
+    const int64_t first = rarely() ? extent() : 0, threads = rarely() ? 32 * extent() : 0;
+    if (pick(2))
+      return tl_mbarrier_arrive(b_, at, first, threads, rarely() ? small() : static_cast<uint32_t>(pick(2)));
+    tl_mbarrier_wait(b_, at, expr_of(TL_I64), first, threads);
+  }
   void copies() {
-    const int what = pick(3);
+    const int what = pick(4);
+    if (what == 3) return barriers();
     if (what == 0) return tl_commit_group(b_);
     if (what == 1) return tl_wait_group(b_, rarely() ? small() : static_cast<uint32_t>(pick(3)));
     if (regions_.empty()) return;

@@ -305,6 +305,51 @@ TEST(Threads, CopiesInGroups) {
   });
 }
 
+// Warps 0 and 1 fill a ring of two slots, warps 2 and 3 add up what comes; the calls of a block of threads.
+TEST(Threads, TransactionBarriers) {
+  const Context context = make_context();
+  const Builder owner = make_builder(context);
+  tl_builder* b = owner.get();
+  const tl_expr n = tl_dim(b, "n"), size = tl_index(b, kThreads), two = tl_index(b, 2);
+  const int64_t shape[] = {2, kThreads / 2}, barriers[] = {2}, one[] = {1}, extents[] = {4, 32};
+  const tl_buffer x = tl_tensor(b, "X", TL_I64, 1, &n, nullptr, TL_TENSOR_READ_ONLY);
+  const tl_buffer y = tl_tensor(b, "Y", TL_I64, 1, &n, nullptr, 0);
+  const tl_expr grid = tl_binary(b, TL_FLOORDIV, tl_binary(b, TL_ADD, n, tl_index(b, kThreads - 1)), size);
+  tl_expr block, ids[2], k;
+  const tl_scope kernel = tl_begin_kernel(b, "k", 1, &grid, kThreads, nullptr, &block);
+  const tl_buffer ring = tl_alloc(b, "ring", TL_SCOPE_SHARED, TL_I64, 2, shape);
+  const tl_buffer full = tl_alloc(b, "full", TL_SCOPE_SHARED, TL_U64, 1, barriers);
+  const tl_buffer empty = tl_alloc(b, "empty", TL_SCOPE_SHARED, TL_U64, 1, barriers);
+  for (const tl_buffer array : {full, empty}) tl_annotate_tile(b, array, "arrivals = 64");
+  const tl_scope scope = tl_begin_threads(b, 2, extents, nullptr, ids);
+  const tl_expr t = tl_id(b, TL_ID_THREAD);
+  const tl_expr at = tl_binary(b, TL_ADD, tl_binary(b, TL_MUL, block, size), t);
+  const tl_expr sum = tl_var(b, "sum", tl_load(b, x, 1, &at));
+  const tl_scope rounds = tl_begin_loop(b, TL_LOOP_SERIAL, tl_index(b, 0), tl_index(b, 5), 0, "round", &k);
+  const tl_expr slot = tl_binary(b, TL_FLOORMOD, k, two), use = tl_binary(b, TL_FLOORDIV, k, two);
+  const tl_expr parity = tl_binary(b, TL_FLOORMOD, use, two);
+  const tl_region of_full = tl_region_of(b, full, 1, &slot, one),
+                  of_empty = tl_region_of(b, empty, 1, &slot, one);
+  const tl_scope fills = tl_begin_if(b, tl_binary(b, TL_LT, ids[0], two));
+  tl_mbarrier_wait(b, of_empty, tl_binary(b, TL_SUB, tl_index(b, 1), parity), 0, 0);
+  const tl_expr to[] = {slot, t};
+  tl_store(b, ring, 2, to, tl_binary(b, TL_ADD, sum, tl_cast(b, TL_I64, k)));
+  tl_mbarrier_arrive(b, of_full, 0, 0, 0);
+  tl_begin_else(b, fills);
+  tl_mbarrier_wait(b, of_full, parity, 0, 0);
+  const tl_expr from[] = {slot, tl_binary(b, TL_SUB, tl_index(b, kThreads - 1), t)};
+  tl_assign(b, sum, tl_binary(b, TL_ADD, sum, tl_load(b, ring, 2, from)));
+  tl_mbarrier_arrive(b, of_empty, 0, 0, 0);
+  tl_end(b, fills);
+  tl_end(b, rounds);
+  tl_store(b, y, 1, &at, sum);
+  tl_end(b, scope);
+  tl_end(b, kernel);
+  expect_threads(made_by(owner), [](const std::vector<int64_t>& in, int64_t begin, int64_t thread) {
+    return in[begin + thread] + (thread < 64 ? 0 : 5 * in[begin + kThreads - 1 - thread] + 10);
+  });
+}
+
 std::string code_of(const Context& context, const Program& program, const char* name) {
   tl_target* target = nullptr;
   tl_artifact* artifact = nullptr;
@@ -359,6 +404,30 @@ TEST(Threads, GroupsAreInstructions) {
   EXPECT_EQ(count_of(ptx, "cp.async.cg.shared.global"), 2) << ptx;
   EXPECT_EQ(count_of(ptx, "cp.async.commit_group"), 2) << ptx;
   EXPECT_EQ(count_of(ptx, "cp.async.wait_group"), 2) << ptx;
+}
+
+// Each side of a ring waits for its barriers, and nobody for the block.
+TEST(Threads, TransactionBarriersAreInstructions) {
+  const Context context = make_context();
+  const Program program = parsed(
+      context,
+      "tl 1 program p\ndim n\ntensor X: i32[n] readonly\ntensor Y: i32[64]\nkernel k grid(b: 1) threads 128 "
+      "{\n"
+      "  alloc ring: shared i32[3, 64]\n  alloc full: shared u64[3] {arrivals = 64}\n"
+      "  alloc empty: shared u64[3] {arrivals = 64}\n  threads w, l in 4, 32 {\n    var r = 0i32\n"
+      "    serial k in 0 .. n {\n      if w < 2 {\n        mbarrier_wait empty[k % 3], (k // 3 + 1) % 2\n"
+      "        ring[k % 3, w * 32 + l] = X[k]\n        mbarrier_arrive full[k % 3]\n      } else {\n"
+      "        mbarrier_wait full[k % 3], k // 3 % 2\n        r += ring[k % 3, 127 - w * 32 - l]\n"
+      "        mbarrier_arrive empty[k % 3]\n      }\n    }\n"
+      "    if w >= 2 { Y[w * 32 + l - 64] = r }\n  }\n}\n");
+  for (const auto& [target, wait] : {std::pair("sm_80", "test_wait"), {"sm_90a", "try_wait"}}) {
+    const std::string all = code_of(context, program, target),
+                      ptx = all.substr(0, all.find(".entry", all.find(".entry") + 1));
+    EXPECT_EQ(count_of(ptx, "mbarrier.init"), 6) << ptx;
+    EXPECT_EQ(count_of(ptx, std::string("mbarrier.") + wait + ".parity"), 2) << ptx;
+    EXPECT_EQ(count_of(ptx, "mbarrier.arrive"), 2) << ptx;
+    EXPECT_EQ(count_of(ptx, "bar.sync"), 1) << ptx;  // behind the barriers' first state
+  }
 }
 
 // A vote is an instruction for the warp, of groups of any size; what is like one stays as it is.

@@ -215,6 +215,121 @@ kernel k grid (g: ceildiv(2040, 128 * $e)) threads 128 {
                                        {{"t", type}, {"e", std::to_string(elements)}, {"c", condition}}));
 }
 
+// Warps that bring and warps that take, through rings of one to four slots, for any number of rounds; a third
+// set of warps may pass on what it takes.
+TEST(Threads, TransactionBarriers) {
+  for (const std::string type : {"f32", "i64", "u8", "f16"})
+    for (const std::string slots : {"1", "2", "3", "4"})
+      expect_agree_everywhere(replaced(R"(tl 1 program p
+dim m
+tensor X: $t[m] readonly
+tensor Y: $t[m]
+kernel k grid (g: ceildiv(m, 64)) threads 192 {
+  alloc ring: shared $t[$s, 64]
+  alloc full: shared u64[$s] {arrivals = 64}
+  alloc empty: shared u64[$s] {arrivals = 128}
+  threads w, l in 6, 32 {
+    var r = X[g * 64 + (w * 32 + l) % 64]
+    serial k in 0 .. m // 20 {
+      if w > 3 {
+        mbarrier_wait empty[k % $s], (k // $s + 1) % 2
+        ring[k % $s, (w - 4) * 32 + l] = X[k * 64 + (w - 4) * 32 + l] + r
+        mbarrier_arrive full[k % $s]
+      } else {
+        mbarrier_wait full[k % $s], k // $s % 2
+        r += ring[k % $s, 63 - (w * 32 + l) % 64]
+        mbarrier_arrive empty[k % $s]
+      }
+    }
+    if w < 2 { Y[g * 64 + w * 32 + l] = r }
+  }
+}
+)",
+                                       {{"t", type}, {"s", slots}}));
+  for (const std::string type : {"f32", "i32"})
+    expect_agree_everywhere(replaced(R"(tl 1 program p
+dim m
+tensor X: $t[m] readonly
+tensor Y: $t[m]
+kernel k grid (g: ceildiv(m, 64)) threads 192 {
+  alloc raw: shared $t[2, 64]
+  alloc made: shared $t[3, 64]
+  alloc last: shared $t[64]
+  alloc full: shared u64[2] {arrivals = 64}
+  alloc empty: shared u64[2] {arrivals = 64}
+  alloc ready: shared u64[3] {arrivals = 64}
+  alloc taken: shared u64[3] {arrivals = 64}
+  threads w, l in 6, 32 {
+    let at = w % 2 * 32 + l
+    var r = X[g * 64 + at]
+    if w < 2 { last[at] = 0 }
+    barrier
+    serial k in 0 .. m // 20 {
+      if w < 2 {
+        mbarrier_wait empty[k % 2], (k // 2 + 1) % 2
+        raw[k % 2, at] = X[k * 64 + at]
+        mbarrier_arrive full[k % 2]
+      }
+      if w >= 2 and w < 4 {
+        mbarrier_wait full[k % 2], k // 2 % 2
+        mbarrier_wait taken[k % 3], (k // 3 + 1) % 2
+        made[k % 3, 63 - at] = raw[k % 2, (at + 5) % 64] + r
+        mbarrier_arrive empty[k % 2]
+        mbarrier_arrive ready[k % 3]
+      }
+      if w >= 4 {
+        mbarrier_wait ready[k % 3], k // 3 % 2
+        r += made[k % 3, (at + 1) % 64]
+        mbarrier_arrive taken[k % 3]
+        last[at] = r
+        barrier
+        r += last[(at + 40) % 64]
+        barrier
+      }
+    }
+    if w > 3 { Y[g * 64 + at] = r }
+  }
+}
+)",
+                                     {{"t", type}}));
+}
+
+// Warps that copy asynchronously, and arrive when that is done.
+TEST(Threads, CopiesThatArrive) {
+  const std::pair<const char*, int> kinds[] = {{"f32", 4}, {"f16", 8}, {"i64", 1}, {"i32", 2}};
+  for (const auto& [type, elements] : kinds)
+    for (const std::string condition : {"k + 2 < m // 20", "l < 20"})
+      expect_agree_everywhere(replaced(R"(tl 1 program p
+dim m
+tensor X: $t[m, 2048] readonly
+tensor Y: $t[256]
+kernel k grid (g: 4) threads 192 {
+  alloc ring: shared $t[3, 64 * $e]
+  alloc full: shared u64[3] {arrivals = 64}
+  alloc empty: shared u64[3] {arrivals = 128}
+  threads w, l in 6, 32 {
+    var sum = X[0, g * 64 + l]
+    let at = (w - 4) * 32 + l
+    if w >= 4 { unroll s in 0 .. 3 { unroll e in 0 .. $e { ring[s, at * $e + e] = 1 } } }
+    barrier
+    serial k in 0 .. m // 20 {
+      if w >= 4 {
+        mbarrier_wait empty[k % 3], (k // 3 + 1) % 2
+        if $c { copy_async X[k, g * 64 * $e + at * $e :+ $e] -> ring[k % 3, at * $e :+ $e] }
+        mbarrier_arrive full[k % 3] {copies}
+      } else {
+        mbarrier_wait full[k % 3], k // 3 % 2
+        sum += ring[k % 3, 64 * $e - 1 - (w * 32 + l) % (64 * $e)]
+        mbarrier_arrive empty[k % 3]
+      }
+    }
+    if w < 2 { Y[g * 64 + w * 32 + l] = sum }
+  }
+}
+)",
+                                       {{"t", type}, {"e", std::to_string(elements)}, {"c", condition}}));
+}
+
 // Warps that wait for each other and for no others, in branches and in loops.
 TEST(Threads, WarpsMeetAmongThemselves) {
   for (const std::string type : {"f32", "i64", "u8"})

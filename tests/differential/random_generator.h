@@ -158,6 +158,7 @@ class Generator {
 
   // random_threads.cpp
   void thread_block();
+  void thread_ring();
   void thread_copies();
   std::string begin_threads(const std::vector<int64_t>& extents);
   void end_threads(size_t outer_vars);

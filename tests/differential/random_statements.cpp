@@ -327,7 +327,10 @@ void Generator::statements(int count, int depth) {
 void Generator::statement(int depth) {
   if (r_.chance(7)) return chain();
   if (asserts_ && r_.chance(5)) assertion();
-  if (depth == 0 && r_.chance(12)) return r_.chance(3) ? thread_copies() : thread_block();
+  if (depth == 0 && r_.chance(12)) {
+    if (r_.chance(4)) return thread_ring();
+    return r_.chance(3) ? thread_copies() : thread_block();
+  }
   if (r_.chance(16)) return r_.chance(2) ? old_values() : packed_elements();
   const int64_t choice = r_.below(depth < 3 ? 22 : 17);
   if (choice < 3) return copy_in();

@@ -1,5 +1,5 @@
 // Blocks of threads in random programs: lanes that give each other values, votes, tiles that threads write
-// and others read behind a barrier, and asynchronous copies in groups.
+// and others read behind a barrier, asynchronous copies in groups, and rings between warps.
 #include <algorithm>
 
 #include "random_generator.h"
@@ -201,6 +201,54 @@ void Generator::thread_copies() {
   --indent_;
   line("}");
   line("wait_group 0");
+  line(result + "[" + thread + "] = " + value);
+  end_threads(outer_vars);
+  for (Tile& t : tiles_) t.written = t.written || t.name == result;
+}
+
+// Some warps bring numbers through a ring of slots, the others take them, each side at its own pace.
+void Generator::thread_ring() {
+  if (!states_threads_) return;
+  const DType type = r_.pick({DType::i32, DType::i64, DType::u32});
+  const int64_t slots = r_.between(1, 4), bring = r_.between(1, 3), row = bring * 32;
+  int64_t trips = r_.between(0, 7);
+  std::string rounds = std::to_string(trips);
+  if (!open_dims_.empty() && r_.chance(2)) {
+    const std::string d = r_.pick(std::span<const std::string>(open_dims_));
+    trips = (dim_values_[d] + 15) / 16;
+    rounds = "ceildiv(" + d + ", 16)";
+  }
+  if (!affordable(128 * (trips + 2))) return;
+  Tile* ring = tile_of({slots, row}, type, MemScope::shared);
+  if (!ring) return;
+  const std::string name = ring->name;
+  Tile* to = tile_of({128}, type, r_.pick({MemScope::shared, MemScope::fragment}));
+  if (!to || to->name == name) return;
+  const std::string result = to->name, value = fresh("s"), k = fresh("v"), full = fresh("f"),
+                    empty = fresh("e");
+  const std::string n = std::to_string(slots), width = std::to_string(row);
+  const auto barriers = [&](const std::string& of, int64_t arrivals) {
+    allocs_ += "  alloc " + of + ": shared u64[" + n + "] {arrivals = " + std::to_string(arrivals) + "}\n";
+  };
+  barriers(full, row);
+  barriers(empty, 128 - row);
+  const size_t outer_vars = vars_.size();
+  const std::string thread = begin_threads({4, 32}), warp = vars_[outer_vars].name;
+  hidden_ = {name, result};
+  line("var " + value + " = " + expr(type, static_cast<int>(r_.between(0, 2))).text);
+  line("serial " + k + " in 0 .. " + rounds + " {");
+  line("  if " + warp + " < " + std::to_string(bring) + " {");
+  line("    mbarrier_wait " + empty + "[" + k + " % " + n + "], (" + k + " // " + n + " + 1) % 2");
+  line("    " + name + "[" + k + " % " + n + ", " + thread + "] = " + value + r_.pick({" + ", " ^ "}) +
+       "cast(" + ir::dtype_name(type) + ", " + k + ")");
+  line("    mbarrier_arrive " + full + "[" + k + " % " + n + "]");
+  line("  } else {");
+  line("    mbarrier_wait " + full + "[" + k + " % " + n + "], " + k + " // " + n + " % 2");
+  line("    " + value + " = " + value + r_.pick({" + ", " ^ ", " * 3 + "}) + name + "[" + k + " % " + n +
+       ", (" + thread + " + " + std::to_string(r_.below(row)) + ") % " + width + "]");
+  line("    mbarrier_arrive " + empty + "[" + k + " % " + n + "]");
+  line("  }");
+  line("}");
   line(result + "[" + thread + "] = " + value);
   end_threads(outer_vars);
   for (Tile& t : tiles_) t.written = t.written || t.name == result;

@@ -273,6 +273,36 @@ class Atomics(unittest.TestCase):
             self.assertEqual(list(out), [values[255 - 4 * k] + values[256 + 4 * k] for k in range(64)], target)
 
 
+    def test_ring_of_transaction_barriers(self):
+        b = tg.Builder("ring")
+        n = b.dim("n")
+        x, y = b.tensor("X", i32, [n, 64], read_only=True), b.tensor("Y", i32, [64])
+        with b.kernel("k", [1], threads=128):
+            ring = b.shared("ring", i32, [3, 64])
+            full, empty = b.mbarriers("full", 3, arrivals=64), b.mbarriers("empty", 3, arrivals=64)
+            with b.threads(4, 32) as (warp, lane):
+                at = warp % 2 * 32 + lane
+                total = b.var(0, "total", i32)
+                with b.serial(0, n) as k:
+                    with b.branch(warp < 2) as otherwise:
+                        b.mbarrier_wait(empty[k % 3], (k // 3 + 1) % 2)
+                        b.store(ring, k % 3, at, x(k, at))
+                        b.mbarrier_arrive(full[k % 3])
+                        otherwise()
+                        b.mbarrier_wait(full[k % 3], k // 3 % 2)
+                        b.assign(total, total + ring(k % 3, 63 - at))
+                        b.mbarrier_arrive(empty[k % 3])
+                with b.branch(warp > 1):
+                    b.store(y, at, total)
+        program = b.finish()
+        values = [k * 7 % 101 for k in range(8 * 64)]
+        for target in ("host", "sim:sm_80", "sim:sm_90a", "sim:gfx942"):
+            out = array.array("i", [0] * 64)
+            rows = memoryview(array.array("i", values)).cast("B").cast("i", [8, 64])
+            program.compile(target).load()(rows, out)
+            self.assertEqual(list(out), [sum(values[63 - t::64]) for t in range(64)], target)
+
+
 class Names(unittest.TestCase):
     def test_values_at_their_place(self):
         b = tg.Builder("names")

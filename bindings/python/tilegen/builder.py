@@ -286,6 +286,21 @@ class Builder(Atomics, Combinations, Maths):
         """Copies of the newest `pending` groups may still be under way; all others are done."""
         lib.tl_wait_group(self.handle, pending)
 
+    def mbarriers(self, name, count, arrivals):
+        """An array of transaction barriers: a phase of each is complete when so many threads have arrived."""
+        return self.shared(name, u64, [count], arrivals=arrivals)
+
+    @marked
+    def mbarrier_arrive(self, barrier, copies=False, first=0, threads=0):
+        """Threads arrive at full[s]: in a block of threads those that come by, outside of one `threads` from `first` on, or all.
+        `copies`: each when its asynchronous copies before are done."""
+        lib.tl_mbarrier_arrive(self.handle, self._region(barrier), first, threads, h.TL_ARRIVE_COPIES * copies)
+
+    @marked
+    def mbarrier_wait(self, barrier, parity, first=0, threads=0):
+        """They go on when the phase of this parity has all its arrivals; the one before the first counts as complete."""
+        lib.tl_mbarrier_wait(self.handle, self._region(barrier), self.expr(parity, i64).raw, first, threads)
+
     @marked
     def branch(self, condition):
         """with b.branch(c) as otherwise: ...; otherwise() begins the other branch."""

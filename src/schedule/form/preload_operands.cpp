@@ -8,6 +8,7 @@
 #include "arith/prove.h"
 #include "ir/annotations.h"
 #include "ir/store_parts.h"
+#include "ir/transaction_barriers.h"
 #include "ir/written_region.h"
 #include "ops/op.h"
 #include "schedule/form/buffer_memory.h"
@@ -106,7 +107,7 @@ class Preloader {
     ir::for_each_statement(p_, one, [&](StmtId s, int) {
       if (const auto* store = p_.as<ir::Store>(s))
         ir::visit_written(*store, [&](BufferId b, const auto&) { visit(b); });
-      if (const auto* op = p_.as<ir::TileOp>(s); op && !op->operands.empty())
+      if (const auto* op = p_.as<ir::TileOp>(s); op && !ir::orders_threads(op->kind))
         visit(ir::written_region(*op).buffer);
     });
   }

@@ -1,5 +1,6 @@
 #include "ir/tile_op.h"
 #include "ir/op_kinds.h"
+#include "ir/transaction_barriers.h"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +13,7 @@ TEST(TileOp, NamesComeBack) {
     EXPECT_EQ(&op_row(row.kind), &row);
     const bool of_groups = row.kind == OpKind::commit_group || row.kind == OpKind::wait_group;
     EXPECT_EQ(row.operands.empty(), of_groups) << row.text;
+    EXPECT_EQ(orders_threads(row.kind), of_groups || is_barrier_op(row.kind)) << row.text;
     for (const AttrRow& attr : row.attrs) EXPECT_FALSE(attr.name.empty()) << row.text;
     for (const OperandRow& operand : row.operands) EXPECT_FALSE(operand.name.empty()) << row.text;
   }

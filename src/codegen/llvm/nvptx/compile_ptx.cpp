@@ -20,6 +20,7 @@ using Kernels = std::span<const thread::ThreadProgram>;
 
 constexpr int kStoreMatrixPtx = 78;  // PTX ISA, "stmatrix"
 constexpr int kCachingPtx = 74;      // PTX ISA, "createpolicy", eviction priorities of "ld" and "st"
+constexpr int kBarrierPtx = 78;      // PTX ISA, "mbarrier", ".shared::cta"
 
 // Least PTX version that serves the target and what the kernels use of it.
 int least_ptx(const target::Target& target, Kernels kernels) {
@@ -34,6 +35,8 @@ int least_ptx(const target::Target& target, Kernels kernels) {
           ptx = std::max(ptx, instruction->atom->isa_version);
       if (std::holds_alternative<thread::StoreMatrix>(s.node)) ptx = std::max(ptx, kStoreMatrixPtx);
     }
+  for (const thread::ThreadProgram& k : kernels)
+    if (!k.barriers.empty()) ptx = std::max(ptx, kBarrierPtx);
   for (const thread::ThreadProgram& k : kernels)
     for (const thread::Memory& m : k.memories)
       if (m.loads != thread::Caching::usual || m.stores != thread::Caching::usual)

@@ -23,8 +23,8 @@ PtxEmitter::PtxEmitter(llvm::Module& module, const thread::ThreadProgram& progra
       folding_(find_foldings(program, registers_)) {}
 
 std::optional<std::string> PtxEmitter::unsupported() const {
-  if (!target_.tensor_copy && !(program_.barriers.empty() && program_.tensor_maps.empty()))
-    return "transaction barriers and tensor copies need a target with a copy engine, as sm_90a is";
+  if (!target_.tensor_copy && !program_.tensor_maps.empty())
+    return "tensor copies need a target with a copy engine, as sm_90a is";
   return std::nullopt;
 }
 

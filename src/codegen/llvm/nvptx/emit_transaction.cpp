@@ -27,8 +27,8 @@ void PtxEmitter::initialise_block() {
       text += "mbarrier.init.shared::cta.b64 [$0+" +
               std::to_string(barriers.arena_offset + target_.transaction_barrier_bytes * i) + "], " +
               std::to_string(barriers.arrivals) + ";\n";
-  if (!text.empty())
-    ptx_.effect(b_.getVoidTy(), text + "fence.mbarrier_init.release.cluster;", "r,~{memory}", {shared_});
+  if (target_.tensor_copy) text += text.empty() ? "" : "fence.mbarrier_init.release.cluster;";
+  if (!text.empty()) ptx_.effect(b_.getVoidTy(), text, "r,~{memory}", {shared_});
   if (next) {
     b_.CreateBr(next);
     b_.SetInsertPoint(next);
@@ -57,6 +57,11 @@ void PtxEmitter::emit_node(const TransactionArrive& arrive) {
                 "r,n,r,~{memory}", operands);
     return;
   }
+  if (arrive.copies) {
+    ptx_.effect(b_.getVoidTy(), "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0+$1];", "r,n,~{memory}",
+                operands);
+    return;
+  }
   if (arrive.bytes == 0) {
     ptx_.effect(b_.getVoidTy(), "mbarrier.arrive.shared::cta.b64 _, [$0+$1];", "r,n,~{memory}", operands);
     return;
@@ -66,7 +71,8 @@ void PtxEmitter::emit_node(const TransactionArrive& arrive) {
               operands);
 }
 
-// The instruction sleeps in hardware for a while; it returns when the phase is over or its patience is.
+// The instruction sleeps in hardware for a while; it returns when the phase is over or its patience is. It
+// came with the copy engine: before it a wait asks again and again.
 void PtxEmitter::emit_node(const TransactionWait& wait) {
   Value* parity = resized(value(wait.parity), 32, wait.parity);
   Values operands = address(b_, barrier_place(wait.barriers, wait.index));
@@ -80,10 +86,13 @@ void PtxEmitter::emit_node(const TransactionWait& wait) {
     b_.CreateCondBr(tested, over, waits);
     b_.SetInsertPoint(waits);
   }
+  const std::string ask = target_.tensor_copy ? "try_wait" : "test_wait";
   ptx_.effect(b_.getVoidTy(),
               "{\n.reg .pred over;\nagain:\n"
-              "mbarrier.try_wait.parity.shared::cta.b64 over, [$0+$1], $2;\n"
-              "@over bra done;\nbra again;\ndone:\n}",
+              "mbarrier." +
+                  ask +
+                  ".parity.shared::cta.b64 over, [$0+$1], $2;\n"
+                  "@over bra done;\nbra again;\ndone:\n}",
               "r,n,r,~{memory}", operands);
   if (over) {
     b_.CreateBr(over);

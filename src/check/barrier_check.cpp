@@ -1,0 +1,401 @@
+// Transaction barriers of the program (ir/transaction_barriers.h): what such a tile is, which threads come
+// by, and that phases mean the same whether the statements take effect one behind the other or the warps run
+// side by side (check/barrier_phases.h). That memory is ordered by them is proven where threads are ordered
+// (sync/plant_barriers.h).
+//
+//   serial k in 0 .. n {                             phases are walked for k = 0, 1, 2, ... until what is
+//     mbarrier_wait empty[k % 3], (k // 3 + 1) % 2   known repeats itself at an iteration whose indices and
+//     mbarrier_arrive full[k % 3]              ->    parities are those of an earlier one: here after six,
+//     ...                                            for any n
+//
+// A condition or a number of trips that is not known is taken every way. refuses: barriers and parities that
+// nothing but the launch, or memory, knows; what could wait for ever, or go on too early.
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "check/barrier_phases.h"
+#include "check/context.h"
+#include "check/counter_values.h"
+#include "check/expr_walk.h"
+#include "ir/op_kinds.h"
+#include "ir/transaction_barriers.h"
+#include "support/checked.h"
+#include "support/diag_codes.h"
+
+namespace tilegen::check {
+namespace {
+
+using ir::ExprId;
+using ir::ExprNode;
+using ir::ExprOp;
+using ir::StmtId;
+using ir::VarId;
+
+constexpr int64_t kWarp = 32;
+constexpr size_t kMaxBarriers = 64, kMaxParties = 16;  // of a kernel
+constexpr int64_t kMaxTrips = 4096, kMaxSteps = 400'000;
+
+using Shape = BarrierPhases::Shape;
+using States = std::set<BarrierPhases>;
+
+// Out of line: sums of strings are large code.
+std::string words(std::initializer_list<std::string_view> parts) {
+  std::string all;
+  for (std::string_view part : parts) all += part;
+  return all;
+}
+
+class KernelBarriers {
+ public:
+  KernelBarriers(CheckContext& ctx, int kernel, ExprWalk& walk)
+      : ctx_(ctx),
+        p_(ctx.program),
+        kernel_(p_.kernels[static_cast<size_t>(kernel)]),
+        index_(kernel),
+        walk_(walk),
+        values_(ctx.program) {}
+
+  void run() {
+    for (ir::BufferId b : ir::barriers_of(p_, index_)) declare(b);
+    collect(kernel_.body, false);
+    if (failed_ || parties_.empty()) return;
+    find_parties();
+    if (!failed_) block(kernel_.body, {BarrierPhases(shape_)});
+  }
+
+ private:
+  // ---- what barriers are, and what stands around them
+
+  void declare(ir::BufferId b) {
+    const ir::Buffer& tile = p_.buffer(b);
+    const std::string path = ir::buffer_path(p_, b);
+    const auto refuse = [&](const std::string& why, const std::string& hint) {
+      failed_ = true;
+      ctx_.error(DiagCode::bad_attribute, path, tile.location, why, hint);
+    };
+    const std::string way = words({"alloc ", tile.name, ": shared u64[3] {arrivals = 32}"});
+    if (tile.scope != ir::MemScope::shared || tile.type != ir::DType::u64 || tile.shape.size() != 1)
+      return refuse(
+          words({"a tile with arrivals is an array of transaction barriers, expected shared u64 of one "
+                 "dimension, found ",
+                 std::string(ir::scope_name(tile.scope)), " ", ir::dtype_name(tile.type), " of ",
+                 std::to_string(tile.shape.size())}),
+          words({"allocate it so: ", way}));
+    const int64_t arrivals = *ir::barrier_arrivals(tile), count = p_.tile_shape(b).front();
+    if (arrivals > ir::kMaxArrivals)
+      return refuse(words({"a phase of ", std::to_string(arrivals), " arrivals, at most ",
+                           std::to_string(ir::kMaxArrivals), " are counted"}),
+                    words({"count the threads that arrive: ", way}));
+    first_[b] = shape_.arrivals.size();
+    if (shape_.arrivals.size() + static_cast<size_t>(count) > kMaxBarriers)
+      return refuse(
+          words({"the kernel has more than ", std::to_string(kMaxBarriers), " transaction barriers"}),
+          "let a ring have fewer slots");
+    shape_.arrivals.insert(shape_.arrivals.end(), static_cast<size_t>(count), arrivals);
+  }
+
+  void refuse(StmtId s, DiagCode code, const std::string& why, const std::string& hint) {
+    if (!failed_) ctx_.error(code, s, why, hint);
+    failed_ = true;
+  }
+
+  // Statements that hold operations on barriers, and that these tiles are nothing else.
+  bool collect(const ir::Block& b, bool pipelined) {
+    bool any = false;
+    for (StmtId s : b) {
+      if (failed_ || ctx_.stop()) return any;
+      const auto* op = p_.as<ir::TileOp>(s);
+      const bool own = op && ir::is_barrier_op(op->kind);
+      bool inside = own;
+      no_other_use(s, own);
+      if (own) operation(s, *op, pipelined);
+      if (const auto* loop = p_.as<ir::Loop>(s))
+        inside = collect(loop->body, pipelined || loop->kind == ir::LoopKind::pipelined);
+      if (const auto* branch = p_.as<ir::Branch>(s)) {
+        inside = collect(branch->then_body, pipelined);
+        inside = collect(branch->else_body, pipelined) || inside;
+      }
+      if (inside) holds_.insert(s);
+      any = any || inside;
+    }
+    return any;
+  }
+
+  void no_other_use(StmtId s, bool own) {
+    if (first_.empty()) return;
+    ir::BufferId used;
+    const auto note = [&](ir::BufferId b) {
+      if (first_.contains(b)) used = b;
+    };
+    walk_.start();
+    for_each_root(p_, s, [&](ExprId root) {
+      walk_.visit(root, [&](ExprId, const ExprNode& n) {
+        if (n.op == ExprOp::load) note(n.object);
+      });
+    });
+    if (const auto* store = p_.as<ir::Store>(s)) {
+      note(store->buffer);
+      if (store->old) note(store->old->buffer);
+    }
+    if (const auto* op = p_.as<ir::TileOp>(s); op && !own)
+      for (const ir::Region& r : op->operands) note(r.buffer);
+    if (used.valid())
+      refuse(s, DiagCode::scope_not_allowed,
+             words({p_.buffer(used).name,
+                    " is an array of transaction barriers, and is read or written as a tile"}),
+             "arrive at it and wait for it with mbarrier_arrive and mbarrier_wait alone");
+  }
+
+  void operation(StmtId s, const ir::TileOp& op, bool pipelined) {
+    const std::string word(ir::op_row(op.kind).text);
+    const ir::Region& at = op.operands.front();
+    if (!first_.contains(at.buffer))
+      return refuse(
+          s, DiagCode::bad_attribute,
+          words({word, " is of a transaction barrier, found ", p_.buffer(at.buffer).name, " (",
+                 ir::scope_name(p_.buffer(at.buffer).scope), " ", ir::dtype_name(p_.buffer(at.buffer).type),
+                 ")"}),
+          "allocate barriers, with the arrivals of a phase: alloc full: shared u64[3] {arrivals = 32}");
+    if (at.extents.front() != 1)
+      return refuse(s, DiagCode::bad_shape,
+                    words({word, " is of ", std::to_string(at.extents.front()), " barriers, expected one"}),
+                    words({"name one of them, ", p_.buffer(at.buffer).name, "[k % 3]"}));
+    if (pipelined)
+      return refuse(s, DiagCode::misplaced_statement,
+                    words({word, " stands in a pipelined loop, whose iterations the planner overlaps"}),
+                    "make the loop serial: the warps of each side go on by themselves");
+    if (kernel_.threads == 0)
+      return refuse(s, DiagCode::bad_attribute,
+                    words({word, " counts threads, and the kernel does not say how many it has"}),
+                    "write threads 160 behind the kernel's grid");
+    const ir::ThreadRange threads = ir::threads_of(op, kernel_);
+    if (threads.first < 0 || threads.count < 1 || threads.count > kernel_.threads ||
+        threads.first > kernel_.threads - threads.count || threads.first % kWarp != 0 ||
+        threads.count % kWarp != 0)
+      return refuse(
+          s, DiagCode::bad_attribute,
+          words({word, " is of ", threads_text(threads), ", expected whole warps of ", std::to_string(kWarp),
+                 " of the kernel's ", std::to_string(kernel_.threads), " threads"}),
+          "let all lanes of a warp come by, and count each of them in arrivals");
+    parties_.push_back(threads);
+  }
+
+  static std::string threads_text(const ir::ThreadRange& t) {
+    return words({"threads ", std::to_string(t.first), " to ", std::to_string(t.first + t.count - 1)});
+  }
+
+  // Threads that come by the same operations.
+  void find_parties() {
+    std::set<int64_t> ends;
+    for (const ir::ThreadRange& t : parties_) ends.insert({t.first, t.first + t.count});
+    parties_.clear();
+    for (auto end = std::next(ends.begin()); end != ends.end(); ++end) {
+      const int64_t from = *std::prev(end);
+      parties_.push_back({from, *end - from});
+      shape_.threads.push_back(*end - from);
+    }
+    if (parties_.size() <= kMaxParties) return;
+    failed_ = true;
+    ctx_.error(
+        DiagCode::limit_nodes, kernel_.name, kernel_.location,
+        words({"more than ", std::to_string(kMaxParties), " sets of warps come by transaction barriers"}),
+        "let several warps do the same");
+  }
+  BarrierPhases::Parties parties_of(const ir::ThreadRange& t) const {
+    BarrierPhases::Parties found;
+    while (parties_[found.begin].first < t.first) ++found.begin;
+    for (found.end = found.begin;
+         found.end < parties_.size() && parties_[found.end].first < t.first + t.count;)
+      ++found.end;
+    return found;
+  }
+
+  // ---- the walk
+
+  States block(const ir::Block& b, States states) {
+    for (StmtId s : b) {
+      if (failed_ || ctx_.stop()) return {};
+      if (!holds_.contains(s)) continue;
+      if (const auto* op = p_.as<ir::TileOp>(s))
+        states = step(s, *op, states);
+      else if (const auto* loop = p_.as<ir::Loop>(s))
+        states = iterate(*loop, std::move(states));
+      else
+        states = choose(*p_.as<ir::Branch>(s), states);
+    }
+    return states;
+  }
+
+  States choose(const ir::Branch& branch, const States& states) {
+    const auto known = values_.eval(branch.condition);
+    States after;
+    if (known.value_or(1) != 0) after.merge(block(branch.then_body, states));
+    if (known.value_or(0) == 0) after.merge(block(branch.else_body, states));
+    return after;
+  }
+
+  States step(StmtId s, const ir::TileOp& op, const States& states) {
+    const ir::Region& at = op.operands.front();
+    const std::string word(ir::op_row(op.kind).text), &name = p_.buffer(at.buffer).name;
+    const auto index = values_.eval(at.offsets.front());
+    const auto parity = op.value.valid() ? values_.eval(op.value) : std::optional<int64_t>(0);
+    if (!index || !parity) {
+      refuse(s, DiagCode::bad_attribute,
+             words({"which barrier of ", name, (op.value.valid() ? ", or which parity, " : " "), word,
+                    " means is not told by constants and counters of loops"}),
+             words({"number the uses of a ring by a loop that begins at a constant: ", name,
+                    "[k % 3], with parity k // 3 % 2"}));
+      return {};
+    }
+    if (*index < 0 || *index >= p_.tile_shape(at.buffer).front() || *parity < 0 || *parity > 1) {
+      refuse(s, DiagCode::index_out_of_bounds,
+             words({word, " is of ", name, "[", std::to_string(*index), "]",
+                    (op.value.valid() ? " and parity " + std::to_string(*parity) : ""), ", of ",
+                    std::to_string(p_.tile_shape(at.buffer).front()), " barriers",
+                    (op.value.valid() ? " and parities 0 and 1" : "")}),
+             "take the number of a use modulo the slots, k % 3, and its parity modulo 2, k // 3 % 2");
+      return {};
+    }
+    const size_t barrier = first_.at(at.buffer) + static_cast<size_t>(*index);
+    const BarrierPhases::Parties who = parties_of(ir::threads_of(op, kernel_));
+    States after;
+    for (const BarrierPhases& before : states) {
+      if (++steps_ > kMaxSteps) {
+        refuse(s, DiagCode::limit_nodes,
+               words({"the phases of ", name, " do not repeat themselves early enough to be proven"}),
+               "use fewer slots, and conditions that constants and counters of loops tell");
+        return {};
+      }
+      BarrierPhases state = before;
+      size_t party = 0;
+      const auto fault = op.kind == ir::OpKind::mbarrier_arrive ? state.arrive(shape_, barrier, who, &party)
+                                                                : state.wait(barrier, *parity, who, &party);
+      if (fault) {
+        report(s, *fault, words({name, "[", std::to_string(*index), "]"}), *parity, before.arrived(barrier),
+               shape_.arrivals[barrier], party);
+        return {};
+      }
+      after.insert(std::move(state));
+    }
+    return after;
+  }
+
+  void report(StmtId s, PhaseFault fault, const std::string& place, int64_t parity, int64_t arrived,
+              int64_t arrivals, size_t party) {
+    const std::string who = threads_text(parties_[party]);
+    const std::string at = iteration_text();
+    switch (fault) {
+      case PhaseFault::too_many_arrivals:
+        return refuse(s, DiagCode::misplaced_statement,
+                      words({who, " arrive at ", place, at, ", of whose phase ", std::to_string(arrived),
+                             " of ", std::to_string(arrivals), " arrivals are there"}),
+                      "let arrivals be the number of threads that arrive in a phase");
+      case PhaseFault::phase_unknown:
+        return refuse(
+            s, DiagCode::misplaced_statement,
+            words({who, " arrive at ", place, at, " and may come before its last phase is complete"}),
+            "let them wait for that phase, or for one that threads arrive at behind it");
+      case PhaseFault::wait_overtaken:
+        return refuse(s, DiagCode::misplaced_statement,
+                      words({"it completes a phase of ", place, at, " while ", who,
+                             " may still wait for the one before, and would wait for ever"}),
+                      "let these arrive at another barrier behind their wait, and wait for that one in front "
+                      "of it");
+      case PhaseFault::never_complete:
+        return refuse(
+            s, DiagCode::misplaced_statement,
+            words({who, " wait for parity ", std::to_string(parity), " of ", place, at,
+                   ", and nothing that stands before completes that phase: ", std::to_string(arrived), " of ",
+                   std::to_string(arrivals), " arrivals are there"}),
+            "put the arrivals in front of the wait, in the order in which they take effect, and count "
+            "phases from parity 0 on; parity 1 of a barrier without arrivals is complete");
+      case PhaseFault::phase_begun:
+        return refuse(
+            s, DiagCode::misplaced_statement,
+            words({who, " wait for parity ", std::to_string(parity), " of ", place, at, " while ",
+                   std::to_string(arrived), " of ", std::to_string(arrivals),
+                   " arrivals of the phase behind it are there"}),
+            "put all arrivals of that phase behind the wait, in the order in which they take effect");
+      case PhaseFault::wait_too_early:
+        return refuse(s, DiagCode::misplaced_statement,
+                      words({who, " wait for parity ", std::to_string(parity), " of ", place, at,
+                             ", and may be two phases behind, where that parity is complete already"}),
+                      "let them wait for each phase of a barrier, one behind the other");
+    }
+  }
+
+  std::string iteration_text() const {
+    std::string text;
+    for (const auto& [var, value] : values_.known())
+      text += words({(text.empty() ? " where " : ", "), p_.var(var).name, " = ", std::to_string(value)});
+    return text;
+  }
+
+  States iterate(const ir::Loop& loop, States states) {
+    const auto begin = values_.eval(loop.begin), extent = values_.eval(loop.extents.front());
+    const VarId var = loop.vars.front();
+    States after;
+    if (extent && *extent <= kMaxTrips) {
+      for (int64_t i = 0; i < *extent && !failed_ && !ctx_.stop(); ++i) {
+        if (loop.condition.valid()) after.insert(states.begin(), states.end());
+        if (begin) values_.set(var, *begin + i);
+        states = block(loop.body, std::move(states));
+      }
+      after.merge(states);
+    } else {
+      const int64_t period = begin ? values_.period(asked_in(loop.body), var) : 1;
+      std::vector<States> seen(static_cast<size_t>(period));
+      after = states;
+      for (int64_t i = 0; !failed_ && !ctx_.stop(); ++i) {
+        States& known = seen[static_cast<size_t>(i % period)];
+        std::erase_if(states, [&](const BarrierPhases& state) { return known.contains(state); });
+        if (states.empty()) break;
+        known.insert(states.begin(), states.end());
+        if (begin) values_.set(var, *begin + i);
+        states = block(loop.body, std::move(states));
+        after.insert(states.begin(), states.end());
+      }
+    }
+    values_.forget(var);
+    return failed_ ? States() : after;
+  }
+
+  // What the walk evaluates in an iteration.
+  std::vector<ExprId> asked_in(const ir::Block& body) const {
+    std::vector<ExprId> asked;
+    ir::for_each_statement(p_, body, [&](StmtId s, int) {
+      if (!holds_.contains(s)) return;
+      if (const auto* op = p_.as<ir::TileOp>(s))
+        asked.insert(asked.end(), {op->operands.front().offsets.front(), op->value});
+      if (const auto* branch = p_.as<ir::Branch>(s)) asked.push_back(branch->condition);
+      if (const auto* loop = p_.as<ir::Loop>(s))
+        asked.insert(asked.end(), {loop->begin, loop->extents.front()});
+    });
+    return asked;
+  }
+
+  CheckContext& ctx_;
+  const ir::Program& p_;
+  const ir::Kernel& kernel_;
+  const int index_;
+  ExprWalk& walk_;
+  bool failed_ = false;
+  Shape shape_;
+  std::map<ir::BufferId, size_t> first_;  // number of each array's first barrier
+  std::vector<ir::ThreadRange> parties_;
+  std::set<StmtId> holds_;
+  CounterValues values_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace
+
+void check_barriers(CheckContext& ctx) {
+  ExprWalk walk(ctx.program);
+  for (size_t k = 0; k < ctx.program.kernels.size(); ++k)
+    KernelBarriers(ctx, static_cast<int>(k), walk).run();
+}
+
+}  // namespace tilegen::check

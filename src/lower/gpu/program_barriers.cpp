@@ -1,0 +1,97 @@
+#include "lower/gpu/program_barriers.h"
+
+#include "analysis/copy_groups.h"
+#include "analysis/transaction_barriers.h"
+#include "ir/op_kinds.h"
+#include "lower/addressing.h"
+#include "lower/lowering_context.h"
+#include "lower/operation.h"
+#include "support/diag_codes.h"
+
+namespace tilegen::lower {
+
+namespace {
+
+// Loads of shared memory are made where the condition holds.
+class LoadsWhere : public ir::ExprRewriter {
+ public:
+  LoadsWhere(thread::ThreadProgram& p, ExprId condition)
+      : ExprRewriter(p.exprs, p.exprs), p_(p), condition_(condition) {}
+
+ protected:
+  ExprId rewrite_load(const ir::ExprNode& n, std::span<const ExprId> indices) override {
+    std::vector<ExprId> operands(indices.begin(), indices.end());
+    if (p_.memory(n.object).space == thread::Space::shared) {
+      if (operands.size() == 1)
+        operands.push_back(condition_);
+      else
+        operands[1] = p_.exprs.logical_and(operands[1], condition_);
+    }
+    return to_->load(n.object, n.type, operands);
+  }
+
+ private:
+  thread::ThreadProgram& p_;
+  ExprId condition_;
+};
+
+}  // namespace
+
+void declare_barriers(LoweringContext& k) {
+  if (!analysis::has_transaction_barriers(k.in.target)) return;
+  for (ir::BufferId b : ir::barriers_of(k.in.program, k.in.scheduled.kernel)) {
+    const std::string path = ir::buffer_path(k.in.program, b);
+    if (k.in.schedule.persistence && k.in.schedule.persistence->persistent)
+      return k.fail(DiagCode::schedule_illegal, k.in.kernel.name,
+                    "its blocks walk several tiles, and phases of " + path +
+                        " are counted from the first one of a tile on",
+                    "let persistence be none");
+    const plan::MemoryPlan* place = plan::find_memory(k.in.schedule, plan::Storage::barriers, path);
+    if (!place)
+      return k.fail(DiagCode::schedule_illegal, path, "the barriers have no place in shared memory",
+                    "plan the program for this target");
+    k.out.arena_bytes = std::max(k.out.arena_bytes, place->offset + place->bytes);
+    k.names.barriers[b] = static_cast<int>(k.out.barriers.size());
+    k.out.barriers.push_back({path, k.in.program.tile_shape(b).front(),
+                              *ir::barrier_arrivals(k.in.program.buffer(b)), place->offset});
+  }
+}
+
+void on_barrier(LoweringContext& k, ir::StmtId id, thread::Block& out) {
+  const auto& op = *k.in.program.as<ir::TileOp>(id);
+  const std::string& origin = begin_operation(k, id);
+  const ir::Region& at = op.operands.front();
+  ir::ExprPool& e = k.out.exprs;
+  const int barriers = k.names.barriers.at(at.buffer);
+  const ExprId index = k.simplified(lower_expr(k, at.offsets.front()));
+  thread::Block body;
+  if (op.kind == ir::OpKind::mbarrier_arrive) {
+    const bool copies = op.flag(ir::mbarrier_arrive_attr::copies) && analysis::has_copy_groups(k.in.target);
+    body = {k.out.add(thread::TransactionArrive{barriers, index, 0, {}, copies}, origin)};
+  } else {
+    const ExprId parity = k.simplified(lower_expr(k, op.value));
+    body = {k.out.add(thread::TransactionWait{barriers, index, parity, {}}, origin)};
+  }
+  const ir::ThreadRange threads = ir::threads_of(op, k.in.kernel);
+  const int64_t end = threads.first + threads.count;
+  ExprId inside;
+  if (end < k.out.threads) inside = e.lt(e.var(k.out.thread_var), e.const_int(end));
+  if (threads.first > 0) {
+    const ExprId from = e.le(e.const_int(threads.first), e.var(k.out.thread_var));
+    inside = inside ? e.logical_and(from, inside) : from;
+  }
+  if (inside) body = {k.out.add(thread::Branch{inside, std::move(body), {}}, origin)};
+  out.insert(out.end(), body.begin(), body.end());
+}
+
+void guard_loads(thread::ThreadProgram& p) {
+  for (size_t s = 0; s < p.stmts.size(); ++s) {
+    auto* store = std::get_if<thread::Store>(&p.stmts[s].node);
+    if (!store || !store->predicate) continue;
+    LoadsWhere where(p, store->predicate);
+    const ExprId value = where.rewrite(store->value);
+    store->value = value;
+  }
+}
+
+}  // namespace tilegen::lower

@@ -1,0 +1,69 @@
+// What arrivals and waits at transaction barriers do to accesses that nothing orders yet.
+#include "sync/hazard_walk.h"
+
+namespace tilegen::sync {
+
+// All of the warps arrive behind it: behind what they did themselves, their own copies where the arrival is
+// for these, and what they know of.
+bool HazardWalk::comes_before(const Outstanding& access, const TransactionOrder::Point& arrival) {
+  const WarpRange& warps = arrival.warps;
+  if (warps.count == 0) return false;
+  if ((!access.in_flight || arrival.copies) && warps.holds(warps_of(access.access))) return true;
+  for (size_t set = 0; set < waiting_.size(); ++set)
+    if ((access.known_to >> set & 1) != 0 && waiting_[set].holds(warps)) return true;
+  for (size_t set = 0; set < warp_sets_.size(); ++set)
+    if ((access.met_in >> set & 1) != 0 && warp_sets_[set].holds(warps_of(access.access)) &&
+        warp_sets_[set].holds(warps))
+      return true;
+  return false;
+}
+
+// An arrival that an iteration may leave out says nothing of those behind it.
+void HazardWalk::arrive(const TransactionOrder::Point& at, State& state) {
+  if (!at.always) return;
+  const auto now = current_.find(at.loop);
+  for (Held& h : state) {
+    Outstanding access = *outstanding_[h.access];
+    if (!comes_before(access, at)) continue;
+    if (!access.arrivals.try_emplace(at.stmt, now == current_.end() ? Binding{} : now->second).second)
+      continue;
+    h.access = number_of(std::move(access));
+  }
+  close(state);
+}
+
+// What the arrivals of the phase come behind, or those of an earlier iteration, comes before what the waiting
+// warps do from here on.
+void HazardWalk::wait(const TransactionOrder::Point& at, State& state) {
+  constexpr size_t kMaxSets = 32;  // bits of Outstanding::known_to
+  if (at.warps.count == 0) return;
+  const auto same = [&](const WarpRange& w) {
+    return w.first == at.warps.first && w.count == at.warps.count;
+  };
+  auto set = std::find_if(waiting_.begin(), waiting_.end(), same);
+  if (set == waiting_.end()) {
+    if (waiting_.size() == kMaxSets) return;
+    set = waiting_.insert(set, at.warps);
+  }
+  const uint32_t bit = uint32_t{1} << (set - waiting_.begin());
+  const auto now = current_.find(at.loop);
+  for (Held& h : state) {
+    Outstanding access = *outstanding_[h.access];
+    for (const auto& [stmt, arrived] : access.arrivals) {
+      const auto [back, fresh] = iterations_back_.try_emplace({stmt, at.stmt});
+      if (fresh) back->second = transactions_.iterations_back(*transactions_.find(stmt), at, back_);
+      if (!back->second) continue;
+      const bool outside = !at.loop.valid();
+      const bool long_ago = arrived.kind == Binding::Kind::far ||
+                            (arrived.kind == Binding::Kind::back && arrived.value >= *back->second);
+      const bool numbered = arrived.kind == Binding::Kind::at && now != current_.end() &&
+                            now->second.kind == Binding::Kind::at &&
+                            now->second.value - arrived.value >= *back->second;
+      if (outside || long_ago || numbered) access.known_to |= bit;
+    }
+    h.access = number_of(std::move(access));
+  }
+  close(state);
+}
+
+}  // namespace tilegen::sync

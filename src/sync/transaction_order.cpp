@@ -1,0 +1,146 @@
+#include "sync/transaction_order.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "arith/context.h"
+#include "arith/period.h"
+#include "thread/index_program.h"
+
+namespace tilegen::sync {
+
+using thread::StmtId;
+
+namespace {
+
+constexpr int64_t kMaxPeriod = 4096;
+
+bool is_of_threads(const thread::ThreadProgram& p, ir::ExprId condition) {
+  const thread::IndexProgram program(p.exprs, condition);
+  const auto& vars = program.vars();
+  return p.thread_var.valid() && !program.reads_memory() &&
+         std::all_of(vars.begin(), vars.end(), [&](ir::VarId v) { return v == p.thread_var; });
+}
+
+}  // namespace
+
+TransactionOrder::TransactionOrder(const thread::ThreadProgram& p) : p_(p) {
+  const bool roles = std::any_of(p.body.begin(), p.body.end(), [&](StmtId s) {
+    return std::holds_alternative<thread::Roles>(p.stmts[s.value].node);
+  });
+  if (p.barriers.empty() || roles) return;
+  collect(p.body, {});
+  for (const thread::TransactionBarriers& b : p.barriers) most_ = std::max(most_, b.count);
+}
+
+void TransactionOrder::collect(const thread::Block& b, const Around& around) {
+  for (StmtId s : b) {
+    ++position_;
+    const thread::StmtNode& node = p_.stmts[s.value].node;
+    const size_t before = points_.size();
+    if (const auto* a = std::get_if<thread::TransactionArrive>(&node)) {
+      add(around, {s, true, a->copies, a->barriers, a->index, {}, {}, -1, false, 0});
+    } else if (const auto* w = std::get_if<thread::TransactionWait>(&node)) {
+      add(around, {s, false, false, w->barriers, w->index, {}, {}, -1, false, 0});
+    } else if (const auto* branch = std::get_if<thread::Branch>(&node)) {
+      const bool of_threads = is_of_threads(p_, branch->condition);
+      for (const bool taken : {true, false}) {
+        Around inside = around;
+        if (of_threads) inside.of_threads.emplace_back(branch->condition, taken);
+        inside.always = around.always && of_threads;
+        collect(taken ? branch->then_body : branch->else_body, inside);
+      }
+    } else if (const auto* loop = std::get_if<thread::Loop>(&node)) {
+      Around inside = around;
+      inside.loop = loop->var;
+      inside.trips = -1;
+      p_.exprs.is_const_int(loop->extent, &inside.trips);
+      inside.always = true;
+      collect(loop->body, inside);
+      if (points_.size() > before) loops_.insert(loop->var);
+    } else {
+      for (const thread::Block* inside : thread::blocks_inside(node)) collect(*inside, around);
+    }
+  }
+}
+
+void TransactionOrder::add(const Around& around, Point point) {
+  point.warps = warps_of(around);
+  point.loop = around.loop;
+  point.trips = around.trips;
+  point.always = around.always;
+  point.position = position_;
+  by_stmt_[point.stmt] = points_.size();
+  points_.push_back(point);
+}
+
+// Whole warps, one behind the other; none where it is of others.
+WarpRange TransactionOrder::warps_of(const Around& around) const {
+  const int64_t warp = std::max(p_.machine.warp, 1);
+  thread::PointValues values(p_.vars.size());
+  std::vector<bool> here(static_cast<size_t>(p_.threads), true);
+  for (const auto& [condition, taken] : around.of_threads) {
+    const thread::IndexProgram program(p_.exprs, condition);
+    for (int64_t t = 0; t < p_.threads; ++t) {
+      values.set(p_.thread_var, t);
+      if ((program.eval(values).value_or(!taken) != 0) != taken) here[static_cast<size_t>(t)] = false;
+    }
+  }
+  const int64_t first = std::find(here.begin(), here.end(), true) - here.begin();
+  const int64_t count = std::count(here.begin(), here.end(), true);
+  const bool together =
+      std::all_of(here.begin() + first, here.begin() + first + count, [](bool h) { return h; });
+  if (!together || first % warp != 0 || count % warp != 0) return {};
+  return {first / warp, count / warp};
+}
+
+const TransactionOrder::Point* TransactionOrder::find(StmtId s) const {
+  const auto it = by_stmt_.find(s);
+  return it == by_stmt_.end() ? nullptr : &points_[it->second];
+}
+
+std::optional<int64_t> TransactionOrder::iterations_back(const Point& arrival, const Point& wait,
+                                                         int64_t most) const {
+  if (arrival.barriers != wait.barriers || arrival.loop != wait.loop || !arrival.always ||
+      arrival.warps.count == 0)
+    return std::nullopt;
+  const bool in_front = arrival.position < wait.position;
+  const thread::IndexProgram at(p_.exprs, arrival.index), of(p_.exprs, wait.index);
+  thread::PointValues values(p_.vars.size());
+  const auto same = [&](int64_t back, int64_t iteration) {
+    if (wait.loop.valid()) values.set(wait.loop, iteration - back);
+    const auto there = at.eval(values);
+    if (wait.loop.valid()) values.set(wait.loop, iteration);
+    return there.has_value() && there == of.eval(values);
+  };
+  if (!wait.loop.valid()) return in_front && same(0, 0) ? std::optional<int64_t>(0) : std::nullopt;
+  const int64_t period = wait.trips >= 0 ? wait.trips : period_of(arrival, wait);
+  if (period < 0 || period > kMaxPeriod) return std::nullopt;
+  for (int64_t back = in_front ? 0 : 1; back <= most; ++back) {
+    const int64_t end = wait.trips >= 0 ? wait.trips : back + period;
+    bool all = back < end;
+    for (int64_t k = back; all && k < end; ++k) all = same(back, k);
+    if (all) return back;
+  }
+  return std::nullopt;
+}
+
+// Iterations after which both name the same barriers again; -1: none are known.
+int64_t TransactionOrder::period_of(const Point& arrival, const Point& wait) const {
+  ir::ExprPool pool = p_.exprs;
+  arith::Context ctx(pool);
+  ctx.bind(wait.loop, 0, thread::kMaxIterations);
+  const auto of_arrival = arith::period_of(ctx, arrival.index, wait.loop, kMaxPeriod),
+             of_wait = arith::period_of(ctx, wait.index, wait.loop, kMaxPeriod);
+  return of_arrival && of_wait ? std::lcm(*of_arrival, *of_wait) : -1;
+}
+
+bool TransactionOrder::is_one_party(const WarpRange& warps) const {
+  const int64_t end = warps.first + warps.count;
+  return std::all_of(points_.begin(), points_.end(), [&](const Point& at) {
+    const int64_t first = at.warps.first, last = first + at.warps.count;
+    return last <= warps.first || end <= first || (first <= warps.first && end <= last);
+  });
+}
+
+}  // namespace tilegen::sync
