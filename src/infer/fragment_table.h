@@ -23,10 +23,12 @@ class FragmentTable {
   FormId id_of(const layout::Fragment& f);
   const layout::Fragment& at(FormId form) const { return fragments_[form.index()]; }
 
-  // project and pull_back (infer/projection.h) of element access `access` of op `op`; none where they
-  // give nothing.
+  // project and pull_back (analysis/projection.h), beside what is permuted, of element access `access` of op
+  // `op`; none where they give nothing.
   FormId projected(FormId iteration, analysis::OpId op, size_t access);
   FormId pulled_back(FormId held, analysis::OpId op, size_t access);
+  // The access names each element of its value once, in the order of the iterations' digits.
+  bool keeps_order(analysis::OpId op, size_t access);
 
  private:
   const analysis::KernelOps& ops_;
@@ -35,6 +37,7 @@ class FragmentTable {
   // by op and access: accesses of one kind walk like dimensions of like buffers
   IdVector<analysis::OpId, std::vector<int>> kinds_;
   std::unordered_map<uint64_t, FormId> projected_, pulled_back_;  // by kind and form
+  std::unordered_map<int, bool> keeps_order_;                     // by kind
 };
 
 }  // namespace tilegen::infer

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/index_links.h"
+#include "analysis/lane_reads.h"
+#include "analysis/projection.h"
 #include "analysis/scan_exchange.h"
 #include "infer/inference.h"
 #include "infer/root_search.h"
@@ -17,20 +20,61 @@ using layout::Fragment;
 using layout::Layout;
 using plan::Origin;
 
-double Inference::cost_of(OpId id, const Fragment& iteration) const {
+double Inference::cost_of(OpId id, const Fragment& iteration) {
   const KernelOp& op = ops_.ops[id];
   if (op.form != OpForm::element) return static_cast<double>(iteration.registers() * iteration.replicas());
   double cost = access_cost(p_, op, iteration, state_.known, in_.target);
   if (op.scan && in_.target.has_block_threads())
     cost +=
         analysis::scan_cost(iteration, op.scan->axis, p_.buffer(op.accesses.back().buffer).type, in_.target);
+  if (in_.target.has_block_threads()) cost += bringing_cost(id, iteration);
   return cost * std::pow(8.0, op.depth);
+}
+
+// In the measure of access_cost: a shuffle, and a register that goes to shared memory or comes from there,
+// are an access of each thread; so are the barriers between, which are worth some.
+double Inference::bringing_cost(OpId id, const Fragment& iteration) {
+  constexpr double kBarriers = 16;
+  const KernelOp& op = ops_.ops[id];
+  double each = 0;  // thread
+  for (size_t i = 0; i < op.view.accesses.size(); ++i) {
+    const ValueId v = op.accesses[i].value;
+    if (!distributed(op, v) || !pinned(state_, v) || forms_.keeps_order(id, i)) continue;
+    const ops::ElementAccess& a = op.view.accesses[i];
+    const Fragment& held = fragment(state_, v);
+    const auto links = analysis::index_links(a, op.view.extents, held.shape());
+    if (!links || analysis::covers(held, iteration, a)) continue;
+    const ir::DType type = p_.buffer(ops_.values[v].buffer).type;
+    const auto points = static_cast<double>(iteration.registers());
+    if (const auto shuffles = analysis::lane_shuffles(held, iteration, a, type, in_.target))
+      each += points * static_cast<double>(*shuffles);
+    else
+      each += points + static_cast<double>(held.registers()) + kBarriers;
+  }
+  return each * static_cast<double>(in_.threads);
 }
 
 double Inference::rooted_cost(OpId id) {
   if (ops_.ops[id].form != OpForm::element) return 0;
   const FormId iteration = rooted_form(id);
-  return iteration.valid() ? cost_of(id, forms_.at(iteration)) : 0;
+  if (iteration.valid()) return cost_of(id, forms_.at(iteration));
+  if (!in_.target.has_block_threads() || !reads_beside(id)) return 0;
+  double least = INFINITY;
+  for (FormId form : candidates_.forms_of(ops_.ops[id]))
+    least = std::min(least, cost_of(id, forms_.at(form)));
+  return least == INFINITY ? 0 : least;
+}
+
+// It takes elements of a pinned value at places that its threads do not follow: these have to be brought.
+bool Inference::reads_beside(OpId id) {
+  const KernelOp& op = ops_.ops[id];
+  for (size_t i = 0; i < op.view.accesses.size(); ++i) {
+    const ValueId v = op.accesses[i].value;
+    if (distributed(op, v) && pinned(state_, v) && !forms_.keeps_order(id, i) &&
+        analysis::index_links(op.view.accesses[i], op.view.extents, ops_.values[v].shape))
+      return true;
+  }
+  return false;
 }
 
 double Inference::total_cost(const std::set<OpId>& changed) {
