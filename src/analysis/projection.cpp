@@ -115,7 +115,7 @@ void add_registers(std::vector<Digit>& digits, std::vector<Digit> inner, const s
 }  // namespace
 
 std::optional<Fragment> project(const Fragment& iteration, const ops::ElementAccess& access,
-                                std::span<const int64_t> shape, Permuted permuted) {
+                                std::span<const int64_t> shape, Reach reach) {
   const auto links = index_links(access, iteration.shape(), shape);
   if (!links) return std::nullopt;
   std::vector<Digit> digits;
@@ -128,8 +128,7 @@ std::optional<Fragment> project(const Fragment& iteration, const ops::ElementAcc
       return std::nullopt;
     for (Portion& p : parts) {
       if (p.link) {
-        if (p.link->permuted && permuted == Permuted::in_registers && on_threads(p.digit))
-          return std::nullopt;
+        if (p.link->permuted && on_threads(p.digit) && !reach.has(p.digit)) return std::nullopt;
         p.digit.dim = p.link->buffer;
         p.digit.weight = p.digit.weight / p.link->divisor * p.link->weight;
       } else if (p.digit.dim != kReplica && p.digit.output == kRegister) {
@@ -150,7 +149,7 @@ std::optional<Fragment> project(const Fragment& iteration, const ops::ElementAcc
 }
 
 std::optional<Fragment> pull_back(const Fragment& held, const ops::ElementAccess& access,
-                                  std::span<const int64_t> extents, Permuted permuted) {
+                                  std::span<const int64_t> extents, Reach reach) {
   const auto links = index_links(access, extents, held.shape());
   if (!links) return std::nullopt;
   std::vector<Digit> digits;
@@ -164,13 +163,13 @@ std::optional<Fragment> pull_back(const Fragment& held, const ops::ElementAccess
       return std::nullopt;
     for (Portion& p : parts) {
       if (p.link) {
-        if (p.link->permuted && permuted == Permuted::in_registers && on_threads(p.digit))
-          return std::nullopt;
+        if (p.link->permuted && on_threads(p.digit) && !reach.has(p.digit)) return std::nullopt;
         p.digit.dim = p.link->iteration;
         p.digit.weight = p.digit.weight / p.link->weight * p.link->divisor;
       } else if (!gone) {  // a gap: others do not hold its value
-        if (on_threads(p.digit)) return std::nullopt;
-        continue;
+        if (!on_threads(p.digit)) continue;
+        if (!reach.has(p.digit)) return std::nullopt;
+        p.digit.dim = kReplica;
       } else {
         p.digit.dim = kReplica;  // as it is, or of one element
       }

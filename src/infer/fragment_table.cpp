@@ -32,7 +32,8 @@ uint64_t key(int kind, FormId form) { return static_cast<uint64_t>(kind) << 32 |
 
 }  // namespace
 
-FragmentTable::FragmentTable(const KernelOps& ops) : ops_(ops), kinds_(ops.ops.size()) {
+FragmentTable::FragmentTable(const KernelOps& ops, int64_t lanes)
+    : ops_(ops), reach_{lanes}, kinds_(ops.ops.size()) {
   using Numbers = std::vector<int64_t>;
   using Kind = std::tuple<Numbers, Numbers, std::vector<int>, Numbers, Numbers>;
   std::map<Kind, int> kinds;
@@ -66,8 +67,14 @@ FormId FragmentTable::projected(FormId iteration, OpId op, size_t access) {
   const auto [it, fresh] = projected_.try_emplace(key(kinds_[op][access], iteration));
   if (!fresh) return it->second;
   const KernelOp& o = ops_.ops[op];
-  const auto f = analysis::project(at(iteration), o.view.accesses[access],
-                                   ops_.values[o.accesses[access].value].shape, analysis::Permuted::beside);
+  const ops::ElementAccess& access_at = o.view.accesses[access];
+  const std::vector<int64_t>& shape = ops_.values[o.accesses[access].value].shape;
+  // Copies of a thread could hold what lies beside the element: it is left to another root.
+  if (at(iteration).replicas() > 1)
+    if (const auto links = analysis::index_links(access_at, o.view.extents, shape);
+        links && !links->names_all())
+      return it->second = FormId();
+  const auto f = analysis::project(at(iteration), access_at, shape, reach_);
   return it->second = f ? id_of(*f) : FormId();
 }
 
@@ -84,8 +91,7 @@ FormId FragmentTable::pulled_back(FormId held, OpId op, size_t access) {
   const auto [it, fresh] = pulled_back_.try_emplace(key(kinds_[op][access], held));
   if (!fresh) return it->second;
   const KernelOp& o = ops_.ops[op];
-  const auto f =
-      analysis::pull_back(at(held), o.view.accesses[access], o.view.extents, analysis::Permuted::beside);
+  const auto f = analysis::pull_back(at(held), o.view.accesses[access], o.view.extents, reach_);
   return it->second = f ? id_of(*f) : FormId();
 }
 

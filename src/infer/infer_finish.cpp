@@ -141,7 +141,8 @@ Fragment Inference::element_iteration(OpId id, plan::OpPlan& plan) {
     return *copies;
   }
   int root = root_access(id);
-  if (root >= 0) {
+  // Where elements lie otherwise than the points it is weighed whether threads follow them.
+  if (root >= 0 && (forms_.keeps_order(id, static_cast<size_t>(root)) || !in_.target.has_block_threads())) {
     ValueId v = op.accesses[static_cast<size_t>(root)].value;
     plan.reason = "threads follow " + ops_.values[v].name;
     return forms_.at(root_form(id, static_cast<size_t>(root)));
@@ -155,7 +156,8 @@ Fragment Inference::element_iteration(OpId id, plan::OpPlan& plan) {
     plan.reason = "every thread writes its own copy";
     return Fragment::replicated(op.view.extents, in_.threads);
   }
-  std::vector<Fragment> list = candidates_.of(op);
+  std::vector<Fragment> list;
+  for (FormId form : iteration_forms(id)) list.push_back(forms_.at(form));
   size_t best = 0;
   double best_cost = INFINITY;
   for (size_t i = 0; i < list.size(); ++i) {

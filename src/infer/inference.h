@@ -121,6 +121,7 @@ class Inference {
   // Of an op as it follows from what is pinned; 0 where nothing follows, but for what has to be brought.
   double rooted_cost(OpId id);
   bool reads_beside(OpId id);
+  double result_cost(OpId id);
   // Cost of every op whose iteration layout follows from what is pinned; `changed`: ops whose values were
   // pinned since costs_ was made.
   double total_cost(const std::set<OpId>& changed);
@@ -131,6 +132,7 @@ class Inference {
   void free_values();
   void free_value(ValueId v);
   void try_roots(OpId id, RootSearch& search);
+  std::vector<FormId> iteration_forms(OpId id);
   // Ops whose values may, once pinned, lead to a layout of `v`, in their order.
   std::set<OpId> ops_leading_to(ValueId v) const;
   bool touches_unpinned(const KernelOp& op) const;

@@ -88,6 +88,7 @@ struct EmittedWalk {
   struct Followed {
     std::vector<ExprId> indices;  // made of the point's digits
     bool of_lane = false;         // a lane of the warp gives it
+    ExprId taken;                 // what it gave; read again where the op does not write it
   };
   std::map<std::pair<ir::BufferId, std::vector<ExprId>>, Followed> followed;
 };

@@ -112,8 +112,13 @@ ExprId load_followed(LoweringContext& k, ir::BufferId buffer, std::span<const Ex
   const FragmentView from = fragment_view(k, value_of(k, buffer));
   const auto it = k.walk.followed.find({buffer, {indices.begin(), indices.end()}});
   if (it == k.walk.followed.end() || !k.walk.body) return load_register(k, from, indices);
-  return it->second.of_lane ? load_from_lane(k, from, it->second.indices, *k.walk.body)
-                            : load_register(k, from, it->second.indices);
+  EmittedWalk::Followed& f = it->second;
+  if (!f.of_lane) return load_register(k, from, f.indices);
+  const bool written =
+      k.at.op && std::any_of(k.at.op->accesses.begin(), k.at.op->accesses.end(),
+                             [&](const analysis::OpAccess& a) { return a.write && a.buffer == buffer; });
+  if (!f.taken || written) f.taken = load_from_lane(k, from, f.indices, *k.walk.body);
+  return f.taken;
 }
 
 }  // namespace tilegen::lower

@@ -209,8 +209,8 @@ TEST(PullBack, RefusesIndicesThatDoNotNameEachElementOnce) {
     return !pull_back(held, by_terms({std::move(rows), {}}, {ops::kIrregularIndex, 2}), extents);
   };
   EXPECT_FALSE(refused({{0, 1, 0, 4}, {1, 1, 0, 1}}, {4, 4, 8}));
-  EXPECT_TRUE(refused({{0, 1, 0, 4}, {1, 1, 0, 1}}, {4, 5, 8}));  // rows overlap
-  EXPECT_TRUE(refused({{0, 1, 0, 5}, {1, 1, 0, 1}}, {3, 4, 8}));  // gaps
+  EXPECT_TRUE(refused({{0, 1, 0, 4}, {1, 1, 0, 1}}, {4, 5, 8}));   // rows overlap
+  EXPECT_TRUE(refused({{0, 1, 0, 5}, {1, 1, 0, 1}}, {3, 4, 8}));   // gaps
   EXPECT_FALSE(refused({{0, 1, 0, 4}, {1, 1, 0, 1}}, {2, 4, 8}));  // a part, beside it in the registers
   EXPECT_TRUE(refused({{0, 1, 0, 4}, {1, 1, 0, 1}}, {1, 4, 8}));   // a part that others hold
 }
@@ -272,7 +272,7 @@ TEST(Project, PermutedDigits) {
       const std::vector<int64_t> shape = {16, 8};
       if (project(f, a, shape)) expect_projection(f, a, shape), ++followed;
       if (pull_back(f, a, shape)) expect_pull_back(f, a, shape), ++followed;
-      const auto other = pull_back(f, a, shape, Permuted::beside);
+      const auto other = pull_back(f, a, shape, Reach{64});
       ASSERT_TRUE(other);
       bool held = true;
       for_each_point(shape, [&](const Point& i) {
@@ -284,6 +284,20 @@ TEST(Project, PermutedDigits) {
     }
   EXPECT_GT(followed, 20);
   EXPECT_GT(beside, 20);
+}
+
+// One of eight neighbours, which lanes hold: as many copies of the point, each of whom may ask for it.
+TEST(PullBack, CopiesOfAPointWhereLanesHoldWhatLiesBeside) {
+  const Fragment held = Fragment::row_major_vectors(std::vector<int64_t>{4, 32}, 128, 1);
+  const ops::ElementAccess eighth = by_terms({{}, {{1, 1, 0, 8}}}, {0, ops::kIrregularIndex});
+  EXPECT_FALSE(pull_back(held, eighth, std::vector<int64_t>{4, 4}));
+  const auto it = pull_back(held, eighth, std::vector<int64_t>{4, 4}, Reach{32});
+  ASSERT_TRUE(it);
+  EXPECT_EQ(it->replicas(), 8);
+  for_each_point(it->shape(), [&](const Point& i) {
+    const int64_t holder = held.holders(element_of(eighth, i))[0];
+    for (int64_t t : it->holders(i)) EXPECT_EQ(t / 32, holder / 32);
+  });
 }
 
 }  // namespace
