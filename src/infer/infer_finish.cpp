@@ -199,8 +199,19 @@ std::optional<Fragment> Inference::form_needed(const KernelOp& op, size_t access
 void Inference::of_lanes(OpId id, ValueId v, int64_t shuffles) {
   plan::OpPlan& plan = result_.ops[id];
   plan.vector = 1;
-  plan.reason += "; lanes hand over elements of " + ops_.values[v].name + ", by " + std::to_string(shuffles) +
-                 (shuffles == 1 ? " shuffle each" : " shuffles each");
+  const std::string words = "; lanes hand over elements of " + ops_.values[v].name + ", by " +
+                            std::to_string(shuffles) + (shuffles == 1 ? " shuffle each" : " shuffles each");
+  if (plan.reason.find(words) == std::string::npos) plan.reason += words;
+}
+
+// Wherever operands stand in an expression, the one that the program made first is judged first.
+std::vector<size_t> Inference::accesses_by_value(const KernelOp& op) {
+  std::vector<size_t> order(op.view.accesses.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return op.accesses[a].value.value < op.accesses[b].value.value;
+  });
+  return order;
 }
 
 void Inference::element_conversions(OpId id, const Fragment& iteration) {
@@ -208,7 +219,8 @@ void Inference::element_conversions(OpId id, const Fragment& iteration) {
   std::map<ValueId, Fragment> forms;                   // in which the op takes a value
   std::vector<std::pair<size_t, ValueId>> held_reads;  // accesses that find it as it is held
   const size_t conversions = result_.conversions.size();
-  for (size_t i = 0; i < op.view.accesses.size() && !failed(); ++i) {
+  for (size_t i : accesses_by_value(op)) {
+    if (failed()) break;
     ValueId v = op.accesses[i].value;
     if (!distributed(op, v)) continue;
     const ops::ElementAccess& a = op.view.accesses[i];

@@ -186,7 +186,7 @@ std::vector<FormId> Inference::iteration_forms(OpId id) {
   const KernelOp& op = ops_.ops[id];
   std::vector<FormId> forms = candidates_.forms_of(op);
   if (op.form != OpForm::element || !in_.target.has_block_threads()) return forms;
-  for (size_t i = 0; i < op.view.accesses.size(); ++i) {
+  for (size_t i : accesses_by_value(op)) {
     const ValueId v = op.accesses[i].value;
     if (!distributed(op, v) || !pinned(state_, v) || forms_.keeps_order(id, i)) continue;
     const FormId form = root_form(id, i);

@@ -133,6 +133,7 @@ class Inference {
   void free_value(ValueId v);
   void try_roots(OpId id, RootSearch& search);
   std::vector<FormId> iteration_forms(OpId id);
+  static std::vector<size_t> accesses_by_value(const KernelOp& op);
   // Ops whose values may, once pinned, lead to a layout of `v`, in their order.
   std::set<OpId> ops_leading_to(ValueId v) const;
   bool touches_unpinned(const KernelOp& op) const;
