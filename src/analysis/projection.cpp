@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "support/checked.h"
+#include "analysis/index_links.h"
+#include "layout/coverage.h"
 
 namespace tilegen::analysis {
 
@@ -45,147 +46,200 @@ std::optional<Fragment> compacted(std::vector<int64_t> shape, std::vector<Digit>
 
 namespace {
 
-// point[iteration] // divisor % extent, times weight, is a part of the buffer's index.
-struct Link {
-  int iteration = 0, buffer = 0;
-  int64_t divisor = 1, extent = 1, weight = 1;
+// A digit of one side, cut where links and what lies between them begin: the part that it has of each.
+struct Portion {
+  const IndexLink* link = nullptr;  // null: between them
+  Digit digit;                      // of the same side
 };
 
-// The runs [step, step * extent) follow each other from 1 to `all`.
-template <class Step>
-bool covers_all(std::vector<const Link*> links, int64_t all, Step step) {
-  std::sort(links.begin(), links.end(), [&](const Link* a, const Link* b) { return step(*a) < step(*b); });
-  int64_t next = 1;
-  for (const Link* l : links) {
-    if (step(*l) != next) return false;
-    next *= l->extent;
-  }
-  return next == all;
-}
-
-int64_t divisor_of(const Link& l) { return l.divisor; }
-int64_t weight_of(const Link& l) { return l.weight; }
-
-// How iterations name elements; nothing where they do not name each once, but for the iteration dimensions on
-// which no index depends.
-std::optional<std::vector<Link>> links_of(const ops::ElementAccess& access, std::span<const int64_t> extents,
-                                          std::span<const int64_t> shape) {
-  std::vector<Link> links;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    const int k = access.dim_of[d];
-    if (k == ops::kUniformIndex ? shape[d] != 1 : access.is_unknown(d) || access.offset[d] != 0)
-      return std::nullopt;
-    const int dim = static_cast<int>(d);
-    if (k >= 0) links.push_back({k, dim, 1, extents[static_cast<size_t>(k)], 1});
-    if (k != ops::kIrregularIndex) continue;
-    for (const ops::IndexTerm& t : access.terms[d]) {
-      const int64_t left = ceil_div(extents[static_cast<size_t>(t.dim)], t.divisor);
-      links.push_back({t.dim, dim, t.divisor, t.modulus > 0 ? std::min(t.modulus, left) : left, t.weight});
-    }
-  }
-  const auto all = [&](int Link::*side, int at) {
-    std::vector<const Link*> list;
-    for (const Link& l : links)
-      if (l.*side == at) list.push_back(&l);
-    return list;
-  };
-  for (size_t d = 0; d < shape.size(); ++d)
-    if (access.dim_of[d] != ops::kUniformIndex &&
-        !covers_all(all(&Link::buffer, static_cast<int>(d)), shape[d], weight_of))
-      return std::nullopt;
-  for (size_t k = 0; k < extents.size(); ++k)
-    if (const auto own = all(&Link::iteration, static_cast<int>(k));
-        !own.empty() && !covers_all(own, extents[k], divisor_of))
-      return std::nullopt;
-  return links;
-}
-
-// The digit of one side's dimension as digits of the other's. False where it crosses from one link to the
-// next without ending there.
-template <class From, class To>
-bool add_digits(const Digit& digit, const std::vector<Link>& links, int Link::*side, int Link::*other,
-                From from, To to, std::vector<Digit>& out) {
-  std::vector<const Link*> own;
-  for (const Link& l : links)
+// False where the digit crosses a cut without ending there. Padding belongs to the last link.
+bool portions_of(const Digit& digit, const std::vector<IndexLink>& list, int IndexLink::*side,
+                 int64_t IndexLink::*at, int64_t extent, std::vector<Portion>& out) {
+  std::vector<const IndexLink*> own;
+  for (const IndexLink& l : list)
     if (l.*side == digit.dim) own.push_back(&l);
-  Digit d = digit;
-  if (own.size() == 1) {
-    d.dim = own[0]->*other;
-    d.weight *= to(*own[0]);
-    out.push_back(d);
+  if (own.size() == 1 && own[0]->*at == 1 && own[0]->extent == extent && !own[0]->permuted) {
+    out.push_back({own[0], digit});
     return true;
   }
-  int64_t covered = 1;
-  for (const Link* l : own) {
-    const int64_t low = std::max(digit.weight, from(*l)),
-                  high = std::min(digit.weight * digit.extent, from(*l) * l->extent);
-    if (low >= high) continue;
-    if (low % from(*l) != 0 || low % digit.weight != 0 || high % low != 0) return false;
-    d.dim = l->*other;
-    d.extent = high / low;
-    d.weight = low / from(*l) * to(*l);
-    d.stride = digit.stride * (low / digit.weight);
-    covered *= d.extent;
-    out.push_back(d);
+  std::sort(own.begin(), own.end(), [&](const IndexLink* a, const IndexLink* b) { return a->*at < b->*at; });
+  if (digit.weight * digit.extent > extent) return false;
+  int64_t from = digit.weight;
+  const int64_t end = digit.weight * digit.extent;
+  const auto take = [&](const IndexLink* link, int64_t to) {
+    to = std::min(to, end);
+    if (from >= to) return true;
+    if (to % from != 0 || (link && from % (link->*at) != 0)) return false;
+    Digit d = digit;
+    d.extent = to / from;
+    d.weight = from;
+    d.stride = digit.stride * (from / digit.weight);
+    out.push_back({link, d});
+    from = to;
+    return true;
+  };
+  for (const IndexLink* l : own)
+    if (!take(nullptr, l->*at) || !take(l, l->*at * l->extent)) return false;
+  return take(nullptr, extent);
+}
+
+bool on_threads(const Digit& d) { return d.output == kThread && d.stride > 0 && d.extent > 1; }
+
+// Registers begin further apart: `count` of them lie between.
+void make_room(std::vector<Digit>& digits, int64_t count) {
+  for (Digit& d : digits)
+    if (d.output == kRegister) d.stride *= count;
+}
+
+// Digits that are walked by registers: those of neighbours in a row innermost, the others outermost.
+void add_registers(std::vector<Digit>& digits, std::vector<Digit> inner, const std::vector<Digit>& outer) {
+  int64_t count = 1;
+  for (Digit& d : inner) {
+    d.output = kRegister;
+    d.stride = count;
+    count *= d.extent;
   }
-  return covered == digit.extent;
+  make_room(digits, count);
+  int64_t stride = count;
+  for (const Digit& d : digits)
+    if (d.output == kRegister) stride += (d.extent - 1) * d.stride;
+  for (Digit d : outer) {
+    d.output = kRegister;
+    d.stride = stride;
+    stride *= d.extent;
+    digits.push_back(d);
+  }
+  digits.insert(digits.end(), inner.begin(), inner.end());
 }
 
 }  // namespace
 
 std::optional<Fragment> project(const Fragment& iteration, const ops::ElementAccess& access,
-                                std::span<const int64_t> shape) {
-  const auto links = links_of(access, iteration.shape(), shape);
+                                std::span<const int64_t> shape, Reach reach) {
+  const auto links = index_links(access, iteration.shape(), shape);
   if (!links) return std::nullopt;
   std::vector<Digit> digits;
   for (Digit d : iteration.map().digits()) {
-    const bool walks = d.dim != kReplica && std::any_of(links->begin(), links->end(),
-                                                        [&](const Link& l) { return l.iteration == d.dim; });
-    if (walks) {
-      if (!add_digits(d, *links, &Link::iteration, &Link::buffer, divisor_of, weight_of, digits))
-        return std::nullopt;
-      continue;
+    std::vector<Portion> parts;
+    if (d.dim == kReplica || !links->walks(d.dim))
+      parts.push_back({nullptr, d});
+    else if (!portions_of(d, links->list, &IndexLink::iteration, &IndexLink::divisor,
+                          iteration.shape()[static_cast<size_t>(d.dim)], parts))
+      return std::nullopt;
+    for (Portion& p : parts) {
+      if (p.link) {
+        if (p.link->permuted && on_threads(p.digit) && !reach.has(p.digit)) return std::nullopt;
+        p.digit.dim = p.link->buffer;
+        p.digit.weight = p.digit.weight / p.link->divisor * p.link->weight;
+      } else if (p.digit.dim != kReplica && p.digit.output == kRegister) {
+        continue;
+      } else {
+        p.digit.dim = kReplica;
+      }
+      digits.push_back(p.digit);
     }
-    if (d.dim != kReplica && d.output == kRegister) continue;
-    d.dim = kReplica;
-    digits.push_back(d);
   }
+  std::vector<Digit> inner, outer;
+  for (const IndexLinks::Gap& g : links->gaps)
+    (g.weight == 1 && g.buffer + 1 == static_cast<int>(shape.size()) && links->walks_buffer(g.buffer) ? inner
+                                                                                                      : outer)
+        .push_back({.dim = g.buffer, .extent = g.extent, .weight = g.weight});
+  if (!links->gaps.empty()) add_registers(digits, std::move(inner), outer);
   return compacted({shape.begin(), shape.end()}, std::move(digits), iteration.threads());
 }
 
 std::optional<Fragment> pull_back(const Fragment& held, const ops::ElementAccess& access,
-                                  std::span<const int64_t> extents) {
-  const auto links = links_of(access, extents, held.shape());
+                                  std::span<const int64_t> extents, Reach reach) {
+  const auto links = index_links(access, extents, held.shape());
   if (!links) return std::nullopt;
   std::vector<Digit> digits;
   for (const Digit& d : held.map().digits()) {
-    const bool walked = d.dim != kReplica && std::any_of(links->begin(), links->end(),
-                                                         [&](const Link& l) { return l.buffer == d.dim; });
-    if (walked) {
-      if (!add_digits(d, *links, &Link::buffer, &Link::iteration, weight_of, divisor_of, digits))
-        return std::nullopt;
-      continue;
+    std::vector<Portion> parts;
+    const int64_t extent = d.dim == kReplica ? 1 : held.shape()[static_cast<size_t>(d.dim)];
+    const bool gone = d.dim == kReplica || (extent == 1 && !links->walks_buffer(d.dim));
+    if (gone)
+      parts.push_back({nullptr, d});
+    else if (!portions_of(d, links->list, &IndexLink::buffer, &IndexLink::weight, extent, parts))
+      return std::nullopt;
+    for (Portion& p : parts) {
+      if (p.link) {
+        if (p.link->permuted && on_threads(p.digit) && !reach.has(p.digit)) return std::nullopt;
+        p.digit.dim = p.link->iteration;
+        p.digit.weight = p.digit.weight / p.link->weight * p.link->divisor;
+      } else if (!gone) {  // a gap: others do not hold its value
+        if (!on_threads(p.digit)) continue;
+        if (!reach.has(p.digit)) return std::nullopt;
+        p.digit.dim = kReplica;
+      } else {
+        p.digit.dim = kReplica;  // as it is, or of one element
+      }
+      digits.push_back(p.digit);
     }
-    digits.push_back(d);
-    digits.back().dim = kReplica;  // as it is, or of one element
   }
-  int64_t stride = held.registers();
-  for (size_t k = extents.size(); k-- > 0;) {
-    if (extents[k] == 1 || std::any_of(links->begin(), links->end(),
-                                       [&](const Link& l) { return l.iteration == static_cast<int>(k); }))
-      continue;
-    digits.push_back({static_cast<int>(k), extents[k], 1, kRegister, stride});
-    stride *= extents[k];
-  }
+  std::vector<Digit> inner, outer;
+  for (const IndexLinks::Idle& i : links->idle)
+    (i.divisor == 1 && i.iteration + 1 == static_cast<int>(extents.size()) ? inner : outer)
+        .push_back({.dim = i.iteration, .extent = i.extent, .weight = i.divisor});
+  for (size_t k = extents.size(); k-- > 0;)
+    if (extents[k] > 1 && !links->walks(static_cast<int>(k)))
+      outer.push_back({.dim = static_cast<int>(k), .extent = extents[k], .weight = 1});
+  add_registers(digits, std::move(inner), outer);
   return compacted({extents.begin(), extents.end()}, std::move(digits), held.threads());
 }
 
+namespace {
+
+// What each index of each iteration dimension adds to the thread that holds the element; of the first
+// dimension also where the others begin. Nothing where these do not add up.
+std::optional<std::vector<std::vector<int64_t>>> holders_by_dim(const Fragment& held,
+                                                                const Fragment& iteration,
+                                                                const ops::ElementAccess& access) {
+  const auto links = index_links(access, iteration.shape(), held.shape());
+  if (!links || iteration.rank() == 0) return std::nullopt;
+  const auto divides = [](int64_t a, int64_t b) { return a % b == 0 || b % a == 0; };
+  for (const Digit& d : held.map().digits()) {
+    if (d.dim == kReplica || d.output != kThread) continue;
+    for (const IndexLink& l : links->list)
+      for (int64_t cut : {l.weight, l.weight * l.extent})
+        if (l.buffer == d.dim && (!divides(d.weight, cut) || !divides(d.weight * d.extent, cut)))
+          return std::nullopt;
+  }
+  const auto holder = [&](const std::vector<int64_t>& point) {
+    std::vector<int64_t> element;
+    for (size_t d = 0; d < held.shape().size(); ++d) {
+      const bool one = access.dim_of[d] == ops::kUniformIndex && held.shape()[d] == 1;
+      element.push_back(one ? 0 : access.offset[d] + access.index_at(d, point));
+    }
+    return held.map().eval(element)[kThread];
+  };
+  std::vector<int64_t> point(iteration.shape().size(), 0);
+  const int64_t first = holder(point);
+  std::vector<std::vector<int64_t>> tables;
+  for (size_t k = 0; k < point.size(); ++k) {
+    std::vector<int64_t> table;
+    for (int64_t i = 0; i < iteration.shape()[k]; ++i) {
+      point[k] = i;
+      table.push_back(holder(point) - (k == 0 ? 0 : first));
+    }
+    point[k] = 0;
+    tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+}  // namespace
+
 bool covers(const Fragment& held, const Fragment& iteration, const ops::ElementAccess& access) {
-  if (access.terms.empty()) {
+  bool plain = access.terms.empty();
+  for (size_t d = 0; d < access.dim_of.size(); ++d)
+    plain = plain && (access.dim_of[d] >= 0 ? access.offset[d] == 0 : held.shape()[d] == 1);
+  if (plain) {
     std::vector<int> map;
     for (int k : access.dim_of) map.push_back(k < 0 ? layout::kBroadcast : k);
     return held.covers(iteration, map);
   }
+  if (const auto tables = holders_by_dim(held, iteration, access))
+    return layout::covers(held, iteration, *tables);
   const auto needed = project(iteration, access, held.shape());
   std::vector<int> same(static_cast<size_t>(held.rank()));
   std::iota(same.begin(), same.end(), 0);

@@ -90,6 +90,54 @@ std::optional<Fragment> CandidateIterations::vectors_in_blocks(const std::vector
   return made ? std::optional(*made) : std::nullopt;
 }
 
+// Few values each: `x[i, j ^ 32]` is then a register beside the thread's own. The lowest ones lie in vectors.
+std::set<CandidateIterations::KeptDigit> CandidateIterations::permuted_digits(const KernelOp& op) const {
+  constexpr int64_t kMaxValues = 8;
+  std::set<KeptDigit> digits;
+  if (!in_.target.has_block_threads()) return digits;
+  for (size_t i = 0; i < op.view.accesses.size(); ++i) {
+    if (!op.accesses[i].value.valid() || !in_registers_.has(op, op.accesses[i].value)) continue;
+    for (const auto& terms : op.view.accesses[i].terms)
+      for (const ops::IndexTerm& t : terms)
+        if (t.is_permuted() && t.divisor > 1 && t.modulus <= kMaxValues)
+          digits.insert({t.dim, t.divisor, t.modulus});
+  }
+  return digits;
+}
+
+std::optional<Fragment> CandidateIterations::digit_in_registers(const std::vector<int64_t>& extents, int dim,
+                                                                int64_t vector,
+                                                                const KeptDigit& digit) const {
+  const auto& [kept, divisor, extent] = digit;
+  std::vector<int64_t> others = extents, times(extents.size(), 1);
+  int64_t& rest = others[static_cast<size_t>(kept)];
+  if (rest % (divisor * extent) != 0) return std::nullopt;
+  rest /= extent;
+  times[static_cast<size_t>(kept)] = extent;
+  const auto f = vectors_along(others, dim, vector);
+  if (!f || f->map().padded_extent(kept) != rest) return std::nullopt;
+  // The digit is the most significant one of the repeated tile.
+  std::vector<int> order;
+  std::vector<Digit> digits;
+  for (int d = 0; d < static_cast<int>(extents.size()); ++d) {
+    order.push_back(d);
+    if (d != kept)
+      digits.push_back(
+          {.dim = d, .extent = extents[static_cast<size_t>(d)], .weight = 1, .output = d, .stride = 1});
+  }
+  digits.push_back({.dim = kept, .extent = divisor, .weight = 1, .output = kept, .stride = 1});
+  digits.push_back({.dim = kept, .extent = extent, .weight = divisor, .output = kept, .stride = rest});
+  digits.push_back(
+      {.dim = kept, .extent = rest / divisor, .weight = divisor * extent, .output = kept, .stride = divisor});
+  std::erase_if(digits, [](const Digit& d) { return d.extent == 1; });
+  const auto places = Layout::make(extents, std::move(digits), static_cast<int>(extents.size()));
+  if (!places) return std::nullopt;
+  const auto map = f->repeat(times, order).map().compose(*places);
+  if (!map) return std::nullopt;
+  const auto made = Fragment::make(*map, in_.threads);
+  return made ? std::optional(*made) : std::nullopt;
+}
+
 // Threads along the other dimensions; those that these have no points for take blocks of the axis. Nothing
 // where other extents or the blocks are ragged.
 std::optional<Fragment> CandidateIterations::axis_in_registers(const std::vector<int64_t>& extents, int axis,
@@ -131,6 +179,7 @@ std::vector<Fragment> CandidateIterations::of(const KernelOp& op) const {
     return list;
   }
   const std::map<int, int64_t> dims = vector_dims(op);
+  const std::set<KeptDigit> permuted = permuted_digits(op);
   for (auto it = dims.rbegin(); it != dims.rend(); ++it) {
     const auto [dim, block] = *it;
     int64_t extent = extents[static_cast<size_t>(dim)];
@@ -138,6 +187,8 @@ std::vector<Fragment> CandidateIterations::of(const KernelOp& op) const {
          vector /= 2) {
       if (extent % vector != 0) continue;
       if (auto f = vectors_along(extents, dim, vector)) list.push_back(std::move(*f));
+      for (const KeptDigit& digit : permuted)
+        if (auto f = digit_in_registers(extents, dim, vector, digit)) list.push_back(std::move(*f));
       if (block > 0 && vector > 1 && block % vector == 0)
         if (auto f = vectors_in_blocks(extents, dim, vector, block)) list.push_back(std::move(*f));
     }
@@ -149,8 +200,8 @@ std::vector<Fragment> CandidateIterations::of(const KernelOp& op) const {
 }
 
 const std::vector<FormId>& CandidateIterations::forms_of(const KernelOp& op) {
-  const auto [it, fresh] = forms_of_.try_emplace(
-      {iteration_extents(in_.program, op), vector_dims(op), op.scan ? op.scan->axis : -1});
+  const auto [it, fresh] = forms_of_.try_emplace({iteration_extents(in_.program, op), vector_dims(op),
+                                                  op.scan ? op.scan->axis : -1, permuted_digits(op)});
   if (fresh)
     for (const Fragment& f : of(op)) it->second.push_back(forms_.id_of(f));
   return it->second;

@@ -1,5 +1,6 @@
 #include "infer/fragment_table.h"
 
+#include "analysis/index_links.h"
 #include "analysis/projection.h"
 
 namespace tilegen::infer {
@@ -31,7 +32,8 @@ uint64_t key(int kind, FormId form) { return static_cast<uint64_t>(kind) << 32 |
 
 }  // namespace
 
-FragmentTable::FragmentTable(const KernelOps& ops) : ops_(ops), kinds_(ops.ops.size()) {
+FragmentTable::FragmentTable(const KernelOps& ops, int64_t lanes)
+    : ops_(ops), reach_{lanes}, kinds_(ops.ops.size()) {
   using Numbers = std::vector<int64_t>;
   using Kind = std::tuple<Numbers, Numbers, std::vector<int>, Numbers, Numbers>;
   std::map<Kind, int> kinds;
@@ -42,8 +44,10 @@ FragmentTable::FragmentTable(const KernelOps& ops) : ops_(ops), kinds_(ops.ops.s
       Kind kind{ops.ops[i].view.extents, v.valid() ? ops.values[v].shape : Numbers(), a.dim_of, a.offset, {}};
       for (size_t d = 0; d < a.terms.size(); ++d)
         for (const ops::IndexTerm& t : a.terms[d])
-          std::get<4>(kind).insert(std::get<4>(kind).end(),
-                                   {static_cast<int64_t>(d), t.dim, t.divisor, t.modulus, t.weight});
+          std::get<4>(kind).insert(
+              std::get<4>(kind).end(),
+              {static_cast<int64_t>(d), t.dim, t.divisor, t.modulus, t.weight, t.mirrored ? 1 : 0, t.turn});
+      std::get<4>(kind).insert(std::get<4>(kind).end(), {a.write ? 1 : 0, a.of_region ? 1 : 0});
       kinds_[i].push_back(kinds.emplace(std::move(kind), static_cast<int>(kinds.size())).first->second);
     }
 }
@@ -63,16 +67,31 @@ FormId FragmentTable::projected(FormId iteration, OpId op, size_t access) {
   const auto [it, fresh] = projected_.try_emplace(key(kinds_[op][access], iteration));
   if (!fresh) return it->second;
   const KernelOp& o = ops_.ops[op];
-  const auto f =
-      analysis::project(at(iteration), o.view.accesses[access], ops_.values[o.accesses[access].value].shape);
+  const ops::ElementAccess& access_at = o.view.accesses[access];
+  const std::vector<int64_t>& shape = ops_.values[o.accesses[access].value].shape;
+  // Copies of a thread could hold what lies beside the element: it is left to another root.
+  if (at(iteration).replicas() > 1)
+    if (const auto links = analysis::index_links(access_at, o.view.extents, shape);
+        links && !links->names_all())
+      return it->second = FormId();
+  const auto f = analysis::project(at(iteration), access_at, shape, reach_);
   return it->second = f ? id_of(*f) : FormId();
+}
+
+bool FragmentTable::keeps_order(OpId op, size_t access) {
+  const auto [it, fresh] = keeps_order_.try_emplace(kinds_[op][access]);
+  if (!fresh) return it->second;
+  const KernelOp& o = ops_.ops[op];
+  const auto links = analysis::index_links(o.view.accesses[access], o.view.extents,
+                                           ops_.values[o.accesses[access].value].shape);
+  return it->second = links && links->keeps_order();
 }
 
 FormId FragmentTable::pulled_back(FormId held, OpId op, size_t access) {
   const auto [it, fresh] = pulled_back_.try_emplace(key(kinds_[op][access], held));
   if (!fresh) return it->second;
   const KernelOp& o = ops_.ops[op];
-  const auto f = analysis::pull_back(at(held), o.view.accesses[access], o.view.extents);
+  const auto f = analysis::pull_back(at(held), o.view.accesses[access], o.view.extents, reach_);
   return it->second = f ? id_of(*f) : FormId();
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/kernel_ops.h"
+#include "analysis/projection.h"
 #include "layout/fragment.h"
 
 namespace tilegen::infer {
@@ -17,24 +18,28 @@ using FormId = Id<struct FormTag>;  // of a FragmentTable
 
 class FragmentTable {
  public:
-  explicit FragmentTable(const analysis::KernelOps& ops);
+  FragmentTable(const analysis::KernelOps& ops, int64_t lanes);  // of a warp
 
   // Equal fragments have one id.
   FormId id_of(const layout::Fragment& f);
   const layout::Fragment& at(FormId form) const { return fragments_[form.index()]; }
 
-  // project and pull_back (infer/projection.h) of element access `access` of op `op`; none where they
-  // give nothing.
+  // project and pull_back (analysis/projection.h), within the reach of lanes, of access `access` of op `op`;
+  // none where they give nothing.
   FormId projected(FormId iteration, analysis::OpId op, size_t access);
   FormId pulled_back(FormId held, analysis::OpId op, size_t access);
+  // The access names each element of its value once, in the order of the iterations' digits.
+  bool keeps_order(analysis::OpId op, size_t access);
 
  private:
   const analysis::KernelOps& ops_;
+  const analysis::Reach reach_;
   std::deque<layout::Fragment> fragments_;
   std::unordered_multimap<size_t, FormId> by_hash_;
   // by op and access: accesses of one kind walk like dimensions of like buffers
   IdVector<analysis::OpId, std::vector<int>> kinds_;
   std::unordered_map<uint64_t, FormId> projected_, pulled_back_;  // by kind and form
+  std::unordered_map<int, bool> keeps_order_;                     // by kind
 };
 
 }  // namespace tilegen::infer

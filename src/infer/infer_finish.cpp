@@ -5,6 +5,7 @@
 
 #include "analysis/copy_groups.h"
 #include "analysis/exchange.h"
+#include "analysis/index_links.h"
 #include "analysis/lane_reads.h"
 #include "analysis/projection.h"
 #include "analysis/scan_exchange.h"
@@ -65,7 +66,7 @@ void Inference::finish_op(OpId id) {
     if (op.form == OpForm::reduction)
       reduce_conversions(op, iteration);
     else
-      element_conversions(op, iteration);
+      element_conversions(id, iteration);
   }
 }
 
@@ -140,7 +141,8 @@ Fragment Inference::element_iteration(OpId id, plan::OpPlan& plan) {
     return *copies;
   }
   int root = root_access(id);
-  if (root >= 0) {
+  // Where elements lie otherwise than the points it is weighed whether threads follow them.
+  if (root >= 0 && (forms_.keeps_order(id, static_cast<size_t>(root)) || !in_.target.has_block_threads())) {
     ValueId v = op.accesses[static_cast<size_t>(root)].value;
     plan.reason = "threads follow " + ops_.values[v].name;
     return forms_.at(root_form(id, static_cast<size_t>(root)));
@@ -154,7 +156,8 @@ Fragment Inference::element_iteration(OpId id, plan::OpPlan& plan) {
     plan.reason = "every thread writes its own copy";
     return Fragment::replicated(op.view.extents, in_.threads);
   }
-  std::vector<Fragment> list = candidates_.of(op);
+  std::vector<Fragment> list;
+  for (FormId form : iteration_forms(id)) list.push_back(forms_.at(form));
   size_t best = 0;
   double best_cost = INFINITY;
   for (size_t i = 0; i < list.size(); ++i) {
@@ -169,29 +172,94 @@ Fragment Inference::element_iteration(OpId id, plan::OpPlan& plan) {
   return list[best];
 }
 
-void Inference::element_conversions(const KernelOp& op, const Fragment& iteration) {
-  std::map<ValueId, Fragment> forms;  // in which the op takes a value
-  for (size_t i = 0; i < op.view.accesses.size() && !failed(); ++i) {
+bool Inference::finds_as_held(const KernelOp& op, size_t access, const Fragment& held,
+                              const Fragment& iteration) const {
+  const ops::ElementAccess& a = op.view.accesses[access];
+  if (a.write) return false;
+  const ir::DType type = p_.buffer(a.buffer).type;
+  return analysis::covers(held, iteration, a) ||
+         analysis::held_by_lanes(held, iteration, a, type, in_.target);
+}
+
+// Elements beside those that it names cannot be brought along or written with them.
+std::optional<Fragment> Inference::form_needed(const KernelOp& op, size_t access,
+                                               const Fragment& iteration) const {
+  const ops::ElementAccess& a = op.view.accesses[access];
+  const Fragment& held = fragment(state_, op.accesses[access].value);
+  auto needed = analysis::project(iteration, a, held.shape());
+  const auto links = analysis::index_links(a, op.view.extents, held.shape());
+  if (!needed || !links || links->names_all()) return needed;
+  std::vector<int> same(static_cast<size_t>(held.rank()));
+  std::iota(same.begin(), same.end(), 0);
+  const bool in_place = a.write && analysis::covers(held, iteration, a) && needed->covers(held, same);
+  return in_place ? std::optional(held) : std::nullopt;
+}
+
+// Lanes exchange one element after the other.
+void Inference::of_lanes(OpId id, ValueId v, int64_t shuffles) {
+  plan::OpPlan& plan = result_.ops[id];
+  plan.vector = 1;
+  const std::string words = "; lanes hand over elements of " + ops_.values[v].name + ", by " +
+                            std::to_string(shuffles) + (shuffles == 1 ? " shuffle each" : " shuffles each");
+  if (plan.reason.find(words) == std::string::npos) plan.reason += words;
+}
+
+// Wherever operands stand in an expression, the one that the program made first is judged first.
+std::vector<size_t> Inference::accesses_by_value(const KernelOp& op) {
+  std::vector<size_t> order(op.view.accesses.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return op.accesses[a].value.value < op.accesses[b].value.value;
+  });
+  return order;
+}
+
+void Inference::element_conversions(OpId id, const Fragment& iteration) {
+  const KernelOp& op = ops_.ops[id];
+  std::map<ValueId, Fragment> forms;                   // in which the op takes a value
+  std::vector<std::pair<size_t, ValueId>> held_reads;  // accesses that find it as it is held
+  const size_t conversions = result_.conversions.size();
+  for (size_t i : accesses_by_value(op)) {
+    if (failed()) break;
     ValueId v = op.accesses[i].value;
     if (!distributed(op, v)) continue;
     const ops::ElementAccess& a = op.view.accesses[i];
     const Fragment& held = fragment(state_, v);
+    const ir::DType type = p_.buffer(ops_.values[v].buffer).type;
     if (too_many_choices(op, iteration, i))
       return cannot_hold(op, v,
                          "chooses among " + std::to_string(held.registers()) + " registers of a thread",
                          "index it by the loop's own variables");
-    auto needed = analysis::project(iteration, a, ops_.values[v].shape);
+    const auto needed = form_needed(op, i, iteration);
+    if (!forms_.keeps_order(id, i) && !a.write) {
+      bool as_held = analysis::covers(held, iteration, a);
+      const auto shuffles = analysis::lane_shuffles(held, iteration, a, type, in_.target);
+      if (!as_held && shuffles) {
+        const int64_t brought =
+            *shuffles * analysis::conversion_cycles(ConversionKind::shuffle, iteration, type);
+        as_held = !needed ||
+                  brought <= analysis::conversion_cycles(
+                                 analysis::conversion_kind(held, *needed, in_.target, type), *needed, type);
+      }
+      if (as_held) {
+        held_reads.push_back({i, v});
+        if (!analysis::covers(held, iteration, a)) of_lanes(id, v, *shuffles);
+        continue;
+      }
+    }
     if (!needed) {
-      const ir::DType type = p_.buffer(ops_.values[v].buffer).type;
-      if (analysis::held_by_lanes(held, iteration, a, type, in_.target)) continue;
       if (everywhere(v) && (!a.write || iteration.replicas() == in_.threads)) continue;
       const bool walked =
           !everywhere(v) && !op.scan && analysis::part_of_fragment(p_, op, [&](ValueId other) {
                                           return distributed(op, other);
                                         }) == static_cast<int>(i);
       if (walked) continue;
-      return cannot_hold(op, v, "indexes it in a way that cannot be followed to a thread",
-                         "index fragments by the loop's own variables over their whole extents");
+      return cannot_hold(
+          op, v,
+          "indexes it in a way that cannot be followed to a thread, which takes about " +
+              std::to_string(analysis::conversion_cycles(ConversionKind::shared_bounce, iteration, type)) +
+              " cycles",
+          "index fragments by the loop's own variables over their whole extents");
     }
     // Conversions give an op one form of a value.
     const auto [form, first] = forms.try_emplace(v, *needed);
@@ -201,6 +269,13 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
       convert(v, *needed, held, op.path, state_.pinned_by[v], op.location, false);
     else if (!analysis::covers(held, iteration, a))
       convert(v, held, *needed, state_.pinned_by[v], op.path, op.location, false);
+  }
+  for (const auto& [access, v] : held_reads) {
+    const bool converted = std::any_of(
+        result_.conversions.begin() + static_cast<std::ptrdiff_t>(conversions), result_.conversions.end(),
+        [&, name = ops_.values[v].name](const plan::ConversionPlan& c) { return c.value == name; });
+    if (converted && !finds_as_held(op, access, forms.at(v), iteration))
+      return cannot_hold(op, v, "takes it in two layouts at once", "copy it into a second buffer");
   }
 }
 

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/index_links.h"
+#include "analysis/lane_reads.h"
+#include "analysis/projection.h"
 #include "analysis/scan_exchange.h"
 #include "infer/inference.h"
 #include "infer/root_search.h"
@@ -17,20 +20,84 @@ using layout::Fragment;
 using layout::Layout;
 using plan::Origin;
 
-double Inference::cost_of(OpId id, const Fragment& iteration) const {
+double Inference::cost_of(OpId id, const Fragment& iteration) {
   const KernelOp& op = ops_.ops[id];
   if (op.form != OpForm::element) return static_cast<double>(iteration.registers() * iteration.replicas());
   double cost = access_cost(p_, op, iteration, state_.known, in_.target);
   if (op.scan && in_.target.has_block_threads())
     cost +=
         analysis::scan_cost(iteration, op.scan->axis, p_.buffer(op.accesses.back().buffer).type, in_.target);
+  if (in_.target.has_block_threads()) cost += bringing_cost(id, iteration);
   return cost * std::pow(8.0, op.depth);
 }
 
+namespace {
+
+// Of a trip through shared memory, as accesses of each thread.
+constexpr double kBarriers = 16;
+
+}  // namespace
+
+// In the measure of access_cost, for each thread: what is read is worked with, wherever it comes from; a
+// shuffle, and a register that goes to shared memory or comes from there, are an access more. A value goes
+// there once.
+double Inference::bringing_cost(OpId id, const Fragment& iteration) {
+  const KernelOp& op = ops_.ops[id];
+  const auto points = static_cast<double>(iteration.registers());
+  double each = 0;
+  std::set<ValueId> through_memory;
+  for (size_t i = 0; i < op.view.accesses.size(); ++i) {
+    const ValueId v = op.accesses[i].value;
+    if (!distributed(op, v) || !pinned(state_, v) || forms_.keeps_order(id, i)) continue;
+    const ops::ElementAccess& a = op.view.accesses[i];
+    const Fragment& held = fragment(state_, v);
+    if (!analysis::index_links(a, op.view.extents, held.shape())) continue;
+    each += points;
+    if (analysis::covers(held, iteration, a)) continue;
+    const ir::DType type = p_.buffer(ops_.values[v].buffer).type;
+    const auto shuffles = analysis::lane_shuffles(held, iteration, a, type, in_.target);
+    each += points * static_cast<double>(shuffles.value_or(1));
+    if (!shuffles && through_memory.insert(v).second)
+      each += static_cast<double>(held.registers()) + kBarriers;
+  }
+  return each * static_cast<double>(in_.threads);
+}
+
+// Of a reduction whose result is held otherwise than it is made.
+double Inference::result_cost(OpId id) {
+  const KernelOp& op = ops_.ops[id];
+  const ValueId src = op.accesses[0].value, dst = op.accesses[1].value;
+  const bool held = distributed(op, src);
+  if (!distributed(op, dst) || !pinned(state_, dst) || (held && !pinned(state_, src))) return 0;
+  const FormId made = reduced_form(id, held ? state_.form[src] : candidates_.forms_of(op).front());
+  if (!made.valid() || made == state_.form[dst]) return 0;
+  const double registers =
+      static_cast<double>(forms_.at(made).registers() + fragment(state_, dst).registers());
+  return (registers + kBarriers) * static_cast<double>(in_.threads) * std::pow(8.0, op.depth);
+}
+
 double Inference::rooted_cost(OpId id) {
+  if (ops_.ops[id].form == OpForm::reduction && in_.target.has_block_threads()) return result_cost(id);
   if (ops_.ops[id].form != OpForm::element) return 0;
-  const FormId iteration = rooted_form(id);
-  return iteration.valid() ? cost_of(id, forms_.at(iteration)) : 0;
+  const int root = root_access(id);
+  if (root >= 0 && forms_.keeps_order(id, static_cast<size_t>(root)))
+    return cost_of(id, forms_.at(root_form(id, static_cast<size_t>(root))));
+  if (!in_.target.has_block_threads() || !reads_beside(id)) return 0;
+  double least = INFINITY;
+  for (FormId form : iteration_forms(id)) least = std::min(least, cost_of(id, forms_.at(form)));
+  return least == INFINITY ? 0 : least;
+}
+
+// It takes elements of a pinned value at places that its threads do not follow: these have to be brought.
+bool Inference::reads_beside(OpId id) {
+  const KernelOp& op = ops_.ops[id];
+  for (size_t i = 0; i < op.view.accesses.size(); ++i) {
+    const ValueId v = op.accesses[i].value;
+    if (distributed(op, v) && pinned(state_, v) && !forms_.keeps_order(id, i) &&
+        analysis::index_links(op.view.accesses[i], op.view.extents, ops_.values[v].shape))
+      return true;
+  }
+  return false;
 }
 
 double Inference::total_cost(const std::set<OpId>& changed) {
@@ -113,8 +180,23 @@ void Inference::free_value(ValueId v) {
   propagate(users_since(mark));
 }
 
+// The op's candidates, and what follows from values that it takes at computed indices: the threads that hold
+// the elements, or others of their warps.
+std::vector<FormId> Inference::iteration_forms(OpId id) {
+  const KernelOp& op = ops_.ops[id];
+  std::vector<FormId> forms = candidates_.forms_of(op);
+  if (op.form != OpForm::element || !in_.target.has_block_threads()) return forms;
+  for (size_t i : accesses_by_value(op)) {
+    const ValueId v = op.accesses[i].value;
+    if (!distributed(op, v) || !pinned(state_, v) || forms_.keeps_order(id, i)) continue;
+    const FormId form = root_form(id, i);
+    if (form.valid() && std::find(forms.begin(), forms.end(), form) == forms.end()) forms.push_back(form);
+  }
+  return forms;
+}
+
 void Inference::try_roots(OpId id, RootSearch& search) {
-  const std::vector<FormId> forms = candidates_.forms_of(ops_.ops[id]);
+  const std::vector<FormId> forms = iteration_forms(id);
   for (FormId form : forms) {
     const size_t mark = pinned_order_.size();
     if (seed(id, form)) {

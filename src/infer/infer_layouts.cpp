@@ -31,7 +31,7 @@ Inference::Inference(const InferInput& in, const InMemory& in_memory)
       in_memory_(in_memory),
       in_registers_(in.ops, in_memory),
       unrolled_(unrolled_vars(in)),
-      forms_(in.ops),
+      forms_(in.ops, in.target.has_block_threads() ? in.target.warp : 1),
       candidates_(in, in_registers_, forms_) {
   const size_t n = ops_.values.size();
   state_.known.fragments.resize(n);

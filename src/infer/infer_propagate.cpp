@@ -43,20 +43,27 @@ bool is_operand_before(const KernelOp& op, size_t access, size_t other) {
 
 int Inference::root_access(OpId id) {
   const KernelOp& op = ops_.ops[id];
-  int best = -1, best_dims = -1;
-  Origin best_origin = Origin::free;
+  struct Rank {
+    bool keeps_order;
+    int dims;
+    Origin origin;
+  };
+  int best = -1;
+  Rank best_rank{};
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     if (!root_form(id, i).valid()) continue;
-    const ops::ElementAccess& a = op.view.accesses[i];
-    const int dims = walked_dims(a);
-    Origin o = state_.origin[op.accesses[i].value];
-    const bool equal = best >= 0 && dims == best_dims && o == best_origin;
-    if (dims > best_dims || (dims == best_dims && o < best_origin) ||
-        (equal && is_operand_before(op, i, static_cast<size_t>(best)))) {
-      best = static_cast<int>(i);
-      best_dims = dims;
-      best_origin = o;
-    }
+    const Rank r{forms_.keeps_order(id, i), walked_dims(op.view.accesses[i]),
+                 state_.origin[op.accesses[i].value]};
+    const auto better = [&] {
+      if (best < 0) return true;
+      if (r.keeps_order != best_rank.keeps_order) return r.keeps_order;
+      if (r.dims != best_rank.dims) return r.dims > best_rank.dims;
+      if (r.origin != best_rank.origin) return r.origin < best_rank.origin;
+      return is_operand_before(op, i, static_cast<size_t>(best));
+    };
+    if (!better()) continue;
+    best = static_cast<int>(i);
+    best_rank = r;
   }
   return best;
 }

@@ -94,8 +94,8 @@ class Inference {
   void use_loop(OpId id, ValueId v, const std::string& want, const std::string& have);
 
   // common: from pinned values through the ops that touch them (infer_propagate.cpp)
-  // Pinned access whose layout says most about the iterations: most dimensions walked, then strictness, then
-  // order.
+  // Pinned access whose layout says most about the iterations: one that names each element once, then most
+  // dimensions walked, then strictness, then order.
   int root_access(OpId id);
   // The access may say where the iterations run: it is pinned, and followed from its elements. The form of
   // the iterations, or none.
@@ -115,9 +115,13 @@ class Inference {
   std::set<OpId> users_since(size_t mark) const;  // ops that touch what was pinned since
 
   // free: roots for what is left (infer_free.cpp)
-  double cost_of(OpId id, const layout::Fragment& iteration) const;
-  // Of an op as it follows from what is pinned; 0 where nothing follows.
+  double cost_of(OpId id, const layout::Fragment& iteration);
+  // Of bringing threads what they read at computed indices.
+  double bringing_cost(OpId id, const layout::Fragment& iteration);
+  // Of an op as it follows from what is pinned; 0 where nothing follows, but for what has to be brought.
   double rooted_cost(OpId id);
+  bool reads_beside(OpId id);
+  double result_cost(OpId id);
   // Cost of every op whose iteration layout follows from what is pinned; `changed`: ops whose values were
   // pinned since costs_ was made.
   double total_cost(const std::set<OpId>& changed);
@@ -128,6 +132,8 @@ class Inference {
   void free_values();
   void free_value(ValueId v);
   void try_roots(OpId id, RootSearch& search);
+  std::vector<FormId> iteration_forms(OpId id);
+  static std::vector<size_t> accesses_by_value(const KernelOp& op);
   // Ops whose values may, once pinned, lead to a layout of `v`, in their order.
   std::set<OpId> ops_leading_to(ValueId v) const;
   bool touches_unpinned(const KernelOp& op) const;
@@ -154,7 +160,14 @@ class Inference {
   layout::Fragment element_iteration(OpId id, plan::OpPlan& plan);
   // Every thread runs every point: writes to private copies at places that no layout of the points follows.
   std::optional<layout::Fragment> iteration_of_copies(const KernelOp& op) const;
-  void element_conversions(const KernelOp& op, const layout::Fragment& iteration);
+  void element_conversions(OpId id, const layout::Fragment& iteration);
+  // The access finds its elements where the value is held: in the thread's registers or a lane's.
+  bool finds_as_held(const KernelOp& op, size_t access, const layout::Fragment& held,
+                     const layout::Fragment& iteration) const;
+  void of_lanes(OpId id, ValueId v, int64_t shuffles);
+  // What an access at a computed index is given a conversion for; nothing where none helps.
+  std::optional<layout::Fragment> form_needed(const KernelOp& op, size_t access,
+                                              const layout::Fragment& iteration) const;
   void reduce_conversions(const KernelOp& op, const layout::Fragment& iteration);
   // Element-wise code addresses registers freely, so only movement between threads counts there; a matrix
   // atom takes its registers in one order (`registers_matter`).

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "layout/fragment.h"
+#include "layout/coverage.h"
 
 namespace tilegen::layout {
 
@@ -138,6 +138,13 @@ bool Fragment::covers(const Fragment& other, std::span<const int> index_map) con
     for (size_t i = 0; i < t.size(); ++i) here.of_dim[m][i] += t[i];
   }
   return sums_within(here, theirs);
+}
+
+bool covers(const Fragment& held, const Fragment& iteration,
+            const std::vector<std::vector<int64_t>>& threads_by_dim) {
+  assert(static_cast<int>(threads_by_dim.size()) == iteration.rank());
+  const Values replicas = table(held.map(), kReplica, kThread, held.replicas());
+  return sums_within({threads_by_dim, replicas}, thread_coordinate(iteration));
 }
 
 const char* conversion_name(ConversionKind k) {

@@ -6,7 +6,7 @@
 #include "arith/prove.h"
 #include "lower/accesses.h"
 #include "lower/gpu/assumptions.h"
-#include "lower/gpu/exchange.h"
+#include "lower/gpu/followed_indices.h"
 #include "lower/gpu/registers.h"
 #include "lower/lowering_context.h"
 #include "support/diag_codes.h"
@@ -243,12 +243,7 @@ ExprId load_element(LoweringContext& k, ir::BufferId buffer, std::span<const Exp
                     ExprId predicate) {
   if (k.in.program.buffer(buffer).scope != ir::MemScope::global && !value_of(k, buffer).valid())
     return k.out.exprs.const_number(0, k.in.program.buffer(buffer).type);  // reported; the program is dropped
-  if (in_thread_registers(k, buffer)) {
-    const ValueId v = value_of(k, buffer);
-    if (k.walk.body && k.walk.of_lanes.count(v) && indices.back() != k.walk.point->back())
-      return load_from_lane(k, fragment_view(k, v), indices, *k.walk.body);
-    return load_register(k, fragment_view(k, v), indices);
-  }
+  if (in_thread_registers(k, buffer)) return load_followed(k, buffer, indices);
   predicate = store_predicate(k, buffer, indices, predicate, inside);
   // Padding would read what belongs to other blocks.
   if (k.in.program.buffer(buffer).scope == ir::MemScope::global)

@@ -6,6 +6,7 @@
 #include "lower/accesses.h"
 #include "lower/addressing.h"
 #include "lower/gpu/access_facts.h"
+#include "lower/gpu/followed_indices.h"
 #include "lower/gpu/full_tile.h"
 #include "lower/gpu/registers.h"
 #include "lower/iteration.h"
@@ -231,6 +232,7 @@ void OpLowering::parallel_loop() {
   emit_nest(*plan_.iteration, vector, [&](const Nest& nest, thread::Block& body) {
     if (loop)
       for (size_t i = 0; i < loop->vars.size(); ++i) k_.names.vars[loop->vars[i]] = nest.point[i];
+    if (k_.block_threads()) follow_indices(k_, op_);
     ir::ExprPool& e = k_.out.exprs;
     auto emit_store = [&](const ir::Store& s, ExprId condition) {
       std::vector<ExprId> indices;

@@ -81,10 +81,17 @@ struct EmittedWalk {
   bool staged = false;             // GPU: all threads with copies of an element read it before one writes it
   std::set<VarId> fixed_vars;      // GPU: constants after unrolling, and vector lanes
   std::map<VarId, int64_t> lanes;  // GPU: lanes of vectors, with how many there are
-  // GPU: the point being emitted, where its statements go, and values of which lanes give it elements
+  // GPU: the point being emitted, where its statements go, and accesses of which lanes give it elements
   const std::vector<ExprId>* point = nullptr;
   thread::Block* body = nullptr;
-  std::set<ValueId> of_lanes;
+  std::set<size_t> of_lanes;  // accesses of the op
+  // Elements of registers, by how their indices were lowered.
+  struct Followed {
+    std::vector<ExprId> indices;  // made of the point's digits
+    bool of_lane = false;         // a lane of the warp gives it
+    ExprId taken;                 // what it gave; read again where the op does not write it
+  };
+  std::map<std::pair<ir::BufferId, std::vector<ExprId>>, Followed> followed;
 };
 
 // GPU: what the op being lowered works on instead of values as they are held.

@@ -28,7 +28,8 @@ struct LinearIndex {
 
 class LinearReader {
  public:
-  LinearReader(const Program& p, const std::vector<VarId>& vars) : p_(p), vars_(vars) {}
+  LinearReader(const Program& p, const std::vector<VarId>& vars, const std::vector<int64_t>& extents)
+      : p_(p), vars_(vars), extents_(extents) {}
 
   LinearIndex read(ExprId id) const {
     const ExprNode& n = p_.exprs[id];
@@ -93,6 +94,7 @@ class LinearReader {
     t.dim = static_cast<int>(it - vars_.begin());
     return {t};
   }
+  std::optional<IndexDigits> digits(ExprId id) const { return index_digits(p_, id, vars_, extents_); }
   // The variables that stand in it, as bits.
   uint32_t named(ExprId id) const {
     const ExprNode& n = p_.exprs[id];
@@ -134,7 +136,18 @@ class LinearReader {
 
   const Program& p_;
   const std::vector<VarId>& vars_;
+  const std::vector<int64_t>& extents_;
 };
+
+// What the digits of a fragment's index say: a variable alone is one however it is written.
+void take_digits(ElementAccess& a, size_t d, const IndexDigits& digits) {
+  const bool variable = digits.terms.size() == 1 && digits.terms[0] == IndexTerm{digits.terms[0].dim};
+  a.offset[d] = digits.constant;
+  a.unknown[d] = ExprId();
+  a.names[d] = 0;
+  a.dim_of[d] = variable ? digits.terms[0].dim : digits.terms.empty() ? kUniformIndex : kIrregularIndex;
+  if (a.dim_of[d] == kIrregularIndex) a.terms[d] = digits.terms;
+}
 
 ElementAccess access_of(const LinearReader& reader, BufferId buffer, std::span<const ExprId> indices,
                         bool write) {
@@ -154,18 +167,27 @@ ElementAccess access_of(const LinearReader& reader, BufferId buffer, std::span<c
     a.unknown.push_back(constant ? ExprId() : index);
     a.names.push_back(dim == kIrregularIndex ? reader.named(index) : 0);
   }
-  if (reader.is_fragment(buffer) && std::count(a.dim_of.begin(), a.dim_of.end(), kIrregularIndex) > 0)
-    for (size_t d = 0; d < indices.size(); ++d) {
-      a.terms.push_back(a.dim_of[d] == kIrregularIndex ? reader.terms(indices[d]) : std::vector<IndexTerm>());
-      if (a.dim_of[d] == kIrregularIndex && !a.terms.back().empty()) a.offset[d] = 0, a.unknown[d] = ExprId();
+  if (!reader.is_fragment(buffer) || std::count(a.dim_of.begin(), a.dim_of.end(), kIrregularIndex) == 0)
+    return a;
+  a.terms.resize(indices.size());
+  for (size_t d = 0; d < indices.size(); ++d) {
+    if (a.dim_of[d] != kIrregularIndex) continue;
+    if (const auto digits = reader.digits(indices[d])) {
+      take_digits(a, d, *digits);
+    } else if (auto terms = reader.terms(indices[d]); !terms.empty()) {
+      a.terms[d] = std::move(terms);
+      a.offset[d] = 0, a.unknown[d] = ExprId();
     }
+  }
+  if (std::all_of(a.terms.begin(), a.terms.end(), [](const auto& terms) { return terms.empty(); }))
+    a.terms.clear();
   return a;
 }
 
 class ViewBuilder {
  public:
   ViewBuilder(const Program& p, const std::vector<VarId>& vars, ElementView& view)
-      : p_(p), reader_(p, vars), view_(view) {}
+      : p_(p), reader_(p, vars, view.extents), view_(view) {}
 
   void statement(ir::StmtId id) {
     if (const auto* store = p_.as<ir::Store>(id)) {
@@ -193,10 +215,7 @@ class ViewBuilder {
     add_read(access_of(reader_, n.object, p_.exprs.indices(id), false));
   }
   void add_read(ElementAccess a) {
-    auto same = [&](const ElementAccess& o) {
-      return !o.write && o.buffer == a.buffer && o.dim_of == a.dim_of && o.offset == a.offset &&
-             o.unknown == a.unknown && o.terms == a.terms;
-    };
+    auto same = [&](const ElementAccess& o) { return !o.write && o.same_elements(a); };
     if (std::none_of(view_.accesses.begin(), view_.accesses.end(), same))
       view_.accesses.push_back(std::move(a));
   }
@@ -209,6 +228,7 @@ class ViewBuilder {
 ElementAccess region_access(const Program& p, const ir::Region& r, const std::vector<int>& dim_of,
                             const std::vector<std::vector<IndexTerm>>& terms, bool write) {
   ElementAccess a{r.buffer, write, dim_of, {}, {}, terms};
+  a.of_region = true;
   for (ExprId offset : r.offsets) {
     int64_t value = 0;
     const bool constant = p.exprs.is_const_int(offset, &value);
@@ -246,17 +266,17 @@ std::optional<ElementAccess::Walk> ElementAccess::walk(int iteration_dim) const 
   int64_t changes = INT64_MAX;  // least step at which another index does
   if (is_unknown_along(iteration_dim)) return std::nullopt;
   for (size_t d = 0; d < dim_of.size(); ++d) {
-    IndexTerm term{dim_of[d]};
-    if (!terms.empty())
-      for (const IndexTerm& t : terms[d])
-        if (t.dim == iteration_dim) term = t;
-    if (term.dim != iteration_dim) continue;
-    if (term.divisor > 1)
-      changes = std::min(changes, term.divisor);
-    else if (term.weight != 1 || found.dim >= 0)
-      return std::nullopt;
-    else
+    std::vector<IndexTerm> list = {IndexTerm{dim_of[d]}};
+    if (dim_of[d] == kIrregularIndex) list = terms.empty() ? std::vector<IndexTerm>() : terms[d];
+    for (const IndexTerm& term : list) {
+      if (term.dim != iteration_dim) continue;
+      if (term.divisor > 1) {
+        changes = std::min(changes, term.divisor);
+        continue;
+      }
+      if (term.is_permuted() || term.weight != 1 || found.dim >= 0) return std::nullopt;
       found = {static_cast<int>(d), term.modulus > 0 ? term.modulus : INT64_MAX};
+    }
   }
   if (found.dim < 0 || changes < found.run) return std::nullopt;
   return found;
@@ -265,7 +285,7 @@ std::optional<ElementAccess::Walk> ElementAccess::walk(int iteration_dim) const 
 int ElementAccess::along_last() const {
   if (dim_of.empty() || dim_of.back() >= 0 || terms.empty()) return dim_of.empty() ? -1 : dim_of.back();
   for (const IndexTerm& t : terms.back())
-    if (t.divisor == 1 && t.weight == 1) return t.dim;
+    if (t.divisor == 1 && t.weight == 1 && !t.is_permuted()) return t.dim;
   return -1;
 }
 
@@ -349,6 +369,26 @@ RegionMatch match_regions(const Program& p, const std::vector<ir::Region>& regio
   return match;
 }
 
+namespace {
+
+std::vector<int64_t> extents_of(const Program& p, const ir::Loop& loop) {
+  std::vector<int64_t> extents;
+  for (ExprId extent : loop.extents) {
+    int64_t value = 0;
+    p.exprs.is_const_int(extent, &value);
+    extents.push_back(value);
+  }
+  return extents;
+}
+
+}  // namespace
+
+ElementAccess loop_access(const Program& p, const ir::Loop& loop, BufferId buffer,
+                          std::span<const ExprId> indices, bool write) {
+  const std::vector<int64_t> extents = extents_of(p, loop);
+  return access_of(LinearReader(p, loop.vars, extents), buffer, indices, write);
+}
+
 std::optional<ElementView> element_view(const Program& p, ir::StmtId stmt) {
   ElementView view;
   if (const auto* op = p.as<ir::TileOp>(stmt)) {
@@ -363,11 +403,7 @@ std::optional<ElementView> element_view(const Program& p, ir::StmtId stmt) {
   }
   if (const auto* loop = p.as<ir::Loop>(stmt)) {
     if (loop->kind != ir::LoopKind::parallel) return std::nullopt;
-    for (ExprId extent : loop->extents) {
-      int64_t value = 0;
-      p.exprs.is_const_int(extent, &value);
-      view.extents.push_back(value);
-    }
+    view.extents = extents_of(p, *loop);
     ViewBuilder builder(p, loop->vars, view);
     for (ir::StmtId s : loop->body) builder.statement(s);
     return view;

@@ -8,23 +8,13 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "ops/index_digits.h"
 
 namespace tilegen::ops {
 
 constexpr int kUniformIndex = -1;  // the buffer dimension's index is the same for all iterations
 constexpr int kIrregularIndex =
     -2;  // anything but one iteration variable with coefficient 1, plus a uniform offset
-
-// A part of an index: point[dim] // divisor % modulus * weight; of modulus 0 without that.
-struct IndexTerm {
-  int dim = 0;
-  int64_t divisor = 1, modulus = 0, weight = 1;
-  int64_t at(std::span<const int64_t> point) const {
-    const int64_t whole = point[static_cast<size_t>(dim)] / divisor;
-    return (modulus > 0 ? whole % modulus : whole) * weight;
-  }
-  bool operator==(const IndexTerm&) const = default;
-};
 
 struct ElementAccess {
   ir::BufferId buffer;
@@ -36,11 +26,13 @@ struct ElementAccess {
   std::vector<ir::ExprId> unknown;
 
   // Per buffer dimension, or empty: of an irregular one what is known all the same, offset + sum of these.
-  // (A dimension of one region that is several of the other.)
+  // (Its digits; a dimension of one region that is several of the other.)
   std::vector<std::vector<IndexTerm>> terms = {};
 
   // Per buffer dimension, or empty: the iteration dimensions that an unknown index names, as bits.
   std::vector<uint32_t> names = {};
+
+  bool of_region = false;  // of a tile operation
 
   static constexpr int64_t kUnknownOffset = INT64_MIN;
 
@@ -64,6 +56,11 @@ struct ElementAccess {
   int along_last() const;
   // The index may differ between points that differ in the iteration dimension alone.
   bool depends_on(int iteration_dim) const;
+  // The same elements at every point.
+  bool same_elements(const ElementAccess& o) const {
+    return buffer == o.buffer && dim_of == o.dim_of && offset == o.offset && unknown == o.unknown &&
+           terms == o.terms;
+  }
 };
 
 struct ElementView {
@@ -73,6 +70,10 @@ struct ElementView {
 
 // View of a tile operation of element form, of a parallel loop or a store; nothing for other statements.
 std::optional<ElementView> element_view(const ir::Program& p, ir::StmtId stmt);
+
+// buffer[indices] as the parallel loop's points name it.
+ElementAccess loop_access(const ir::Program& p, const ir::Loop& loop, ir::BufferId buffer,
+                          std::span<const ir::ExprId> indices, bool write);
 
 // The iteration dimensions of such a tile operation: for each region the buffer dimension that an iteration
 // dimension walks, in order. Regions of different rank are matched on their dimensions of extent > 1. Where

@@ -76,12 +76,7 @@ constexpr Conflict kConflicts[] = {
     {"tiles_of_branches_share_bytes", "k:second", kComputed},
     {"value_of_an_earlier_iteration_behind_a_branch", "branch:t", kBackwards},
     {"value_of_an_earlier_iteration_behind_a_branch", "loop:t", kBackwards},
-    {"values_read_where_a_condition_holds", "k:s", kConditional},
-    {"values_read_where_a_condition_holds", "k:y", kBackwards},
     {"views", "pixels:o", kBothWays},
-    {"welford", "welford:one", kRuns},
-    {"welford", "welford:x", kRuns},
-    {"welford", "welford:zero", kRuns},
 };
 
 const Conflict* conflict_of(const std::string& program, const std::string& value) {

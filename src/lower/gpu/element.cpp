@@ -8,6 +8,7 @@
 #include "lower/accesses.h"
 #include "lower/addressing.h"
 #include "lower/gpu/element_nest.h"
+#include "lower/gpu/followed_indices.h"
 #include "lower/gpu/registers.h"
 #include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
@@ -25,13 +26,14 @@ void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vec
       std::any_of(op_.accesses.begin(), op_.accesses.end(),
                   [&](const analysis::OpAccess& a) { return in_thread_registers(k_, a.buffer); });
   emit_walk(
-      k_, {iteration, vector, op_.path, &plan_, !registers, may_mask()},
+      k_, {iteration, k_.walk.of_lanes.empty() ? vector : 1, op_.path, &plan_, !registers, may_mask()},
       [&](const Nest& nest, thread::Block& body) {
         written_.clear();
         k_.walk.inside = both(k_, ExprId(), nest.inside);
         k_.walk.point = &nest.point;
         k_.walk.body = &body;
         emit(nest, body);
+        k_.walk.followed.clear();
         k_.walk.point = nullptr;
         k_.walk.body = nullptr;
         k_.walk.inside = ExprId();
@@ -97,9 +99,10 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
     if (!v.valid()) return;  // reported
     // Every thread that walks the point writes its copy; padding has registers of its own.
     reads_written(value);
+    const std::vector<ExprId> element = followed_indices(k_, buffer, indices);
     if (some_hold_.count(v))
-      condition = both(k_, condition, holds(k_, *fragment_view(k_, v).fragment, indices));
-    store_register(k_, fragment_view(k_, v), indices, value, condition, body, op_.path);
+      condition = both(k_, condition, holds(k_, *fragment_view(k_, v).fragment, element));
+    store_register(k_, fragment_view(k_, v), element, value, condition, body, op_.path);
     return;
   }
   ExprId predicate = both(k_, both(k_, ExprId(), nest.inside), condition);
@@ -193,7 +196,7 @@ void OpLowering::check_holders(const layout::Fragment& iteration) {
     const FragmentView h = fragment_view(k_, v);
     const auto needed = analysis::project(iteration, a, h.fragment->shape());
     const bool everywhere = h.fragment->replicas() == h.fragment->threads();
-    bool held = needed ? analysis::covers(*h.fragment, iteration, a) : everywhere;
+    bool held = analysis::covers(*h.fragment, iteration, a) || (!needed && everywhere);
     if (!held && needed && a.write) {
       // More threads compute the element than hold it: the holders write.
       std::vector<int> same;
@@ -202,10 +205,10 @@ void OpLowering::check_holders(const layout::Fragment& iteration) {
       some_hold_.insert(v);
     }
     if (a.write && !needed) held = held && iteration.replicas() == iteration.threads();
-    if (!held && !needed) {
+    if (!held && !k_.forms.converted.count(v)) {
       const ir::DType type = k_.in.program.buffer(a.buffer).type;
       held = analysis::held_by_lanes(*h.fragment, iteration, a, type, k_.in.target);
-      if (held) k_.walk.of_lanes.insert(v);
+      if (held) k_.walk.of_lanes.insert(i);
     }
     if (held) continue;
     if (k_.forms.converted.count(v))

@@ -218,6 +218,37 @@ void exchange(LoweringContext& k, layout::ConversionKind planned, const Fragment
       out);
 }
 
+namespace {
+
+// The element's register on its lane: a part that is told once loops are unrolled, and those that it may be
+// beyond that, with the part of the index that tells them apart.
+struct LaneRegister {
+  ExprId fixed, other;
+  std::vector<int64_t> others = {0};
+};
+
+LaneRegister lane_register(LoweringContext& k, const Fragment& f, std::span<const ExprId> indices) {
+  ir::ExprPool& e = k.out.exprs;
+  LaneRegister r{e.const_int(0), e.const_int(0)};
+  for (const layout::Digit& d : f.map().digits()) {
+    if (d.output != layout::kRegister || d.dim == layout::kReplica || d.stride == 0) continue;
+    ExprId digit = e.floordiv(indices[static_cast<size_t>(d.dim)], e.const_int(d.weight));
+    if (d.weight * d.extent < f.map().padded_extent(d.dim)) digit = e.floormod(digit, e.const_int(d.extent));
+    const ExprId part = k.simplified(e.mul(digit, d.stride));
+    ExprId& sum = fixed_index(k, part) ? r.fixed : r.other;
+    sum = e.add(sum, part);
+    if (fixed_index(k, part)) continue;
+    std::vector<int64_t> more;
+    for (int64_t value = 0; value < d.extent; ++value)
+      for (int64_t at : r.others) more.push_back(at + value * d.stride);
+    r.others = std::move(more);
+  }
+  r.fixed = k.simplified(r.fixed), r.other = k.simplified(r.other);
+  return r;
+}
+
+}  // namespace
+
 ExprId load_from_lane(LoweringContext& k, const FragmentView& from, std::span<const ExprId> indices,
                       thread::Block& out) {
   using ir::DType;
@@ -225,7 +256,6 @@ ExprId load_from_lane(LoweringContext& k, const FragmentView& from, std::span<co
   ir::ExprPool& e = k.out.exprs;
   const DType type = k.out.memory(from.memory).type;
   const ExprId zero = e.const_int(0);
-  const ExprId own = e.load(from.memory, type, std::vector<ExprId>{zero});
   const ExprId lane = lane_of(k, thread_digits(k, *from.fragment), {indices.begin(), indices.end()});
   const auto taken = [&](ExprId value) {
     const DType word = e.type(value);
@@ -234,14 +264,24 @@ ExprId load_from_lane(LoweringContext& k, const FragmentView& from, std::span<co
         thread::Shuffle{thread::Shuffle::Mode::indexed, register_taken, zero, value, lane}, k.at.origin));
     return e.load(register_taken, word, std::vector<ExprId>{zero});
   };
-  if (ir::dtype_bytes(type) <= kWordBytes) return taken(own);
-  // Two words, the lower one first.
-  const ExprId bits = type == DType::u64 ? own : e.bitcast(DType::u64, own);
-  const ExprId width = e.const_int(8 * kWordBytes, DType::u64);
-  const ExprId low = e.cast(DType::u64, taken(e.cast(DType::u32, bits)));
-  const ExprId high = e.cast(DType::u64, taken(e.cast(DType::u32, e.binary(ExprOp::shr, bits, width))));
-  const ExprId both_words = e.binary(ExprOp::bit_or, e.binary(ExprOp::shl, high, width), low);
-  return type == DType::u64 ? both_words : e.bitcast(type, both_words);
+  const auto brought = [&](ExprId own) {
+    if (ir::dtype_bytes(type) <= kWordBytes) return taken(own);
+    // Two words, the lower one first.
+    const ExprId bits = type == DType::u64 ? own : e.bitcast(DType::u64, own);
+    const ExprId width = e.const_int(8 * kWordBytes, DType::u64);
+    const ExprId low = e.cast(DType::u64, taken(e.cast(DType::u32, bits)));
+    const ExprId high = e.cast(DType::u64, taken(e.cast(DType::u32, e.binary(ExprOp::shr, bits, width))));
+    const ExprId both_words = e.binary(ExprOp::bit_or, e.binary(ExprOp::shl, high, width), low);
+    return type == DType::u64 ? both_words : e.bitcast(type, both_words);
+  };
+  const LaneRegister r = lane_register(k, *from.fragment, indices);
+  ExprId value;
+  for (int64_t other : r.others) {
+    const ExprId at = k.simplified(e.add(r.fixed, e.const_int(other)));
+    const ExprId found = brought(e.load(from.memory, type, std::vector<ExprId>{at}));
+    value = value ? e.select(e.binary(ExprOp::eq, r.other, e.const_int(other)), found, value) : found;
+  }
+  return value;
 }
 
 void put_in_memory(LoweringContext& k, const FragmentView& from, const layout::Layout& place, MemoryId memory,

@@ -19,8 +19,8 @@ void fetch_from_memory(LoweringContext& k, const FragmentView& to, const layout:
 void exchange(LoweringContext& k, layout::ConversionKind planned, const FragmentView& from,
               const FragmentView& to, const std::string& path, thread::Block& out);
 
-// The element of `indices`, which a lane of the warp holds in its only register (analysis/lane_reads.h):
-// handed over in statements of `out`, which all lanes run.
+// The element of `indices`, which a lane of the warp holds (analysis/lane_reads.h): handed over in statements
+// of `out`, which all lanes run.
 ExprId load_from_lane(LoweringContext& k, const FragmentView& from, std::span<const ExprId> indices,
                       thread::Block& out);
 

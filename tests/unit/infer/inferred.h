@@ -58,6 +58,7 @@ class Inferred {
     static const plan::OpPlan none;
     return none;
   }
+  const analysis::KernelOps& ops() const { return ops_; }
   const InferResult& result() const { return result_; }
   const Error& error() const { return error_; }
   const plan::GemmPlan& gemm() const { return gemms_.begin()->second; }
