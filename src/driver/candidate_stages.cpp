@@ -9,6 +9,7 @@
 #include "lower/host/forward_stores.h"
 #include "lower/host/fuse_loops.h"
 #include "lower/host/prefetch_blocks.h"
+#include "lower/host/prefetch_tiles.h"
 #include "lower/lower_kernel.h"
 #include "schedule/accesses/access_plan.h"
 #include "support/diag_codes.h"
@@ -137,6 +138,7 @@ void CandidateStages::lower(Candidate& c) const {
     lower::fuse_loops(*code);
     lower::forward_stores(*code);
     lower::prefetch_blocks(*code);
+    lower::prefetch_tiles(*code, target_.l2_bytes);
   } else {
     const plan::KernelSchedule* given = given_of(c);
     leave_out_unguarded(*code, given && given->assumptions, *c.plan);
