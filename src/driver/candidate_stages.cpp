@@ -8,6 +8,7 @@
 #include "expand/verify_scheduled.h"
 #include "lower/host/forward_stores.h"
 #include "lower/host/fuse_loops.h"
+#include "lower/host/interleave_rows.h"
 #include "lower/host/prefetch_blocks.h"
 #include "lower/host/prefetch_tiles.h"
 #include "lower/lower_kernel.h"
@@ -139,6 +140,7 @@ void CandidateStages::lower(Candidate& c) const {
     lower::forward_stores(*code);
     lower::prefetch_blocks(*code);
     lower::prefetch_tiles(*code, target_.l2_bytes);
+    lower::interleave_rows(*code);
   } else {
     const plan::KernelSchedule* given = given_of(c);
     leave_out_unguarded(*code, given && given->assumptions, *c.plan);
