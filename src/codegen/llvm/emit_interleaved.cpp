@@ -36,7 +36,8 @@ void HostEmitter::emit_unrolled_loop(const thread::Loop& loop) {
     bind(rows->row, b_.getInt64(row));
     in_statement([&] {
       if (row == 0) at = place(memory, rows->store->index);
-      loaded.push_back(splat(to_storage(b_, program_.memory(memory).type, value(rows->store->value)), width_));
+      loaded.push_back(
+          splat(to_storage(b_, program_.memory(memory).type, value(rows->store->value)), width_));
     });
     close_scope();
   }

@@ -28,7 +28,8 @@ int64_t third_cache_bytes() {
     int64_t size = 0;
     char unit = 0;
     if (!(std::ifstream(folder + "/level") >> level)) break;
-    if (level == 3 && std::ifstream(folder + "/size") >> size >> unit && unit == 'K' && size > 0) return size << 10;
+    if (level == 3 && std::ifstream(folder + "/size") >> size >> unit && unit == 'K' && size > 0)
+      return size << 10;
   }
   return cache_bytes(_SC_LEVEL3_CACHE_SIZE);
 }

@@ -44,7 +44,8 @@ class RowInterleaver {
   void interleave(const thread::PerfectNest& nest) {
     if (nest.stores.size() != 1 || nest.loops.size() < 2 || store(nest.stores[0]).predicate) return;
     const thread::Loop lanes = loop(nest.loops.back());
-    if (lanes.form != thread::LoopForm::vectorized || !thread::only_copies_on_chip(p_, store(nest.stores[0]))) return;
+    if (lanes.form != thread::LoopForm::vectorized || !thread::only_copies_on_chip(p_, store(nest.stores[0])))
+      return;
     const auto distance = thread::coefficient_of(p_, lanes.var, store(nest.stores[0]).index);
     if (distance != 2 && distance != 4) return;
     for (StmtId row : nest.loops)
@@ -58,7 +59,8 @@ class RowInterleaver {
     int64_t extent = 0;
     if (!p_.exprs.is_const_int(loop(row).extent, &extent) || extent % size != 0) return false;
     ir::ExprPool& e = p_.exprs;
-    const VarId var = loop(row).var, in_group = p_.add_var("row" + std::to_string(p_.vars.size()), ir::VarKind::loop);
+    const VarId var = loop(row).var,
+                in_group = p_.add_var("row" + std::to_string(p_.vars.size()), ir::VarKind::loop);
     arith::Context context(e);
     for (StmtId l : nest.loops) {
       int64_t reach = 0;
@@ -70,14 +72,23 @@ class RowInterleaver {
     const thread::Store before = store(nest.stores[0]);
     const ExprId index = arith::simplify(context, there(before.index));
     if (thread::coefficient_of(p_, in_group, index) != 1) return false;
+    const StmtId lanes = nest.loops.back(), parent = nest.loops[nest.loops.size() - 2];
+    const StmtId group =
+        p_.add(thread::Loop{in_group, e.const_int(size), thread::LoopForm::unrolled, {lanes}},
+               p_.stmts[lanes.value].origin);
+    thread::PerfectNest grouped = nest;
+    grouped.loops.insert(grouped.loops.end() - 1, group);
+    const ExprId whole = loop(row).extent;
+    loop(row).extent = e.const_int(extent / size);
+    if (!thread::injective(p_, grouped,
+                           index)) {  // the last of several stores to an element must stay the last
+      loop(row).extent = whole;
+      return false;
+    }
     thread::Store after = before;
     after.index = index;
     after.value = arith::simplify(context, there(before.value));
     store(nest.stores[0]) = after;
-    loop(row).extent = e.const_int(extent / size);
-    const StmtId lanes = nest.loops.back(), parent = nest.loops[nest.loops.size() - 2];
-    const StmtId group = p_.add(thread::Loop{in_group, e.const_int(size), thread::LoopForm::unrolled, {lanes}},
-                                p_.stmts[lanes.value].origin);
     loop(parent).body = {group};
     return true;
   }

@@ -12,7 +12,7 @@
 // ensures: the same stores of the same values, those of a nest in another order.
 // why here: after the steps that look for nests of equal loops.
 // refuses (silently, it is a derived step): nests of several stores, stores to global memory, values that read what is
-//   on chip, loops whose extent the distance does not divide.
+//   on chip, loops whose extent the distance does not divide, elements that are stored twice.
 #pragma once
 
 #include "thread/thread_program.h"

@@ -63,14 +63,15 @@ std::optional<Product> product_of(const ThreadProgram& p, StmtId id) {
   Product product;
   while (const auto* loop = as<thread::Loop>(p, id)) {
     int64_t extent = 0;
-    if (loop->body.size() != 1 || loop->condition || !p.exprs.is_const_int(loop->extent, &extent)) return std::nullopt;
+    if (loop->body.size() != 1 || loop->condition || !p.exprs.is_const_int(loop->extent, &extent))
+      return std::nullopt;
     product.loops.push_back(id);
     product.digits.push_back({loop->var, extent});
     product.tiles *= extent;
     id = loop->body[0];
   }
   const auto* mma = as<thread::HostMma>(p, id);
-  if (!mma || product.loops.empty()) return std::nullopt;
+  if (!mma || product.loops.empty() || product.tiles == 0) return std::nullopt;
   product.work = static_cast<int64_t>(mma->mr) * mma->nr * (mma->k / mma->pack) / kLanes;
   return product;
 }
@@ -111,6 +112,7 @@ class TilePrefetcher {
   }
 
   std::optional<Lines> lines_of(StmtId s, const thread::PerfectNest& nest, ExprId load) const {
+    if (ir::dtype_bits(p_.memory(p_.exprs[load].object).type) < 8) return std::nullopt;
     const ExprId index = p_.exprs.indices(load)[0];
     const int64_t bytes = ir::dtype_bytes(p_.memory(p_.exprs[load].object).type);
     Lines lines{s, load, {}, {}, 1, kLineBytes / bytes};
@@ -126,7 +128,7 @@ class TilePrefetcher {
         lines.digits.insert(lines.digits.begin(), {loop.var, extent});
       }
     }
-    if (run * bytes < kLineBytes) return std::nullopt;
+    if (run * bytes < kLineBytes || lines.count() == 0) return std::nullopt;
     lines.per_run = (run * bytes + kLineBytes - 1) / kLineBytes;
     return lines;
   }
@@ -152,7 +154,8 @@ class TilePrefetcher {
     std::optional<Product> product;
     for (StmtId inner : body) {
       lines_of(inner, lines);
-      if (auto found = product_of(p_, inner); found && (!product || found->tiles * found->work > product->tiles * product->work))
+      if (auto found = product_of(p_, inner);
+          found && (!product || found->tiles * found->work > product->tiles * product->work))
         product = std::move(found);
     }
     if (!product || lines.empty()) return;
@@ -190,7 +193,8 @@ class TilePrefetcher {
     mma.b_index = e.add(mma.b_index, e.mul(e.var(var), steps / pieces * mma.b_k));
     const std::string origin = p_.stmts[at.value].origin;
     const StmtId piece = p_.add(mma, origin);
-    const StmtId loop = p_.add(thread::Loop{var, e.const_int(pieces), thread::LoopForm::serial, {piece}}, origin);
+    const StmtId loop =
+        p_.add(thread::Loop{var, e.const_int(pieces), thread::LoopForm::serial, {piece}}, origin);
     std::get<thread::Loop>(p_.stmts[product.loops.back().value].node).body = {loop};
     product.loops.push_back(loop);
     product.digits.push_back({var, pieces});

@@ -23,8 +23,8 @@ std::vector<MicroKernelAtom> micro_kernels(const CpuFacts& f) {
   if (f.avx512_vnni)
     for (DType a : {DType::u8, DType::i8})
       for (DType b : {DType::u8, DType::i8})
-        rows.push_back({"vpdpbusd." + std::string(ir::dtype_name(a)) + "." + ir::dtype_name(b), a, b, DType::i32, f32,
-                        registers, 4, 8 * f32});
+        rows.push_back({"vpdpbusd." + std::string(ir::dtype_name(a)) + "." + ir::dtype_name(b), a, b,
+                        DType::i32, f32, registers, 4, 8 * f32});
   rows.push_back({"fma.f32", DType::f32, DType::f32, DType::f32, f32, registers, 1, 2 * f32});
   rows.push_back({"fma.f64", DType::f64, DType::f64, DType::f64, f64, registers, 1, 2 * f64});
   rows.push_back({"fma.f32.f16", DType::f16, DType::f16, DType::f32, f32, registers, 1, f32});
