@@ -1,6 +1,6 @@
 """Attention on the host beside PyTorch's scaled_dot_product_attention of the CPU, forward, not causal.
     python3 bench/attention_host.py [results.json]
-Both use all cores of the process. Needs PyTorch; nothing else of the benchmarks does."""
+Both use all cores that the process may use; where it may use one, time is the processor's. Needs PyTorch."""
 import datetime
 import json
 import math
@@ -27,13 +27,17 @@ def processor():
     with open("/proc/cpuinfo") as lines:
         fields = dict(line.split(":", 1) for line in lines if ":" in line)
     name = next((v.strip() for k, v in fields.items() if k.strip() == "model name"), platform.processor())
-    return {"processor": name, "cores": len(os.sched_getaffinity(0)), "torch": torch.__version__}
+    return {"processor": name, "cores": len(os.sched_getaffinity(0)), "torch": torch.__version__,
+            "tilegen": tg.build_info()}
+
+
+CLOCK = time.process_time if len(os.sched_getaffinity(0)) == 1 else time.perf_counter
 
 
 def seconds(run):
-    start = time.perf_counter()
+    start = CLOCK()
     run()
-    return time.perf_counter() - start
+    return CLOCK() - start
 
 
 def measure(name, dim, length):

@@ -1,5 +1,5 @@
-// Host GEMM: f32 against OpenBLAS, bf16 and i8 against oneDNN where it is there and against our f32, time of compiling by
-// stage, memory that compiling adds.
+// Host GEMM: f32 against OpenBLAS, bf16 and i8 against oneDNN where it is there and against our f32, time of
+// compiling by stage, memory that compiling adds.
 //   gemm_host [results.json]
 #include <cmath>
 #include <cstdio>

@@ -8,8 +8,8 @@ namespace bench {
 
 namespace {
 
-// The BLAS-like functions of dnnl.h, which all versions have; that of bf16 is exported and in no header. They are as
-// fast as the primitive for products of matrices, or faster.
+// The BLAS-like functions of dnnl.h, which all versions have; that of bf16 is exported and in no header. They
+// are as fast as the primitive for products of matrices, or faster.
 using Bf16 = int (*)(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha,
                      const uint16_t* a, int64_t lda, const uint16_t* b, int64_t ldb, float beta, float* c,
                      int64_t ldc);

@@ -1,4 +1,5 @@
-// Loops over rows whose elements stand side by side in a tile: what the rows of one group are stored as at once.
+// Loops over rows whose elements stand side by side in a tile: what the rows of one group are stored as at
+// once.
 #pragma once
 
 #include <optional>

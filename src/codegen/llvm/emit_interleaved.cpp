@@ -1,5 +1,5 @@
-// Rows whose elements stand side by side in a tile (thread/interleaved.h): the rows' vectors are joined in registers and
-// stored as one run, where each by itself would be stored element by element.
+// Rows whose elements stand side by side in a tile (thread/interleaved.h): the rows' vectors are joined in
+// registers and stored as one run, where each by itself would be stored element by element.
 #include "codegen/llvm/host_emitter.h"
 #include "codegen/llvm/types.h"
 #include "thread/interleaved.h"

@@ -19,8 +19,8 @@ int64_t cache_bytes(int name) {
   return v > 0 ? v : 0;
 }
 
-// Of the third cache that a core reaches. The C library may tell all such caches of the processor together; the kernel
-// tells one.
+// Of the third cache that a core reaches. The C library may tell all such caches of the processor together;
+// the kernel tells one.
 int64_t third_cache_bytes() {
   for (int index = 0; index < 8; ++index) {
     const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index);

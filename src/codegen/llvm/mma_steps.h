@@ -1,7 +1,9 @@
 // How one accumulation step of a matrix atom multiplies, by element types, pack and what the processor has:
 //   f64, f32                       one fma
-//   f16, bf16, e4m3, e5m2 -> f32   widened to f32, one fma per k (bf16 pairs: one dot product where the machine has it)
-//   bytes -> i32                   pack 4: dot product of bytes where the machine has it (of one sign through an offset)
+//   f16, bf16, e4m3, e5m2 -> f32   widened to f32, one fma per k (bf16 pairs: one dot product where the
+//                                  machine has it)
+//   bytes -> i32                   pack 4: dot product of bytes where the machine has it (of one sign through
+//                                  an offset)
 //   other integers -> i32          widened to i32, multiply and add
 #pragma once
 
@@ -36,9 +38,10 @@ class MmaSteps {
   Operand row(llvm::Value* loaded);
   llvm::Value* multiply_add(const Operand& row, const Operand& column, llvm::Value* acc);
 
-  // The instruction takes bytes of both signs. Where A and B have one, 128 is added to every B, modulo 256, which makes
-  // its sign the other. What that adds to a row of C, 128 times the sum of the row of A, is taken off before the loop,
-  // which keeps the loop free of further accumulators. A sum is one of vectors of `words` (4, 8, 16) words of A.
+  // The instruction takes bytes of both signs. Where A and B have one, 128 is added to every B, modulo 256,
+  // which makes its sign the other. What that adds to a row of C, 128 times the sum of the row of A, is taken
+  // off before the loop, which keeps the loop free of further accumulators. A sum is one of vectors of
+  // `words` (4, 8, 16) words of A.
   bool biased() const { return offset_; }
   llvm::Value* no_bias(int64_t words);
   llvm::Value* add_bias(llvm::Value* sum, llvm::Value* loaded);

@@ -53,8 +53,8 @@ class RowInterleaver {
         if (split(nest, row, *distance)) return;
   }
 
-  // The loop `row` counts groups of `size`, and its body is that of one of the group, in a loop around the lanes. False
-  // where the rows of a group are not neighbours in the tile.
+  // The loop `row` counts groups of `size`, and its body is that of one of the group, in a loop around the
+  // lanes. False where the rows of a group are not neighbours in the tile.
   bool split(const thread::PerfectNest& nest, StmtId row, int64_t size) {
     int64_t extent = 0;
     if (!p_.exprs.is_const_int(loop(row).extent, &extent) || extent % size != 0) return false;

@@ -29,8 +29,8 @@ struct Digit {
   int64_t extent = 1;
 };
 
-// Of a load in a copy's nest: every line that it reads is named by the digits, outermost first, and by the line
-// within a run of neighbouring elements.
+// Of a load in a copy's nest: every line that it reads is named by the digits, outermost first, and by the
+// line within a run of neighbouring elements.
 struct Lines {
   StmtId origin;
   ExprId load;
@@ -177,8 +177,8 @@ class TilePrefetcher {
     inner.body.insert(inner.body.begin(), added.begin(), added.end());
   }
 
-  // Cuts the product's k into pieces, a loop inside of those over register tiles, until the prefetches in front of
-  // each are few. A piece takes C from the nearest cache again.
+  // Cuts the product's k into pieces, a loop inside of those over register tiles, until the prefetches in
+  // front of each are few. A piece takes C from the nearest cache again.
   void split(Product& product, int64_t lines) {
     const StmtId at = std::get<thread::Loop>(p_.stmts[product.loops.back().value].node).body[0];
     thread::HostMma mma = *as<thread::HostMma>(p_, at);

@@ -39,9 +39,10 @@ Layout checked_layout(std::vector<int64_t> shape, std::vector<Digit> digits) {
 struct MicroCost {
   int64_t k = 1, operand_bytes = 4, sum_bytes = 4, l1_bytes = 0;
 
-  // Cycles of one step per multiply-add, from issue limits: two FMA pipes, two loads a cycle, accumulators enough to
-  // hide the FMA latency; loads cost a little even when they fit beside the FMAs. Rows of A and tiles of C come from
-  // the second cache, and the panel of B too where the tiles that pass by drive it out of the first.
+  // Cycles of one step per multiply-add, from issue limits: two FMA pipes, two loads a cycle, accumulators
+  // enough to hide the FMA latency; loads cost a little even when they fit beside the FMAs. Rows of A and
+  // tiles of C come from the second cache, and the panel of B too where the tiles that pass by drive it out
+  // of the first.
   double per_mac(int64_t mr, int64_t nr, int64_t lanes) const {
     constexpr double kFmaLatency = 4, kLoadWeight = 0.1, kFarBytesPerCycle = 64;
     const double vectors = static_cast<double>(nr) / static_cast<double>(lanes);
