@@ -50,7 +50,7 @@ int launch() {
 int attribute_of(int attribute) {
   constexpr struct {
     int attribute, value;
-  } kRows[] = {{1, 1024}, {5, 0x7fffffff}, {6, 65535},      {7, 65535},      {16, 132}, {39, 2048},
+  } kRows[] = {{1, 1024}, {5, 0x7fffffff}, {6, 65535}, {7, 65535},     {16, 132}, {39, 2048},
                {75, 9},   {76, 0},         {81, 228 << 10}, {97, 227 << 10}, {106, 32}, {111, 1 << 10}};
   for (const auto& row : kRows)
     if (row.attribute == attribute) return row.value;

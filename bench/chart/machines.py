@@ -5,7 +5,7 @@ from chart.family import Family, Table
 
 def processor(machine):
     kind = f"family {machine['family']}, model {machine['model']}"
-    return f"{machine['processor']} ({kind}), {machine['cores']} cores"
+    return f"{machine['processor']} ({kind}), {counted(machine['cores'])}"
 
 
 def llvm(library):
