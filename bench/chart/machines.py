@@ -1,6 +1,6 @@
 """Which machines and versions the figures are of."""
 
-from chart.family import Family, Table
+from chart.family import Family, Table, counted
 
 
 def processor(machine):
