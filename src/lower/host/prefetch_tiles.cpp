@@ -133,11 +133,13 @@ class TilePrefetcher {
     return lines;
   }
 
-  // What variables are in the iteration after this one: of the loop, or the first of the next block.
+  // What variables are in the iteration after this one: of the loop, or the first of the next block. Where the
+  // extent reads memory the loop is taken to go on: its end is not looked up for each prefetch.
   std::map<VarId, ExprId> next_iteration(const thread::Loop& loop) {
     ir::ExprPool& e = p_.exprs;
-    const ExprId var = e.var(loop.var), next = e.add(var, int64_t{1}), goes_on = e.lt(next, loop.extent),
-                 zero = e.const_int(0);
+    const ExprId next = e.add(e.var(loop.var), int64_t{1}), zero = e.const_int(0);
+    if (reads_memory(loop.extent)) return {{loop.var, next}};
+    const ExprId goes_on = e.lt(next, loop.extent);
     std::map<VarId, ExprId> map = {{loop.var, e.select(goes_on, next, zero)}};
     ExprId carry = e.select(goes_on, zero, e.const_int(1));
     for (size_t d = p_.block_vars.size(); d-- > 0;) {

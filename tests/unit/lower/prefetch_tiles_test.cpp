@@ -61,6 +61,11 @@ TEST_F(PrefetchTiles, OfTheNextBlockInTheLastStep) {
       << body();
 }
 
+TEST_F(PrefetchTiles, ALoopThatEndsWhereMemorySays) {
+  run({loop(k, load(X, c(0)), LoopForm::serial, {copy(mul(use(k), 8)), product()})});
+  EXPECT_NE(body().find("prefetch X[(k + 1) * 8 + "), std::string::npos) << body();
+}
+
 TEST_F(PrefetchTiles, InTheVersionOfFullTiles) {
   const ExprId inside = p.exprs.lt(use(k), c(4));
   run({steps({p.add(thread::Branch{inside, {copy(mul(use(k), 8))}, {copy(mul(use(k), 8), 100, inside)}}, ""),
