@@ -170,7 +170,7 @@ YARDSTICKS = (
 
 
 def host_gemm(results):
-    data, limits = results["gemm_host"], results["limits"]["host"]
+    data, limits = results["gemm_one_core"], results["limits"]["host"]
     cores, panels, lines = data["machine"]["cores"], [], []
     for kind, beside, key, peer, what in YARDSTICKS:
         limit, groups = cores * limits[f"{kind}_gflops_per_core"], []

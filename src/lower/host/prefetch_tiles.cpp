@@ -133,8 +133,8 @@ class TilePrefetcher {
     return lines;
   }
 
-  // What variables are in the iteration after this one: of the loop, or the first of the next block. Where the
-  // extent reads memory the loop is taken to go on: its end is not looked up for each prefetch.
+  // What variables are in the iteration after this one: of the loop, or the first of the next block. Where
+  // the extent reads memory the loop is taken to go on: its end is not looked up for each prefetch.
   std::map<VarId, ExprId> next_iteration(const thread::Loop& loop) {
     ir::ExprPool& e = p_.exprs;
     const ExprId next = e.add(e.var(loop.var), int64_t{1}), zero = e.const_int(0);
