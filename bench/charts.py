@@ -37,10 +37,11 @@ FAMILIES = (
     host_time.launch_idle,
     host_time.compile_time,
     products.host_gemm,
+    attention.host_attention,
     rows.host_rows,
     attention.flash_attention_3,
 )
-RESULTS = ("h200", "few_blocks", "dynamic_rows", "default_stages", "loop_forms", "overlap", "tiles", "mamba", "workloads", "gemm_host", "rows_host", "limits", "unsampled")
+RESULTS = ("h200", "few_blocks", "dynamic_rows", "default_stages", "loop_forms", "overlap", "tiles", "mamba", "workloads", "gemm_host", "gemm_one_core", "attention_host", "rows_host", "limits", "unsampled")
 BLOCK = re.compile(r"^<!-- (\w+): written by bench/charts\.py -->\n(.*?)^<!-- /\1 -->\n", re.M | re.S)
 
 

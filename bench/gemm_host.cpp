@@ -1,15 +1,17 @@
-// Host GEMM: f32 against OpenBLAS, bf16 against our f32, time of compiling by stage, memory that compiling
-// adds.
+// Host GEMM: f32 against OpenBLAS, bf16 and i8 against oneDNN where it is there and against our f32, time of
+// compiling by stage, memory that compiling adds.
 //   gemm_host [results.json]
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 
 #include "element.h"
 #include "gemm_program.h"
 #include "measure.h"
+#include "onednn.h"
 #include "openblas.h"
 #include "subject.h"
 
@@ -22,6 +24,8 @@ struct Matrices {
   int64_t m, n, k;
   bench::Array<float> a, b, c, expected;
   bench::Array<uint16_t> a16, b16;
+  bench::Array<int8_t> a8, b8;
+  bench::Array<int32_t> c32, expected32;
 
   Matrices(int64_t rows, int64_t cols, int64_t depth) : m(rows), n(cols), k(depth) {
     a.resize(static_cast<size_t>(m * k));
@@ -30,8 +34,14 @@ struct Matrices {
     expected.resize(c.size());
     a16.resize(a.size());
     b16.resize(b.size());
+    a8.resize(a.size());
+    b8.resize(b.size());
+    c32.resize(c.size());
+    expected32.resize(c.size());
     element_random(TL_F32, a.data(), a.size(), 1);
     element_random(TL_F32, b.data(), b.size(), 2);
+    element_random(TL_I8, a8.data(), a8.size(), 3);
+    element_random(TL_I8, b8.data(), b8.size(), 4);
     for (size_t i = 0; i < a.size(); ++i) element_set(TL_BF16, a16.data(), i, a[i]);
     for (size_t i = 0; i < b.size(); ++i) element_set(TL_BF16, b16.data(), i, b[i]);
   }
@@ -40,13 +50,17 @@ struct Matrices {
   }
   std::string shape() const { return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k); }
   std::vector<tl_arg> arguments(tl_dtype dtype) {
-    const bool half = dtype == TL_BF16;
-    return {bench::integer(m),
-            bench::integer(n),
-            bench::integer(k),
-            bench::pointer(dtype, half ? static_cast<void*>(a16.data()) : a.data()),
-            bench::pointer(dtype, half ? static_cast<void*>(b16.data()) : b.data()),
-            bench::pointer(TL_F32, c.data())};
+    const auto with = [&](void* left, void* right, tl_arg out) -> std::vector<tl_arg> {
+      return {bench::integer(m),
+              bench::integer(n),
+              bench::integer(k),
+              bench::pointer(dtype, left),
+              bench::pointer(dtype, right),
+              out};
+    };
+    if (dtype == TL_I8) return with(a8.data(), b8.data(), bench::pointer(TL_I32, c32.data()));
+    const tl_arg sums = bench::pointer(TL_F32, c.data());
+    return dtype == TL_BF16 ? with(a16.data(), b16.data(), sums) : with(a.data(), b.data(), sums);
   }
 };
 
@@ -54,7 +68,7 @@ gemm_spec make_spec(tl_dtype dtype, bool bias) {
   gemm_spec spec{};
   spec.dtype = dtype;
   spec.bias_dtype = bias ? TL_F32 : 0;
-  spec.sum_dtype = spec.out_dtype = TL_F32;
+  spec.sum_dtype = spec.out_dtype = gemm_sum_dtype(dtype);
   return spec;
 }
 
@@ -89,12 +103,37 @@ void print_row(const char* what, const Matrices& x, const char* against, const S
   std::fflush(stdout);
 }
 
-Json measure_shape(const tool::Context& context, const bench::OpenBlas& blas, int64_t m, int64_t n,
-                   int64_t k) {
+// Of narrow types beside oneDNN.
+void measure_narrow(Matrices& x, const bench::OneDnn& dnn, const bench::Subject& bf16,
+                    const bench::Subject& i8, Json& out) {
+  const auto dnn_bf16 = [&] { dnn.multiply(x.m, x.n, x.k, x.a16.data(), x.b16.data(), x.expected.data()); };
+  const auto dnn_i8 = [&] { dnn.multiply(x.m, x.n, x.k, x.a8.data(), x.b8.data(), x.expected32.data()); };
+  bf16.launch();
+  dnn_bf16();
+  require_agreement(x, element_rounding(TL_BF16));
+  i8.launch();
+  dnn_i8();
+  if (x.c32 != x.expected32) tool::fail("products of i8 differ");
+  const auto beside = [&](const char* name, const bench::Subject& ours, const std::function<void()>& theirs) {
+    const auto samples = bench::side_by_side({[&] { ours.launch(); }, theirs});
+    print_row(name, x, "oneDNN", samples[0], samples[1]);
+    const std::string kind = name;
+    out[kind + "_beside_onednn"] = record(x, samples[0]);
+    out["onednn_" + kind] = record(x, samples[1]);
+    out[kind + "_over_onednn"] = samples[1].median() / samples[0].median();
+  };
+  beside("bf16", bf16, dnn_bf16);
+  beside("i8", i8, dnn_i8);
+}
+
+Json measure_shape(const tool::Context& context, const bench::OpenBlas& blas, const bench::OneDnn& dnn,
+                   int64_t m, int64_t n, int64_t k) {
   Matrices x(m, n, k);
-  bench::Subject f32 = make_subject(context, TL_F32), bf16 = make_subject(context, TL_BF16);
+  bench::Subject f32 = make_subject(context, TL_F32), bf16 = make_subject(context, TL_BF16),
+                 i8 = make_subject(context, TL_I8);
   f32.set_arguments(x.arguments(TL_F32));
   bf16.set_arguments(x.arguments(TL_BF16));
+  i8.set_arguments(x.arguments(TL_I8));
   const auto run_blas = [&] { blas.sgemm(m, n, k, x.a.data(), x.b.data(), x.expected.data()); };
   run_blas();
   f32.launch();
@@ -113,6 +152,7 @@ Json measure_shape(const tool::Context& context, const bench::OpenBlas& blas, in
   print_row("bf16", x, "our f32", with_f32[0], with_f32[1]);
   out["bf16"] = record(x, with_f32[0]);
   out["bf16_over_f32"] = with_f32[1].median() / with_f32[0].median();
+  if (dnn.found()) measure_narrow(x, dnn, bf16, i8, out);
   return out;
 }
 
@@ -179,10 +219,12 @@ int main(int argc, char** argv) {
     results["openblas_core_types_gflops"][type.name] = type.gflops;
     std::printf("  OPENBLAS_CORETYPE=%-15s %8.1f GFLOP/s\n", type.name.c_str(), type.gflops);
   }
-  std::printf("\n");
+  const bench::OneDnn dnn(bench::cores());
+  results["onednn"] = dnn.description();
+  std::printf("%s\n\n", dnn.found() ? dnn.description().c_str() : "oneDNN is not there: libdnnl");
   const tool::Context context = tool::make_context();
-  results["gemm"] = Json::array(
-      {measure_shape(context, blas, 1024, 1024, 1024), measure_shape(context, blas, 4096, 4096, 1024)});
+  results["gemm"] = Json::array({measure_shape(context, blas, dnn, 1024, 1024, 1024),
+                                 measure_shape(context, blas, dnn, 4096, 4096, 1024)});
   results["compile"] = measure_compile(context);
   const Json memory = Json::parse(bench::run_self("--memory", "", ""));
   results["memory"] = memory;

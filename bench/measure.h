@@ -35,7 +35,8 @@ struct Samples {
 
 // Runs the subjects in turn, `rounds` times. One turn is an untimed call and then timed calls for `seconds`
 // (at least `least`). Between turns the machine rests, so that idle threads of one subject's pool have
-// stopped spinning before the other is timed.
+// stopped spinning before the other is timed. A process that may use one core only is timed by the processor
+// time that it takes, which others on the machine do not lengthen.
 std::vector<Samples> side_by_side(const std::vector<std::function<void()>>& subjects, int rounds = 7,
                                   double seconds = 0.08, int least = 3);
 

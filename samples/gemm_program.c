@@ -48,8 +48,9 @@ static void add_bias_and_relu(tl_builder* b, tl_buffer acc, const int64_t* tile,
 
 void gemm_build(tl_builder* b, const struct gemm_spec* spec) {
   static const char* const names[2] = {"by", "bx"};
-  /* On a CPU: what the caches of one core hold. */
-  const int64_t tm = 128, tn = spec->gpu ? 128 : 256, tk = spec->gpu ? 32 : 256;
+  /* On a CPU: what the second cache of a core holds beside the tiles of the next step. */
+  const int64_t wide = element_bytes(spec->dtype) >= 4;
+  const int64_t tm = spec->gpu ? 128 : 256, tn = tm, tk = spec->gpu ? 32 : wide ? 128 : 256;
   const int64_t a_tile[2] = {spec->transpose_a ? tk : tm, spec->transpose_a ? tm : tk};
   const int64_t b_tile[2] = {spec->transpose_b ? tn : tk, spec->transpose_b ? tk : tn};
   const int64_t c_tile[2] = {tm, tn};

@@ -1,6 +1,6 @@
 """Attention on a GPU."""
 
-from chart.family import Family, Table, bars, fastest, figures, limit_of, limit_text, of_length
+from chart.family import Family, Table, bars, counted, fastest, figures, limit_of, limit_text, of_length
 from chart.svg import Chart, Group, Panel
 
 PEERS = (
@@ -54,6 +54,20 @@ def attention_heads(results):
     chart = Chart("attention_heads", "Attention with other heads on an H200", alt, [panel])
     table = Table(["heads", "tile", "ours", "cuDNN", "ratio", "of the limit"], rows)
     return Family("attention_heads", chart, [table])
+
+
+def host_attention(results):
+    data, panels, rows = results["attention_host"], [], []
+    for kind in dict.fromkeys(r["dtype"] for r in data["rows"]):
+        groups = []
+        for r in (r for r in data["rows"] if r["dtype"] == kind):
+            rates, label = {"ours": r["gflops"]["ours"], "PyTorch": r["gflops"]["torch"]}, f"heads of {r['dim']}, length {r['length']}"
+            groups.append(Group(label, bars("GFLOP/s", rates)))
+            rows.append([f"{kind}, {label}", *figures(*rates.values()), *figures(r["ratio"], digits=2)])
+        panels.append(Panel(f"{kind}, {counted(data['machine']['cores'])}", "GFLOP/s", groups))
+    alt = f"GFLOP/s of attention on the host, ours and PyTorch's, on {counted(data['machine']['cores'])}"
+    chart = Chart("host_attention", "Attention forward on the host", alt, panels)
+    return Family("host_attention", chart, [Table(["attention", "ours", "PyTorch", "ratio"], rows)])
 
 
 def form_label(r):

@@ -40,6 +40,10 @@ def of_length(length, causal, batch):
     return f"{length}" + (" causal" if causal else "") + (f", batch {batch}" if batch > 1 else "")
 
 
+def counted(cores):
+    return "one core" if cores == 1 else f"{cores} cores"
+
+
 def fastest(records, prefixes, field="ms"):
     """The record of the least time among those whose name begins so; None where there is none."""
     found = [r for r in records if r.get(field) and r["peer"].startswith(tuple(prefixes))]

@@ -1,11 +1,11 @@
 """Which machines and versions the figures are of."""
 
-from chart.family import Family, Table
+from chart.family import Family, Table, counted
 
 
 def processor(machine):
     kind = f"family {machine['family']}, model {machine['model']}"
-    return f"{machine['processor']} ({kind}), {machine['cores']} cores"
+    return f"{machine['processor']} ({kind}), {counted(machine['cores'])}"
 
 
 def llvm(library):
@@ -35,12 +35,13 @@ def gpu(h200):
     ]
 
 
-def host(results):
+def host(what, results, others):
+    """`others`: names of the peers' libraries with their versions."""
     machine, library = results["machine"], results["machine"]["tilegen"]
     blas = f"OpenBLAS {results['openblas'].split()[1]}"
-    software = f"{blas}, GCC {machine['compiler']}, {llvm(library)}"
+    software = f"{', '.join([blas, *others])}, GCC {machine['compiler']}, {llvm(library)}"
     cpu = f"{processor(machine)}, virtual"
-    return ["on the host", cpu, software, library["commit"][:7], results["date"][:10]]
+    return [what, cpu, software, library["commit"][:7], results["date"][:10]]
 
 
 def machines(results):
@@ -52,5 +53,10 @@ def machines(results):
         f"stated by {idle['commit']}",
         idle["date"],
     ]
+    one_core, torch = results["gemm_one_core"], results["attention_host"]["machine"]["torch"]
+    hosts = [
+        host("on the host", results["gemm_host"], []),
+        host("products and attention there", one_core, [one_core["onednn"], f"PyTorch {torch}"]),
+    ]
     head = ["figures", "machine", "software", "commit", "date"]
-    return Family("machines", None, [Table(head, [gpu(results["h200"]), host(results["gemm_host"]), last])])
+    return Family("machines", None, [Table(head, [gpu(results["h200"]), *hosts, last])])

@@ -2,7 +2,7 @@
 
 import math
 
-from chart.family import Family, Table, bars, fastest, figures, limit_of, limit_text
+from chart.family import Family, Table, bars, counted, fastest, figures, limit_of, limit_text
 from chart.svg import Chart, Group, Panel
 
 DTYPES = {"fp16": "f16", "bf16": "bf16", "fp8": "e4m3", "int8": "i8"}
@@ -161,26 +161,30 @@ def default_stages(results):
     return Family("default_stages", None, [Table(head, rows)])
 
 
+# Type, whose samples of ours, ratio, beside what, what the limit is.
 YARDSTICKS = (
-    ("f32", "f32_over_openblas", "OpenBLAS", "the micro-kernel alone"),
-    ("bf16", "bf16_over_f32", "our f32", "twice that in f32"),
+    ("f32", "f32", "f32_over_openblas", "OpenBLAS", "the micro-kernel alone"),
+    ("bf16", "bf16_beside_onednn", "bf16_over_onednn", "oneDNN", "twice that in f32"),
+    ("i8", "i8_beside_onednn", "i8_over_onednn", "oneDNN", "four times that in f32"),
 )
 
 
 def host_gemm(results):
-    data, limits = results["gemm_host"], results["limits"]["host"]
+    data, limits = results["gemm_one_core"], results["limits"]["host"]
     cores, panels, lines = data["machine"]["cores"], [], []
-    for kind, key, peer, what in YARDSTICKS:
+    for kind, beside, key, peer, what in YARDSTICKS:
         limit, groups = cores * limits[f"{kind}_gflops_per_core"], []
         for r in data["gemm"]:
-            ours, ratio, shape = r[kind]["gflops"], r[key], r["shape"].replace("x", " x ")
+            if key not in r:  # measured where there was no such peer
+                continue
+            ours, ratio, shape = r[beside]["gflops"], r[key], r["shape"].replace("x", " x ")
             theirs = ours / ratio  # of the samples beside ours
             groups.append(Group(shape, bars("GFLOP/s", {"ours": ours, peer: theirs})))
             fractions = figures(ratio, ours / limit, digits=2)
             lines.append([f"{kind} {shape}", *figures(ours), f"{peer} {theirs:.0f}", *fractions])
         limit_name = f"limit: {limit} GFLOP/s, {what}"
-        panels.append(Panel(f"{kind}, f32 sums, {cores} cores", "GFLOP/s", groups, limit, limit_name))
-    alt = "GFLOP/s of f32 products beside OpenBLAS and of bf16 products beside our f32 ones, on two cores"
+        panels.append(Panel(f"{kind}, {counted(cores)}", "GFLOP/s", groups, limit, limit_name))
+    alt = f"GFLOP/s of f32 products beside OpenBLAS and of bf16 and i8 products beside oneDNN, on {counted(cores)}"
     chart = Chart("host_gemm", "Matrix products on the host", alt, panels)
     return Family(
         "host_gemm", chart, [Table(["product", "ours", "yardstick", "ratio", "of the limit"], lines)]

@@ -27,7 +27,7 @@ COLOURS = {
     "copy": "#8a939c",
     "memcpy": "#8a939c",
     "OpenBLAS": "#c7742c",
-    "our f32": "#7fb0ea",
+    "oneDNN": "#c7742c",
     "the driver": "#8a939c",
 }
 

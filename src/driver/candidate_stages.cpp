@@ -6,9 +6,7 @@
 #include "driver/fallback_plan.h"
 #include "expand/expand_kernel.h"
 #include "expand/verify_scheduled.h"
-#include "lower/host/forward_stores.h"
-#include "lower/host/fuse_loops.h"
-#include "lower/host/prefetch_blocks.h"
+#include "lower/host/host_steps.h"
 #include "lower/lower_kernel.h"
 #include "schedule/accesses/access_plan.h"
 #include "support/diag_codes.h"
@@ -139,9 +137,7 @@ void CandidateStages::lower(Candidate& c) const {
   auto code = lower::lower_kernel(program_of(c), *c.scheduled, target_);
   if (!code) return void(c.rejected = code.error());
   if (!target_.has_block_threads()) {
-    lower::fuse_loops(*code);
-    lower::forward_stores(*code);
-    lower::prefetch_blocks(*code);
+    lower::host_steps(*code, target_);
   } else {
     const plan::KernelSchedule* given = given_of(c);
     leave_out_unguarded(*code, given && given->assumptions, *c.plan);

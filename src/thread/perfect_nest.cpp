@@ -93,6 +93,12 @@ bool same_loops(const ThreadProgram& p, const PerfectNest& a, const PerfectNest&
   return true;
 }
 
+std::optional<int64_t> coefficient_of(const ThreadProgram& p, ir::VarId var, ir::ExprId index) {
+  std::map<ir::VarId, int64_t> found = {{var, 0}};
+  if (!linear(p, index, 1, found)) return std::nullopt;
+  return found[var];
+}
+
 bool injective(const ThreadProgram& p, const PerfectNest& nest, ir::ExprId index) {
   std::map<ir::VarId, int64_t> coefficients;
   for (StmtId l : nest.loops) coefficients[std::get<thread::Loop>(p.stmts[l.value].node).var] = 0;

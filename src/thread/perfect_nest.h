@@ -19,6 +19,10 @@ std::optional<PerfectNest> perfect_nest(const ThreadProgram& p, StmtId id);
 // Same forms and extents, loop by loop.
 bool same_loops(const ThreadProgram& p, const PerfectNest& a, const PerfectNest& b);
 
+// Of index = coefficient * var + what does not mention var; nothing where it is not of that form or
+// overflows.
+std::optional<int64_t> coefficient_of(const ThreadProgram& p, ir::VarId var, ir::ExprId index);
+
 // index = sum(coefficient * loop variable) + what no loop of the nest changes, with the coefficients a mixed
 // radix system: each point of the nest has an element of its own. Memory that the index reads must not change
 // while the nest runs.

@@ -10,9 +10,7 @@
 #include "expand/overlap_form.h"
 #include "expand/split_form.h"
 #include "ir/text.h"
-#include "lower/host/forward_stores.h"
-#include "lower/host/fuse_loops.h"
-#include "lower/host/prefetch_blocks.h"
+#include "lower/host/host_steps.h"
 #include "lower/lower_kernel.h"
 #include "replay_records.h"
 
@@ -44,9 +42,7 @@ std::string code_of(const ReplayRecord& r) {
   auto code = lower::lower_kernel(*program, *scheduled, *target);
   if (!code) return code.error().to_text();
   if (!target->has_block_threads()) {
-    lower::fuse_loops(*code);
-    lower::forward_stores(*code);
-    lower::prefetch_blocks(*code);
+    lower::host_steps(*code, *target);
   }
   return thread::print_thread_program(*code);
 }

@@ -46,7 +46,9 @@ class MmaEmitter {
     c_ = k_.place(m_.c, m_.c_index);
     load_tile();
     if (step_.biased()) take_off_bias();
-    run(acc_, [&](Value* a, Value* b, int64_t at) { multiply(a, b, at); });
+    const int64_t steps = m_.k / m_.pack;
+    run({steps, unroll_for(steps, m_.mr * vectors_), m_.a_k, m_.b_k}, acc_,
+        [&](Value* a, Value* b, int64_t at) { multiply(a, b, at); });
     store_tile();
   }
 
@@ -96,26 +98,38 @@ class MmaEmitter {
         acc(i, v) = step_.multiply_add(row, columns[static_cast<size_t>(v)], acc(i, v));
     }
   }
+  // Words of a row of A that lie together and are read at once.
+  int64_t words_together() const {
+    const int64_t steps = m_.k / m_.pack;
+    int64_t words = m_.a_k == m_.pack ? features_.vector_bits / 32 : 1;
+    while (words > 1 && steps % words != 0) words /= 2;
+    return words >= 4 ? words : 1;
+  }
   void take_off_bias() {
-    Values sums(static_cast<size_t>(vectors_), step_.zero());
-    run(sums, [&](Value*, Value* b, int64_t at) {
-      for (int64_t v = 0; v < vectors_; ++v) {
-        Value*& s = sums[static_cast<size_t>(v)];
-        s = step_.add_bias(s, column(b, at, v));
+    const int64_t words = words_together();
+    Values sums(static_cast<size_t>(m_.mr), step_.no_bias(std::max<int64_t>(words, 4)));
+    run({m_.k / m_.pack / words, 1, m_.a_k * words, 0}, sums, [&](Value* a, Value*, int64_t at) {
+      for (int64_t i = 0; i < m_.mr; ++i) {
+        Place p{offset(types_.a, a, i * m_.a_row + at * m_.a_k * words), element_align(types_.a)};
+        Value*& s = sums[static_cast<size_t>(i)];
+        s = step_.add_bias(s, k_.load_contiguous(p, m_.a, words * m_.pack, nullptr));
       }
     });
-    for (int64_t i = 0; i < m_.mr; ++i)
-      for (int64_t v = 0; v < vectors_; ++v)
-        acc(i, v) = b_.CreateSub(acc(i, v), sums[static_cast<size_t>(v)]);
+    for (int64_t i = 0; i < m_.mr; ++i) {
+      Value* bias = step_.bias(sums[static_cast<size_t>(i)]);
+      for (int64_t v = 0; v < vectors_; ++v) acc(i, v) = b_.CreateAdd(acc(i, v), bias);
+    }
   }
 
+  // Elements of A and B from one step to the next.
+  struct Walk {
+    int64_t steps, unroll, a_step, b_step;
+  };
   // body(a, b, n) for every step, a and b pointing `n` steps before the panels' elements; `carried` lives in
   // registers across the loop.
   template <class Body>
-  void run(Values& carried, Body body) {
-    const int64_t steps = m_.k / m_.pack;
-    const int64_t unroll = unroll_for(steps, m_.mr * vectors_);
-    const int64_t trips = steps / unroll;
+  void run(const Walk& walk, Values& carried, Body body) {
+    const int64_t steps = walk.steps, unroll = walk.unroll, trips = steps / unroll;
     Value *a = a_.pointer, *b = panel_.pointer;
     if (trips > 1) {
       llvm::BasicBlock* before = b_.GetInsertBlock();
@@ -130,8 +144,8 @@ class MmaEmitter {
       std::vector<llvm::PHINode*> phis;
       for (Value*& v : carried) phis.push_back(phi(v)), v = phis.back();
       for (int64_t u = 0; u < unroll; ++u) body(a_at, b_at, u);
-      a = offset(types_.a, a_at, unroll * m_.a_k);
-      b = offset(types_.b, b_at, unroll * m_.b_k);
+      a = offset(types_.a, a_at, unroll * walk.a_step);
+      b = offset(types_.b, b_at, unroll * walk.b_step);
       llvm::BasicBlock* latch = b_.GetInsertBlock();
       a_at->addIncoming(a, latch);
       b_at->addIncoming(b, latch);

@@ -5,12 +5,6 @@
 #include "codegen/llvm/types.h"
 
 namespace tilegen::codegen {
-namespace {
-
-// Wider vectorized loops run in pieces, so that one value never takes more than a few machine registers.
-constexpr int64_t kMaxLanes = 64;
-
-}  // namespace
 
 using llvm::Value;
 using namespace thread;

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <string>
 
 #include "codegen/llvm/guarded_memory.h"
 #include "codegen/llvm/llvm_setup.h"
@@ -15,6 +17,21 @@ namespace {
 int64_t cache_bytes(int name) {
   long v = sysconf(name);
   return v > 0 ? v : 0;
+}
+
+// Of the third cache that a core reaches. The C library may tell all such caches of the processor together;
+// the kernel tells one.
+int64_t third_cache_bytes() {
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index);
+    int level = 0;
+    int64_t size = 0;
+    char unit = 0;
+    if (!(std::ifstream(folder + "/level") >> level)) break;
+    if (level == 3 && std::ifstream(folder + "/size") >> size >> unit && unit == 'K' && size > 0)
+      return size << 10;
+  }
+  return cache_bytes(_SC_LEVEL3_CACHE_SIZE);
 }
 
 HostCpu ask() {
@@ -38,7 +55,7 @@ HostCpu ask() {
   cpu.avx_vnni = has("avxvnni");
   cpu.l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE);
   cpu.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE);
-  cpu.l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE);
+  cpu.l3_bytes = third_cache_bytes();
   return cpu;
 }
 

@@ -57,6 +57,7 @@ class HostEmitter : private ProgramEmitter {
   void emit_statement(const thread::Stmt& s) override;
   void emit_serial_loop(const thread::Loop& loop) override;
   void emit_vector_loop(const thread::Loop& loop) override;
+  void emit_unrolled_loop(const thread::Loop& loop) override;  // emit_interleaved.cpp
   void emit_branch(const thread::Branch& branch) override;
   void emit_lanes(const thread::Loop& loop, llvm::Value* base, int64_t width, int64_t base_divisor);
   // Bodies of a vectorized loop, chosen at run time (emit_versions.cpp).
@@ -105,6 +106,9 @@ class HostEmitter : private ProgramEmitter {
 
   // matrix atom (emit_mma.cpp)
   void emit_mma(const thread::HostMma& mma);
+
+  // Wider vectorized loops run in pieces, so that one value never takes more than a few machine registers.
+  static constexpr int64_t kMaxLanes = 64;
 
   llvm::BasicBlock *entry_ = nullptr, *return_ = nullptr;
   llvm::Value* arena_ = nullptr;

@@ -10,6 +10,10 @@ namespace tilegen::codegen {
 using ir::DType;
 using llvm::Value;
 
+namespace {
+constexpr uint32_t kSignBits = 0x80808080;
+}
+
 std::optional<std::string> mma_refusal(const MmaTypes& t) {
   bool floats = ir::is_float(t.a) && ir::is_float(t.b) && ir::is_float(t.c);
   bool integers = ir::is_integer(t.a) && ir::is_integer(t.b) && (t.c == DType::i32 || t.c == DType::i64);
@@ -28,11 +32,10 @@ MmaSteps::MmaSteps(llvm::IRBuilder<>& b, const MachineFeatures& f, MmaTypes type
   bool bytes =
       ir::dtype_bits(types.a) == 8 && ir::dtype_bits(types.b) == 8 && types.c == DType::i32 && pack == 4;
   bool have_dot = f.avx512_vnni || (f.avx_vnni && lanes <= 8);
-  bool both_unsigned = types.a == DType::u8 && types.b == DType::u8;
-  if (bytes && have_dot && full && !both_unsigned) {
+  if (bytes && have_dot && full) {
     form_ = Form::byte_dot;
-    swap_ = types.b == DType::u8;
-    offset_ = types.a == DType::i8 && types.b == DType::i8;
+    swap_ = types.a == DType::i8;
+    offset_ = types.a == types.b;
   }
 }
 
@@ -81,7 +84,8 @@ MmaSteps::Operand MmaSteps::widened(Value* loaded, DType t, int64_t count) {
 MmaSteps::Operand MmaSteps::column(Value* loaded) {
   if (form_ == Form::widened) return widened(loaded, types_.b, lanes_);
   llvm::Type* word = llvm::FixedVectorType::get(b_.getInt32Ty(), static_cast<unsigned>(lanes_));
-  return {b_.CreateBitCast(loaded, word)};
+  Value* words = b_.CreateBitCast(loaded, word);
+  return {offset_ ? b_.CreateXor(words, kSignBits) : words};
 }
 
 MmaSteps::Operand MmaSteps::row(Value* loaded) {
@@ -90,15 +94,14 @@ MmaSteps::Operand MmaSteps::row(Value* loaded) {
     for (Value*& v : out) v = spread(v);
     return out;
   }
-  Value* word = b_.CreateBitCast(loaded, b_.getInt32Ty());
-  if (offset_) word = b_.CreateXor(word, 0x80808080);
-  return {spread(word)};
+  return {spread(b_.CreateBitCast(loaded, b_.getInt32Ty()))};
 }
 
 Value* MmaSteps::dot_bytes(Value* acc, Value* unsigned_bytes, Value* signed_bytes) {
-  auto id = lanes_ == 16  ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
-            : lanes_ == 8 ? llvm::Intrinsic::x86_avx512_vpdpbusd_256
-                          : llvm::Intrinsic::x86_avx512_vpdpbusd_128;
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(acc->getType())->getNumElements();
+  auto id = lanes == 16  ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
+            : lanes == 8 ? llvm::Intrinsic::x86_avx512_vpdpbusd_256
+                         : llvm::Intrinsic::x86_avx512_vpdpbusd_128;
   return b_.CreateIntrinsic(id, {}, {acc, unsigned_bytes, signed_bytes});
 }
 
@@ -124,8 +127,25 @@ Value* MmaSteps::multiply_add(const Operand& row, const Operand& column, Value* 
   return acc;
 }
 
-Value* MmaSteps::add_bias(Value* sum, const Operand& column) {
-  return dot_bytes(sum, spread(b_.getInt32(0x80808080)), column[0]);
+Value* MmaSteps::no_bias(int64_t words) {
+  return llvm::Constant::getNullValue(
+      llvm::FixedVectorType::get(b_.getInt32Ty(), static_cast<unsigned>(words)));
+}
+
+Value* MmaSteps::add_bias(Value* sum, Value* loaded) {
+  llvm::Type* words = sum->getType();
+  Value* a = loaded->getType()->getPrimitiveSizeInBits() == words->getPrimitiveSizeInBits()
+                 ? b_.CreateBitCast(loaded, words)
+                 : b_.CreateInsertElement(llvm::Constant::getNullValue(words),
+                                          b_.CreateBitCast(loaded, b_.getInt32Ty()), uint64_t{0});
+  if (swap_) return dot_bytes(sum, llvm::ConstantInt::get(words, kSignBits), a);
+  return dot_bytes(sum, a, llvm::ConstantInt::get(words, 0x01010101));
+}
+
+// i8: A * (B + 128) - 128 * A. u8: A * (B - 128) + 128 * A.
+Value* MmaSteps::bias(Value* sum) {
+  Value* total = b_.CreateAddReduce(sum);
+  return spread(swap_ ? b_.CreateNeg(total) : b_.CreateShl(total, 7));
 }
 
 }  // namespace tilegen::codegen

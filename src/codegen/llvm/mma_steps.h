@@ -1,8 +1,10 @@
 // How one accumulation step of a matrix atom multiplies, by element types, pack and what the processor has:
 //   f64, f32                       one fma
 //   f16, bf16, e4m3, e5m2 -> f32   widened to f32, one fma per k (bf16 pairs: one dot product where the
-//   machine has it) u8*i8, i8*u8, i8*i8 -> i32     pack 4: dot product of bytes where the machine has it
-//   (i8*i8 through +128) other integers -> i32          widened to i32, multiply and add
+//                                  machine has it)
+//   bytes -> i32                   pack 4: dot product of bytes where the machine has it (of one sign through
+//                                  an offset)
+//   other integers -> i32          widened to i32, multiply and add
 #pragma once
 
 #include <optional>
@@ -36,10 +38,14 @@ class MmaSteps {
   Operand row(llvm::Value* loaded);
   llvm::Value* multiply_add(const Operand& row, const Operand& column, llvm::Value* acc);
 
-  // i8*i8 as u8*i8 adds 128 to every A. What that adds to a column of C, 128 times the sum of the column of
-  // B, is summed up and taken off before the loop, which keeps the loop free of further accumulators.
+  // The instruction takes bytes of both signs. Where A and B have one, 128 is added to every B, modulo 256,
+  // which makes its sign the other. What that adds to a row of C, 128 times the sum of the row of A, is taken
+  // off before the loop, which keeps the loop free of further accumulators. A sum is one of vectors of
+  // `words` (4, 8, 16) words of A.
   bool biased() const { return offset_; }
-  llvm::Value* add_bias(llvm::Value* sum, const Operand& column);
+  llvm::Value* no_bias(int64_t words);
+  llvm::Value* add_bias(llvm::Value* sum, llvm::Value* loaded);
+  llvm::Value* bias(llvm::Value* sum);  // what to add to each element of the row
 
  private:
   enum class Form { widened, bf16_dot, byte_dot };
@@ -55,7 +61,7 @@ class MmaSteps {
   int pack_;
   Form form_ = Form::widened;
   bool swap_ = false;    // byte_dot: B is the unsigned operand
-  bool offset_ = false;  // byte_dot of i8*i8
+  bool offset_ = false;  // byte_dot of one sign on both sides
 };
 
 }  // namespace tilegen::codegen

@@ -35,26 +35,41 @@ Layout checked_layout(std::vector<int64_t> shape, std::vector<Digit> digits) {
 // ---- host
 // ------------------------------------------------------------------------------------------------------
 
-// Cycles of one k step per multiply-add, from issue limits: two FMA pipes, two loads a cycle, accumulators
-// enough to hide the FMA latency; loads cost a little even when they fit beside the FMAs.
-double cost_per_mac(int64_t mr, int64_t nr, int64_t lanes) {
-  constexpr double kFmaLatency = 4, kLoadWeight = 0.1;
-  double vectors = static_cast<double>(nr) / static_cast<double>(lanes);
-  double fmas = static_cast<double>(mr) * vectors, loads = static_cast<double>(mr) + vectors;
-  double cycles = std::max({fmas / 2, loads / 2, kFmaLatency}) + kLoadWeight * loads;
-  return cycles / (static_cast<double>(mr) * static_cast<double>(nr));
-}
+// Of a product of `k` steps by a register tile: what a step reads, and how much the nearest cache holds.
+struct MicroCost {
+  int64_t k = 1, operand_bytes = 4, sum_bytes = 4, l1_bytes = 0;
 
-MicroTile best_tile(const MicroKernelAtom& atom, int64_t m, int64_t n) {
+  // Cycles of one step per multiply-add, from issue limits: two FMA pipes, two loads a cycle, accumulators
+  // enough to hide the FMA latency; loads cost a little even when they fit beside the FMAs. Rows of A and
+  // tiles of C come from the second cache, and the panel of B too where the tiles that pass by drive it out
+  // of the first.
+  double per_mac(int64_t mr, int64_t nr, int64_t lanes) const {
+    constexpr double kFmaLatency = 4, kLoadWeight = 0.1, kFarBytesPerCycle = 64;
+    const double vectors = static_cast<double>(nr) / static_cast<double>(lanes);
+    const double fmas = static_cast<double>(mr) * vectors, loads = static_cast<double>(mr) + vectors;
+    const int64_t row_bytes = mr * k * operand_bytes, panel_bytes = nr * k * operand_bytes,
+                  tile_bytes = mr * nr * sum_bytes;
+    const bool near = row_bytes + panel_bytes + tile_bytes <= l1_bytes;
+    const double far = static_cast<double>(row_bytes + 2 * tile_bytes + (near ? 0 : panel_bytes)) /
+                       static_cast<double>(k) / kFarBytesPerCycle;
+    const double cycles = std::max({fmas / 2, loads / 2, kFmaLatency}) + kLoadWeight * loads + far;
+    return cycles / (static_cast<double>(mr) * static_cast<double>(nr));
+  }
+};
+
+MicroTile best_tile(const MicroKernelAtom& atom, const GemmShape& s, int64_t l1_bytes) {
+  constexpr int64_t kUsualL1Bytes = int64_t{32} << 10;  // of the CPUs that the target may be run on
+  const MicroCost cost{s.k / atom.pack, int64_t{atom.pack} * ir::dtype_bytes(atom.a), ir::dtype_bytes(atom.c),
+                       l1_bytes > 0 ? l1_bytes : kUsualL1Bytes};
   MicroTile best{&atom, 1, 1};
   double best_cost = INFINITY;
-  for (int64_t nr = 1; nr <= n && nr <= 8 * atom.lanes; ++nr) {
-    if (n % nr != 0) continue;
-    for (int64_t mr = 1; mr <= m && mr <= atom.registers; ++mr) {
-      if (m % mr != 0 || !fits_registers(atom, mr, nr)) continue;
-      double cost = cost_per_mac(mr, nr, vector_lanes(atom, nr));
-      if (cost < best_cost - 1e-12) {
-        best_cost = cost;
+  for (int64_t nr = 1; nr <= s.n && nr <= 8 * atom.lanes; ++nr) {
+    if (s.n % nr != 0) continue;
+    for (int64_t mr = 1; mr <= s.m && mr <= atom.registers; ++mr) {
+      if (s.m % mr != 0 || !fits_registers(atom, mr, nr)) continue;
+      const double here = cost.per_mac(mr, nr, vector_lanes(atom, nr));
+      if (here < best_cost - 1e-12) {
+        best_cost = here;
         best = {&atom, mr, nr};
       }
     }
@@ -104,7 +119,7 @@ Expected<MicroTile> pick_micro_tile(const GemmShape& s, const Target& t, const p
   }
   for (const MicroKernelAtom& atom : t.micro_kernels)
     if (atom.a == s.a && atom.b == s.b && atom.c == s.c && s.k % atom.pack == 0)
-      return best_tile(atom, s.m, s.n);
+      return best_tile(atom, s, t.l1_bytes);
   return Error(DiagCode::no_atom, path,
                std::string("no micro-kernel of ") + t.name + " multiplies " + ir::dtype_name(s.a) + " by " +
                    ir::dtype_name(s.b) + " into " + ir::dtype_name(s.c),

@@ -19,12 +19,12 @@ std::vector<MicroKernelAtom> micro_kernels(const CpuFacts& f) {
   std::vector<MicroKernelAtom> rows;
   if (f.avx512_bf16)
     rows.push_back({"dpbf16ps", DType::bf16, DType::bf16, DType::f32, f32, registers, 2, 4 * f32});
-  // Bytes of one sign on both sides go through the mixed-sign instruction with an offset (u8 x u8 has no such
-  // form).
+  // Bytes of one sign on both sides go through the instruction of both signs with an offset.
   if (f.avx512_vnni)
-    for (auto [a, b] : {std::pair{DType::u8, DType::i8}, {DType::i8, DType::u8}, {DType::i8, DType::i8}})
-      rows.push_back({"vpdpbusd." + std::string(ir::dtype_name(a)) + "." + ir::dtype_name(b), a, b,
-                      DType::i32, f32, registers, 4, 8 * f32});
+    for (DType a : {DType::u8, DType::i8})
+      for (DType b : {DType::u8, DType::i8})
+        rows.push_back({"vpdpbusd." + std::string(ir::dtype_name(a)) + "." + ir::dtype_name(b), a, b,
+                        DType::i32, f32, registers, 4, 8 * f32});
   rows.push_back({"fma.f32", DType::f32, DType::f32, DType::f32, f32, registers, 1, 2 * f32});
   rows.push_back({"fma.f64", DType::f64, DType::f64, DType::f64, f64, registers, 1, 2 * f64});
   rows.push_back({"fma.f32.f16", DType::f16, DType::f16, DType::f32, f32, registers, 1, f32});

@@ -1,9 +1,10 @@
-// Random nests through fusion, forwarding and prefetching: what the tensors hold after them must not change,
-// wherever the caller's tensors overlap.
+// Random nests through fusion, forwarding, prefetching and joining of rows: what the tensors hold after them
+// must not change, wherever the caller's tensors overlap.
 #include <random>
 
 #include "lower/host/forward_stores.h"
 #include "lower/host/fuse_loops.h"
+#include "lower/host/interleave_rows.h"
 #include "lower/host/prefetch_blocks.h"
 #include "nest_builder.h"
 #include "thread_executor.h"
@@ -60,12 +61,22 @@ class RandomNests : public NestBuilder {
     vars_ = {var("i"), var("v")};
     if (shape == 3) vars_.pop_back();
     last_ = MemoryId();
+    if (shape == 0 && chance(8)) return apart_copy();
     Block stores;
     for (size_t s = 1 + pick(4); s > 0; --s) stores.push_back(random_store());
     if (shape == 3) return loop(vars_[0], counter(), LoopForm::serial, std::move(stores));
     const LoopForm inner = shape == 1 ? LoopForm::serial : LoopForm::vectorized;
     const LoopForm outer = shape == 2 ? LoopForm::unrolled : LoopForm::serial;
     return loop(vars_[0], c(4), outer, {loop(vars_[1], c(8), inner, std::move(stores))});
+  }
+
+  // Rows whose elements stand side by side, or not quite.
+  StmtId apart_copy() {
+    const ExprId at = random_index();
+    const ExprId to = add(mul(use(vars_[1]), chance(50) ? 4 : 2), use(vars_[0]));
+    return loop(vars_[0], c(4), LoopForm::serial,
+                {loop(vars_[1], c(8), LoopForm::vectorized,
+                      {store(any_tile(), to, load(tensors_[pick(tensors_.size())], at))})});
   }
 
   StmtId random_store() {
@@ -166,7 +177,7 @@ size_t stores_of(const thread::ThreadProgram& p) {
 }
 
 TEST(RandomNests, MeanWhatTheyMeant) {
-  int fused = 0, forwarded = 0;
+  int fused = 0, forwarded = 0, interleaved = 0;
   constexpr uint64_t kPrograms = 400;
   for (uint64_t seed = 0; seed < kPrograms; ++seed) {
     RandomNests nests(seed);
@@ -189,10 +200,15 @@ TEST(RandomNests, MeanWhatTheyMeant) {
     if (!check("forward_stores")) return;
     prefetch_blocks(nests.p);
     if (!check("prefetch_blocks")) return;
+    const std::string apart = nests.body();
+    interleave_rows(nests.p);
+    interleaved += nests.body() != apart;
+    if (!check("interleave_rows")) return;
   }
   // Programs on which nothing happens test nothing.
   EXPECT_GT(fused, static_cast<int>(kPrograms) / 10);
   EXPECT_GT(forwarded, static_cast<int>(kPrograms) / 20);
+  EXPECT_GT(interleaved, 2);
 }
 
 }  // namespace

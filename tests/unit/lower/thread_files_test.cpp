@@ -15,7 +15,9 @@
 #include "ir/text.h"
 #include "lower/host/forward_stores.h"
 #include "lower/host/fuse_loops.h"
+#include "lower/host/interleave_rows.h"
 #include "lower/host/prefetch_blocks.h"
+#include "lower/host/prefetch_tiles.h"
 #include "schedule/form/canonical_form.h"
 #include "schedule/plan_program.h"
 #include "target/host/host.h"
@@ -99,6 +101,10 @@ TEST_P(ThreadFile, IsAsWritten) {
     expect_legal(*lowered, "forward_stores");
     prefetch_blocks(*lowered);
     expect_legal(*lowered, "prefetch_blocks");
+    prefetch_tiles(*lowered, target.l2_bytes);
+    expect_legal(*lowered, "prefetch_tiles");
+    interleave_rows(*lowered);
+    expect_legal(*lowered, "interleave_rows");
     got += thread::print_thread_program(*lowered);
   }
   const std::filesystem::path golden = folder() / (name + "." + target_name + ".thread");

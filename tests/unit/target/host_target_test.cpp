@@ -85,7 +85,7 @@ TEST(HostTarget, TheBestRowComesFirst) {
   EXPECT_EQ(first_row(rich, DType::bf16, DType::bf16, DType::f32)->pack, 2);
   EXPECT_EQ(first_row(rich, DType::u8, DType::i8, DType::i32)->name, "vpdpbusd.u8.i8");
   EXPECT_EQ(first_row(rich, DType::u8, DType::i8, DType::i32)->pack, 4);
-  EXPECT_EQ(first_row(rich, DType::u8, DType::u8, DType::i32)->name, "mul.i32.u8.u8");
+  EXPECT_EQ(first_row(rich, DType::u8, DType::u8, DType::i32)->name, "vpdpbusd.u8.u8");
   for (size_t i = 0; i < rich.micro_kernels.size(); ++i)
     for (size_t k = 0; k < i; ++k) {
       const MicroKernelAtom &worse = rich.micro_kernels[i], &better = rich.micro_kernels[k];
