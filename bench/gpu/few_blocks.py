@@ -34,7 +34,7 @@ kernel gemm grid (by: ceildiv({m}, BM), bx: ceildiv({n}, BN)) threads THREADS {{
 }}
 """
 PROGRAM = """tl 1 program gemm
-param BM in {{16, 32, 64, 128, 256}}
+param BM in {{16, 32, 64, 128, 192, 256}}
 param BN in {{16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 208, 224, 256}}
 param BK in {{64, 128, 256}}
 param THREADS in {{128, 256, 384}}
@@ -66,9 +66,10 @@ def artifacts(values, m, n, k):
     """{name: artifact} of a configuration: as planned, and alone where blocks share its loop."""
     bound = program(m, n, k).bind(**values)
     planned = bound.compile("cuda")
-    parts = planned.schedule["kernels"][0].get("split", {}).get("parts", 1)
+    split = planned.schedule["kernels"][0].get("split", {})
+    parts, through = split.get("parts", 1), split.get("through")
     name = f"{values['BM']}x{values['BN']}x{values['BK']} {values['THREADS']}"
-    return ({f"{name} in {parts}": planned} if parts > 1 else {}) | {
+    return ({f"{name} in {parts}{', workspace' if through == 'workspace' else ''}": planned} if parts > 1 else {}) | {
         f"{name} alone": bound.compile("cuda", schedule=ALONE) if parts > 1 else planned}
 
 

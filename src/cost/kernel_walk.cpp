@@ -110,8 +110,8 @@ KernelWalk::KernelWalk(const PlannedKernel& k, const ir::Kernel& kernel, const s
 // another statement.
 bool KernelWalk::gather(ir::StmtId id, double weight, Span& span) {
   const auto* groups = k_.p.as<ir::Loop>(id);
-  const auto* parts = groups ? k_.p.as<ir::Loop>(groups->body.front()) : nullptr;
-  if (!parts || parts->kind != ir::LoopKind::unroll) return false;
+  const auto* parts = groups && groups->body.size() == 1 ? k_.p.as<ir::Loop>(groups->body.front()) : nullptr;
+  if (!parts || parts->kind != ir::LoopKind::unroll || parts->body.size() != 1) return false;
   const auto at = of_.find(parts->body.front());
   const auto trips = k_.sizes.value(groups->extents[0]), together = k_.sizes.value(parts->extents[0]);
   if (at == of_.end() || !trips || !together) return false;

@@ -48,6 +48,7 @@ class Meeting {
       sums.push_back(ops.values[v].buffer);
     const BufferId count = workspace("count", DType::u64, {points_});
     const BufferId ticket = tile("ticket", ir::MemScope::shared, DType::u64);
+    const BufferId seen = tile("seen", ir::MemScope::shared, DType::u64);
     const BufferId lost = tile("lost", ir::MemScope::local, DType::boolean);
     std::vector<BufferId> left;
     for (BufferId sum : sums) {
@@ -60,7 +61,7 @@ class Meeting {
     const auto behind = std::find(all.begin(), all.end(), loop_) + 1;
     ir::Block body(all.begin(), behind), rest(behind, all.end());
     for (size_t i = 0; i < sums.size(); ++i) body.push_back(leave(sums[i], left[i]));
-    count_up(count, ticket, lost, body);
+    count_up(count, ticket, seen, lost, body);
     ir::Branch last{e_.binary(ExprOp::eq, at(ticket), word(kAtRest + parts_ - 1)), {}, {}};
     last.then_body.push_back(one_thread("rest", ir::Store{count, {point_}, word(kAtRest)}));
     for (size_t i = 0; i < sums.size(); ++i) {
@@ -151,32 +152,39 @@ class Meeting {
     return add(std::move(copy), "leave_" + p_.buffer(sum).name);
   }
 
-  // The ticket is a number of the counter's that is one of this launch's.
-  void count_up(BufferId count, BufferId ticket, BufferId lost, ir::Block& out) {
-    const ir::Store::OldValue old{ticket, {number(0)}};
-    const auto take = [&](const std::string& name) {
-      ir::Store s{count, {point_}, word(1), ir::AtomicKind::add};
-      s.old = old;
-      s.order = ir::AtomicOrder::acq_rel;
+  // The ticket is a number of the counter's that is one of this launch's. A counter that is none changes by
+  // the first addition of each block alone, so some block sets it to rest; in the loop a block adds once it
+  // has seen that.
+  void count_up(BufferId count, BufferId ticket, BufferId seen, BufferId lost, ir::Block& out) {
+    const auto add_to = [&](const std::string& name, ExprId value, BufferId old, ir::AtomicOrder order) {
+      ir::Store s{count, {point_}, value, ir::AtomicKind::add};
+      s.old = ir::Store::OldValue{old, {number(0)}};
+      s.order = order;
       return one_thread(name, std::move(s));
     };
-    const auto judge = [&](const std::string& name) {
-      const ExprId after = e_.binary(ExprOp::sub, at(ticket), word(kAtRest));
-      return add(ir::Store{lost, {number(0)}, e_.binary(ExprOp::le, word(parts_), after)}, name);
+    const auto astray = [&](BufferId value) {
+      return e_.binary(ExprOp::le, word(parts_), e_.binary(ExprOp::sub, at(value), word(kAtRest)));
     };
-    out.push_back(take("count"));
-    out.push_back(judge("judge"));
-    ir::Store settle{count,
-                     {point_},
-                     word(kAtRest),
-                     ir::AtomicKind::compare_exchange,
-                     e_.binary(ExprOp::add, at(ticket), word(1))};
+    const auto judge = [&](const std::string& name, BufferId value) {
+      return add(ir::Store{lost, {number(0)}, astray(value)}, name);
+    };
+    out.push_back(add_to("count", word(1), ticket, ir::AtomicOrder::acq_rel));
+    out.push_back(judge("judge", ticket));
     ir::Loop again;
     again.vars = {new_var("again")};
     again.begin = number(0);
     again.extents = {number(ir::Draft::kEndless)};
     again.condition = at(lost);
-    again.body = {one_thread("again/settle", std::move(settle)), take("again/count"), judge("again/judge")};
+    again.body.push_back(add_to("again/look", word(0), seen, ir::AtomicOrder::relaxed));
+    again.body.push_back(
+        one_thread("again/settle", ir::Store{count,
+                                             {point_},
+                                             e_.select(astray(seen), word(kAtRest), at(seen)),
+                                             ir::AtomicKind::compare_exchange,
+                                             at(seen)}));
+    again.body.push_back(
+        add_to("again/count", e_.select(astray(seen), word(0), word(1)), ticket, ir::AtomicOrder::acq_rel));
+    again.body.push_back(judge("again/judge", seen));
     out.push_back(add(std::move(again), "again"));
   }
 

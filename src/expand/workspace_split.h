@@ -9,9 +9,9 @@
 //   }
 //
 // A counter needs no memory that is 0 before a launch: it rests at a number of 64 bits, to which the last
-// block of a point sets it back. One that holds neither that nor one of the few after it was never used: a
-// block makes it rest by compare_exchange, unless another has counted since, and counts again. Memory that
-// holds such a number by chance (one in 2^58) would be taken for a counter.
+// block of a point sets it back. One that holds neither that nor one of the few after it was never used: the
+// blocks that find it so set it to rest by compare_exchange, and count again once they have seen it there.
+// Memory that holds such a number by chance (one in 2^58) would be taken for a counter.
 //
 // requires: a form in which blocks share the loop (split_form.h).
 // ensures: the same meaning, sums in the order of the parts; two workspaces more, the last parameters; paths

@@ -247,7 +247,7 @@ std::string judge_program(const std::string& name, const std::string& text, cons
     auto stage = std::make_unique<Stage>();
     stage->launch = launch;
     stage->further = further;
-    error = prepare(*program, *stage);
+    error = prepare((*artifact)->launch_program(), *stage);
     if (error.empty()) stages.push_back(std::move(stage));
   };
   for (const Launch& launch : launches) add(launch, false);

@@ -34,6 +34,8 @@ constexpr KnownSurvivor kKnownSurvivors[] = {
      "i % 4 - ko is the same for a whole row, which the swizzle does not leave"},
     {"ArgReduce.TypesAxesShapes", "swizzle dropped k/reduce#0 ",
      "the row is read in another order, and its largest element is the same"},
+    {"Threads.TransactionBarriers", "predicate removed k/k/mbarrier_wait#",
+     "the other warps wait, too, for a phase that comes in any case"},
     {"warp_ring.tl", "predicate removed sums/k/mbarrier_wait#",
      "the other warps wait, too, for a phase that comes in any case"},
     {"copy_roles.tl", "predicate removed products/k/mbarrier_wait#",

@@ -211,13 +211,8 @@ void Generator::thread_ring() {
   if (!states_threads_) return;
   const DType type = r_.pick({DType::i32, DType::i64, DType::u32});
   const int64_t slots = r_.between(1, 4), bring = r_.between(1, 3), row = bring * 32;
-  int64_t trips = r_.between(0, 7);
-  std::string rounds = std::to_string(trips);
-  if (!open_dims_.empty() && r_.chance(2)) {
-    const std::string d = r_.pick(std::span<const std::string>(open_dims_));
-    trips = (dim_values_[d] + 15) / 16;
-    rounds = "ceildiv(" + d + ", 16)";
-  }
+  const int64_t trips = r_.between(0, 7);
+  const std::string rounds = std::to_string(trips);
   if (!affordable(128 * (trips + 2))) return;
   Tile* ring = tile_of({slots, row}, type, MemScope::shared);
   if (!ring) return;

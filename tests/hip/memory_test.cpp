@@ -1,4 +1,6 @@
 // Memory that launches have of their own: from the device's pool, in the order of the stream.
+#include <algorithm>
+
 #include "fake_machine.h"
 
 namespace tilegen::runtime::hip {
@@ -62,6 +64,58 @@ TEST_F(HipWorkspaceTest, ItIsPartOfACapture) {
   EXPECT_EQ(fake().fake_forbidden_calls(), 0);
   for (int i = 0; i < 2; ++i) ASSERT_EQ(fake().fake_replay(graph), 0);
   expect_product();
+}
+
+// C = A * B, halves of k that meet in a workspace of the launch.
+constexpr char kShared[] =
+    "tl 1 program shared\n"
+    "dim m\n"
+    "tensor A: f16[m, 64] readonly\n"
+    "tensor B: f16[64, 32] readonly\n"
+    "tensor C: f32[m, 32]\n"
+    "kernel shared grid(by: ceildiv(m, 32)) threads 64 {\n"
+    "  alloc a: shared f16[32, 32]\n"
+    "  alloc w: shared f16[32, 32]\n"
+    "  alloc c: fragment f32[32, 32]\n"
+    "  fill c, 0.0f32\n"
+    "  pipelined ko in 0 .. 2 with {split = 2} {\n"
+    "    copy A[by * 32 :+ 32, ko * 32 :+ 32] -> a\n"
+    "    copy B[ko * 32 :+ 32, 0 :+ 32] -> w\n"
+    "    gemm a, w -> c\n"
+    "  }\n"
+    "  copy c -> C[by * 32 :+ 32, 0 :+ 32]\n"
+    "}\n";
+
+// In new memory counters hold anything; in the graph's they rest as the launch before has left them.
+TEST_F(HipWorkspaceTest, BlocksThatShareALoopMeetThere) {
+  auto e = executable(compile(kShared));
+  ASSERT_EQ(e->artifact().schedule.kernels[0].split->through, "workspace");
+  const auto arguments = product_arguments();
+  ASSERT_TRUE(e->launch(arguments, {}));
+  expect_product();
+  int token = 0;
+  LaunchOptions options;
+  options.stream = &token;
+  fake().fake_begin_capture(&token);
+  ASSERT_TRUE(e->launch(arguments, options));
+  void* graph = fake().fake_end_capture();
+  for (int i = 0; i < 3; ++i) {
+    std::fill(c_, c_ + kRows * 32, -1.0f);  // the stand-in's memory is the host's
+    ASSERT_EQ(fake().fake_replay(graph), 0);
+    expect_product();
+  }
+}
+
+// The version that takes them has workspaces of its own.
+TEST_F(HipWorkspaceTest, ALaunchWithTensorsAtOddPlacesHasThemToo) {
+  auto e = executable(compile(kShared));
+  auto arguments = product_arguments();
+  std::vector<uint16_t> x(1 + kRows * 64);
+  for (size_t i = 1; i < x.size(); ++i) x[i] = half(a((i - 1) / 64, (i - 1) % 64));
+  arguments[1] = address(send(x) + 1);
+  ASSERT_TRUE(e->launch(arguments, {}));
+  expect_product();
+  EXPECT_GT(e->version_count(), 1u);
 }
 
 TEST_F(HipWorkspaceTest, ADeviceWithoutPoolsIsRefusedWithAWayOut) {

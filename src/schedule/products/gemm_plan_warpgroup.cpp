@@ -180,6 +180,17 @@ bool reads_b(const View& v, const WarpgroupAtom& atom, int width) {
                                                                       bytes, width, atom.k));
 }
 
+// Of a thread, beside its sums of the instruction. By ptxas 13.0 (C7602), which has no more for it than the
+// kernel is launched with, whatever the role has later.
+constexpr int64_t kInstructionRegisters = 26;
+
+bool has_registers(const View& v, int64_t warpgroups, int width, const Target& t) {
+  const int64_t threads = (warpgroups + 1) * t.warpgroup,  // with a producer's
+      launched = t.registers_per_multiprocessor / threads / 8 * 8,
+                sums = width / 2 * ir::dtype_bytes(v.s.c) / 4;
+  return sums + kInstructionRegisters <= launched;
+}
+
 // Splits over the warpgroups, rows first, and widths, that divide the tile and that the schedule and the
 // policy allow.
 std::vector<Split> splits(const View& v, const WarpgroupAtom* atom, int64_t warpgroups, ir::WarpPolicy policy,
@@ -198,7 +209,8 @@ std::vector<Split> splits(const View& v, const WarpgroupAtom* atom, int64_t warp
     if (given_split ? !own_split() : !allows(policy, x, v.swapped)) continue;
     for (int width : atom->widths) {
       x.width = width;
-      if (s.n / x.n % width != 0 || !reads_b(v, *atom, width)) continue;
+      if (s.n / x.n % width != 0 || !reads_b(v, *atom, width) || !has_registers(v, warpgroups, width, t))
+        continue;
       if (given_atom && given->atom != target::warpgroup_instruction_name(*atom, width)) continue;
       list.push_back(x);
     }

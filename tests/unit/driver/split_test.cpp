@@ -119,6 +119,45 @@ TEST(Split, ADecidedScheduleIsTakenAsItIs) {
   EXPECT_EQ((*again)->schedule, (*first)->schedule);
 }
 
+// Every version has the slots of one launch: those of the text, and then the workspaces of each in its turn.
+TEST(Split, WorkspacesOfKernelsAreParametersOfAll) {
+  const std::string one = product_text({64, 64, 65536});
+  std::string other = one.substr(one.find("kernel gemm"));
+  other.replace(other.find("gemm"), 4, "more");
+  const auto a = compiled(one + other, "sim:sm_80", std::nullopt, false);
+  ASSERT_TRUE(a) << a.error().to_text();
+  const ir::Program& launched = (*a)->launch_program();
+  const size_t common = (*a)->program->params.size();
+  size_t own = 0;
+  for (const thread::ThreadProgram& k : (*a)->kernels) {
+    SCOPED_TRACE(k.name);
+    ASSERT_EQ(k.params.size(), launched.params.size());
+    for (size_t i = common; i < k.params.size(); ++i) {
+      EXPECT_TRUE(launched.is_workspace(launched.params[i]));
+      EXPECT_EQ(k.memory(k.params[i].memory).param, static_cast<int>(i));
+      EXPECT_EQ(k.params[i].name, launched.buffer(launched.params[i].buffer).name);
+    }
+    EXPECT_EQ(thread::verify_thread_program(k), std::vector<std::string>());
+    own += 2;  // sums and counters
+  }
+  EXPECT_EQ(launched.params.size(), common + own);
+}
+
+TEST(Split, ThroughAWorkspaceADecidedScheduleIsTakenAsItIs) {
+  const auto text = product_text({64, 64, 65536});
+  const auto first = compiled(text, "sm_80");
+  ASSERT_TRUE(first) << first.error().to_text();
+  ASSERT_EQ((*first)->schedule.kernels[0].split->through, "workspace");
+  auto p = ir::parse_program(text, "test.tl", Limits{});
+  CompileOptions options;
+  options.plan_only = true;
+  options.schedule = *plan::schedule_from_json(plan::schedule_to_json((*first)->schedule), Limits{});
+  const auto again =
+      compile(std::make_shared<const ir::Program>(std::move(*p)), *target::find_target("sm_80"), options);
+  ASSERT_TRUE(again) << again.error().to_text();
+  EXPECT_EQ((*again)->schedule, (*first)->schedule);
+}
+
 TEST(Split, OfOnePartIsNone) {
   const auto a = compiled(product_text({64, 64, 65536}), "sm_90a", plan::SplitPlan{"gemm/ko", 1, ""});
   ASSERT_TRUE(a) << a.error().to_text();

@@ -31,6 +31,8 @@ TEST(Registry, EveryRowIsItsOwn) {
 // What accesses() says may differ from the row only where an update drops the old value.
 TEST(Accesses, FollowTheRowAndItsAttributes) {
   for (const ir::OpRow& row : ir::op_rows()) {
+    // Operands that only say which barrier is meant.
+    if (row.kind == ir::OpKind::mbarrier_arrive || row.kind == ir::OpKind::mbarrier_wait) continue;
     ir::TileOp op;
     op.kind = row.kind;
     for (const int64_t on : {0, 1}) {
