@@ -116,13 +116,15 @@ bool KernelWalk::gather(ir::StmtId id, double weight, Span& span) {
   const auto trips = k_.sizes.value(groups->extents[0]), together = k_.sizes.value(parts->extents[0]);
   if (at == of_.end() || !trips || !together) return false;
   const OpWork& w = works_[at->second.index()];
+  double bytes = sizeof(float);  // of a part, of sums of one word
+  for (int64_t extent : k_.ops.ops[at->second].view.extents) bytes *= static_cast<double>(extent);
   const double times = static_cast<double>(*trips * *together);
   times_[at->second.index()] += weight * times;
   Span all;
   all.work += w.work;
   all.threads = w.work.busy();
   span += all *= times;
-  meeting_ += times * w.work.l2_bytes / kGatheredBytes + w.work.l2_bytes / kLeftBytes;
+  meeting_ += times * bytes / kGatheredBytes + bytes / kLeftBytes;
   return true;
 }
 
