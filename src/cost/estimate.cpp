@@ -134,7 +134,8 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   e.memory_bytes = tensor_bytes(k);
   const double l2_bytes_per_cycle = (t.measured_latencies ? kL2Share : 1) * t.l2_bytes_per_cycle;
   const double asking = std::min<double>(t.multiprocessors, e.blocks);
-  const double filled = t.measured_latencies ? std::pow(asking / t.multiprocessors, kFewAsk) : 1;
+  const double filled =
+      t.measured_latencies ? std::pow(std::max(1.0, asking) / t.multiprocessors, kFewAsk) : 1;
   const double memory_cycles = asking / (t.memory_bytes_per_cycle * filled);  // of a byte
   const double filled_cycles = t.filled_bytes_per_cycle > 0
                                    ? std::min<double>(t.multiprocessors, e.blocks) / t.filled_bytes_per_cycle

@@ -34,7 +34,8 @@ struct Ahead {
 class KernelWalk {
  public:
   // `works`: by op. `cycles_of_byte`: of a tensor, on its way to a multiprocessor that shares memories with
-  // others. `few_points`: the grid has a point for a sixteenth of the multiprocessors at most.
+  // others. `few_points`: the grid has a point for a sixteenth of the multiprocessors at most, or
+  // sums of its blocks meet in a workspace.
   KernelWalk(const PlannedKernel& k, const ir::Kernel& kernel, const std::vector<OpWork>& works,
              double cycles_of_byte, bool few_points, const Ahead& ahead);
 

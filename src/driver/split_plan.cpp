@@ -32,7 +32,11 @@ Expected<SplitProgram> given_split(const ir::Program& p, int kernel, const targe
   const std::string why = expand::split_refusal(p, kernel, t, loop, given.parts, through);
   if (!why.empty())
     return Error(DiagCode::schedule_illegal, given.loop, "blocks cannot share its iterations: " + why,
-                 "leave `split` out of the schedule", p.stmt(loop).location);
+                 std::string(through == expand::SplitThrough::cluster && t.has_block_threads()
+                                 ? "give `through` workspace, or "
+                                 : "") +
+                     "leave `split` out of the schedule",
+                 p.stmt(loop).location);
   return std::make_shared<const ir::Program>(expand::split_form(p, kernel, loop, given.parts, through));
 }
 

@@ -25,7 +25,7 @@ std::string part_refusal(const target::Target& t, int64_t parts, SplitThrough th
   if (through == SplitThrough::workspace) {
     if (!t.has_block_threads()) return t.name + " has no blocks of threads";
     if (parts < 2 || parts > kMaxWorkspaceParts)
-      return std::to_string(parts) + " parts are none from 2 to " + std::to_string(kMaxWorkspaceParts);
+      return "expected 2 to " + std::to_string(kMaxWorkspaceParts) + " parts, got " + std::to_string(parts);
     return "";
   }
   if (!t.tensor_copy) return t.name + " has no copy engine, and only kernels with a producer form clusters";

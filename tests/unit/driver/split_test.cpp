@@ -180,7 +180,7 @@ TEST(Split, RefusesByNameWhatCannotBe) {
       {"sm_90a", {"gemm/ko", 0, ""}, zero, "the given `split` has no `parts`"},
       {"sm_90a", {"gemm/ko", 3, "", "cluster"}, zero, "3 parts are no power of two from 2 to 16"},
       {"sm_90a", {"gemm/ko", 32, "", "cluster"}, zero, "32 parts are no power of two from 2 to 16"},
-      {"sm_90a", {"gemm/ko", 65, ""}, zero, "65 parts are none from 2 to 64"},
+      {"sm_90a", {"gemm/ko", 65, ""}, zero, "expected 2 to 64 parts, got 65"},
       {"sm_90a", {"gemm/ko", 2, ""}, "fill c, 1.0f32", "'c' is not 0 when it begins"},
       {"host", {"gemm/ko", 2, ""}, zero, "host has no blocks of threads"},
       {"sm_80",
