@@ -37,6 +37,12 @@ void leave_out_unguarded(const thread::ThreadProgram& code, bool given, plan::Ke
 
 }  // namespace
 
+void take_plan(Candidate& c, Candidate& other) {
+  c.plan = std::move(other.plan);
+  c.scheduled = std::move(other.scheduled);
+  c.scheduled->schedule = &*c.plan;
+}
+
 const plan::KernelSchedule* CandidateStages::given_of(const Candidate& c) const {
   return given_ && !c.given_left_out ? given_->find(program_.kernels[c.kernel].name) : nullptr;
 }

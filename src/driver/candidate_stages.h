@@ -31,6 +31,9 @@ struct Candidate {
   bool given_left_out = false;  // of a fallback version
 };
 
+// What `c` is planned as becomes that of `other`.
+void take_plan(Candidate& c, Candidate& other);
+
 // Each stage sets its result, or why the candidate is rejected.
 class CandidateStages {
  public:
@@ -60,6 +63,8 @@ class CandidateStages {
     return c.split ? *c.split : unsplit_program_of(c);
   }
   double microseconds(const Candidate& c) const;
+  const target::Target& target() const { return target_; }
+  const cost::Sizes& sizes() const { return options_.sizes; }
   // The first given decision without which the code holds; empty: none alone.
   std::string field_at_fault(const Candidate& c) const;
 

@@ -14,6 +14,7 @@
 
 #include "driver/candidate_stages.h"
 #include "driver/cluster_choice.h"
+#include "driver/split_choice.h"
 #include "driver/stage_words.h"
 #include "expand/expand_kernel.h"
 #include "ir/statement_paths.h"
@@ -27,9 +28,6 @@ namespace {
 
 using schedule::PlanForm;
 
-// Of the time without (bench/results/few_blocks.json: none of 39 kernels that are planned so takes more than
-// 1.01 of it).
-constexpr double kWorthSharing = 0.95;
 // Of the time through registers, by tiles that come past them: nothing was measured, and
 // bench/amd/loop_model.py has them longer in loops of products.
 constexpr double kWorthDirect = 0.8;
@@ -210,11 +208,6 @@ class Settler : private CandidateStages {
     if (!other.rejected) expand(other);
     if (!other.rejected) decide_accesses(other, given);
   }
-  static void take_plan(Candidate& c, Candidate& other) {
-    c.plan = std::move(other.plan);
-    c.scheduled = std::move(other.scheduled);
-    c.scheduled->schedule = &*c.plan;
-  }
 
   // A loop asks for no stages, and its loads ahead take registers and shared memory that other blocks could
   // have.
@@ -296,50 +289,7 @@ class Settler : private CandidateStages {
   // Blocks share the iterations of a loop where that is the shortest by estimate.
   void share_loop(Candidate& c) const {
     const ir::StmtId loop = std::exchange(c.shared, ir::StmtId());
-    if (!loop.valid()) return;
-    const double alone = microseconds(c);
-    double least = alone * kWorthSharing;
-    std::optional<Candidate> best;
-    std::string refused;
-    for (const expand::SplitThrough through :
-         {expand::SplitThrough::cluster, expand::SplitThrough::workspace})
-      for (int64_t parts : parts_to_try(unsplit_program_of(c), static_cast<int>(c.kernel), target_,
-                                        options_.sizes, loop, through)) {
-        Candidate other = planned_in_parts(c, loop, parts, through);
-        if (other.rejected) {
-          if (other.rejected->diagnostics[0].code == DiagCode::internal_error)
-            report_rejected(*other.rejected);
-          refused = other.rejected->diagnostics[0].message;
-          break;
-        }
-        const double shared = microseconds(other);
-        if (shared >= least) continue;
-        least = shared;
-        best = std::move(other);
-      }
-    if (best) {
-      char text[64];
-      std::snprintf(text, sizeof text, "estimated at %.1f us, and at %.1f with one block a point", least,
-                    alone);
-      best->plan->split->reason = text;
-      c.split = std::move(best->split);
-      c.plan = std::move(best->plan);
-      c.scheduled = std::move(best->scheduled);
-      c.scheduled->schedule = &*c.plan;
-    } else if (!refused.empty()) {
-      c.plan->notes.push_back({program_.kernels[c.kernel].name, refused});
-    }
-  }
-
-  Candidate planned_in_parts(const Candidate& c, ir::StmtId loop, int64_t parts,
-                             expand::SplitThrough through) const {
-    Candidate other;
-    other.kernel = c.kernel;
-    other.overlap = c.overlap;
-    other.split = std::make_shared<const ir::Program>(
-        expand::split_form(unsplit_program_of(c), static_cast<int>(c.kernel), loop, parts, through));
-    make(other, nullptr);
-    return other;
+    if (loop.valid()) choose_split(*this, c, loop, [this](const Error& why) { report_rejected(why); });
   }
 
   // False where there is none: hosts have one form, and what is given stays in a first version.

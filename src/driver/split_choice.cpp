@@ -1,0 +1,123 @@
+#include "driver/split_choice.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "support/diag_codes.h"
+
+namespace tilegen::driver {
+
+namespace {
+
+using expand::SplitThrough;
+
+// Of the time without (bench/results/few_blocks.json: none of 39 kernels that are planned so takes more than
+// 1.01 of it).
+constexpr double kWorthSharing = 0.95;
+
+class SplitChoice {
+ public:
+  SplitChoice(const CandidateStages& stages, const Candidate& c, ir::StmtId loop, const OnRejected& rejected)
+      : stages_(stages), c_(c), loop_(loop), rejected_(rejected) {}
+
+  // Of each way to meet the shortest, the shorter of them first.
+  std::vector<Candidate> shorter_than(double microseconds) {
+    std::vector<std::pair<double, Candidate>> found;
+    for (SplitThrough through : {SplitThrough::cluster, SplitThrough::workspace}) {
+      auto best = planned_through(through);
+      if (best && best->first < microseconds) found.push_back(std::move(*best));
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<Candidate> list;
+    for (auto& [us, candidate] : found) list.push_back(std::move(candidate));
+    return list;
+  }
+
+  // Expanded, with its accesses. False: rejected.
+  bool completed(Candidate& other) {
+    stages_.expand(other);
+    if (!other.rejected) stages_.decide_accesses(other, nullptr);
+    return !note_rejected(other);
+  }
+
+  const std::string& refused() const { return refused_; }
+
+ private:
+  int kernel() const { return static_cast<int>(c_.kernel); }
+
+  SplitProgram form(int64_t parts, SplitThrough through) const {
+    return std::make_shared<const ir::Program>(
+        expand::split_form(stages_.unsplit_program_of(c_), kernel(), loop_, parts, through));
+  }
+
+  bool note_rejected(const Candidate& other) {
+    if (!other.rejected) return false;
+    const Diagnostic& why = other.rejected->diagnostics[0];
+    if (why.code == DiagCode::internal_error) rejected_(*other.rejected);
+    refused_ = why.message;
+    return true;
+  }
+
+  Candidate planned(SplitProgram split) {
+    Candidate other;
+    other.kernel = c_.kernel;
+    other.overlap = c_.overlap;
+    other.split = std::move(split);
+    stages_.plan(other, nullptr);
+    return other;
+  }
+
+  // The plan of the fewest parts stands for the others while their number is chosen.
+  std::optional<std::pair<double, Candidate>> planned_through(SplitThrough through) {
+    const std::vector<int64_t> parts = parts_to_try(stages_.unsplit_program_of(c_), kernel(),
+                                                    stages_.target(), stages_.sizes(), loop_, through);
+    if (parts.empty()) return std::nullopt;
+    Candidate best = planned(form(parts.front(), through));
+    if (note_rejected(best)) return std::nullopt;
+    double least = stages_.microseconds(best);
+    SplitProgram shorter;
+    plan::KernelSchedule plan = *best.plan;
+    for (size_t i = 1; i < parts.size(); ++i) {
+      SplitProgram other = form(parts[i], through);
+      plan.split->parts = parts[i];
+      if (plan.cluster && through == SplitThrough::cluster) plan.cluster->blocks = parts[i];
+      const double us = estimated_microseconds(*other, kernel(), plan, stages_.target(), stages_.sizes());
+      if (us >= least) continue;
+      least = us;
+      shorter = std::move(other);
+    }
+    if (!shorter) return std::pair(least, std::move(best));
+    Candidate other = planned(std::move(shorter));
+    if (note_rejected(other)) return std::pair(stages_.microseconds(best), std::move(best));
+    least = stages_.microseconds(other);
+    return std::pair(least, std::move(other));
+  }
+
+  const CandidateStages& stages_;
+  const Candidate& c_;
+  const ir::StmtId loop_;
+  const OnRejected& rejected_;
+  std::string refused_;
+};
+
+}  // namespace
+
+void choose_split(const CandidateStages& stages, Candidate& c, ir::StmtId loop, const OnRejected& rejected) {
+  const double alone = stages.microseconds(c);
+  SplitChoice choice(stages, c, loop, rejected);
+  for (Candidate& other : choice.shorter_than(alone * kWorthSharing)) {
+    if (!choice.completed(other)) continue;
+    char text[64];
+    std::snprintf(text, sizeof text, "estimated at %.1f us, and at %.1f with one block a point",
+                  stages.microseconds(other), alone);
+    other.plan->split->reason = text;
+    c.split = std::move(other.split);
+    take_plan(c, other);
+    return;
+  }
+  if (!choice.refused().empty())
+    c.plan->notes.push_back({stages.program_of(c).kernels[c.kernel].name, choice.refused()});
+}
+
+}  // namespace tilegen::driver
