@@ -213,13 +213,41 @@ for n, k in ((6144, 4096), (28672, 8192), (2560, 2560)):
                                  [dict(m=m) for m in (100, 144, 200, 333, 500, 777, 1300)])
 
 
-# Long sums of few blocks, whose loop the planner splits: of known sizes, which the family's name has.
-SUMS_CONFIGURATIONS = [c for c in product(BM=(16, 32, 64, 128), BN=(16, 32, 48, 64, 96, 128), BK=(64, 128, 256), THREADS=(128, 256))
-                       if of_warpgroups(c) and 64 <= (c["BM"] + c["BN"]) * c["BK"] * 2 * 3 <= 226 << 10]
-for m, n, k in ((64, 64, 65536), (128, 128, 32768), (256, 256, 16384), (1024, 1024, 16384), (512, 512, 8192), (96, 1536, 12288)):
+# Long sums of few blocks, of known sizes, which the family's name has: tiles, each with one block a point and with blocks that
+# share its loop in so many parts, whose sums meet in a cluster or in a workspace.
+SUMS = ((64, 64, 65536), (128, 128, 32768), (256, 256, 16384), (1024, 1024, 16384), (512, 512, 8192), (96, 1536, 12288), (192, 256, 24576),
+        (384, 640, 8192), (48, 512, 32768), (768, 768, 12288))
+SUMS_TILES = [c for c in product(BM=(16, 32, 64, 128), BN=(16, 32, 48, 64, 96, 128), BK=(64, 128, 256), THREADS=(128, 256))
+              if of_warpgroups(c) and 64 <= (c["BM"] + c["BN"]) * c["BK"] * 2 * 3 <= 226 << 10]
+PROCESSORS, CLUSTERS, MOST_PARTS = 132, (2, 4, 8), 64
+SPLIT = ("parts", "through")  # of a configuration
+
+
+def forms(tile, m, n, k):
+    points, trips = -(-m // tile["BM"]) * -(-n // tile["BN"]), -(-k // tile["BK"])
+    found = [dict(tile, parts=1, through="none")]
+    if 2 * points > PROCESSORS:
+        return found
+    found += [dict(tile, parts=p, through="cluster") for p in CLUSTERS if points * p <= 1.3 * PROCESSORS and p <= trips]
+    most = min(MOST_PARTS, PROCESSORS // points, trips)
+    even = next(p for p in range(most, 0, -1) if trips % p == 0)
+    fill = even if 2 * even > most else most
+    return found + [dict(tile, parts=p, through="workspace") for p in sorted({fill, max(2, fill // 2)}) if p > 1]
+
+
+for m, n, k in SUMS:
     FAMILIES[f"sums_{m}x{n}x{k}"] = (
-        lambda c, m=m, n=n, k=k: "tl 1 program gemm\n" + params_text(c) + few_blocks.BODY.format(m=m, n=n, k=k),
-        SUMS_CONFIGURATIONS, [{}])
+        lambda c, m=m, n=n, k=k: "tl 1 program gemm\n" + params_text({x: v for x, v in c.items() if x not in SPLIT}) +
+                                 few_blocks.BODY.format(m=m, n=n, k=k),
+        [form for tile in random.Random(f"{m}{n}{k}").sample(SUMS_TILES, 30) for form in forms(tile, m, n, k)], [{}])
+
+
+def split_of(configuration):
+    """The decision that a configuration gives; of others {}."""
+    if "parts" not in configuration:
+        return {}
+    parts, through = (configuration[x] for x in SPLIT)
+    return {"split": {"parts": 1} if parts == 1 else {"loop": "gemm/ko", "parts": parts, "through": through}}
 
 
 # Other shapes, of other configurations.
@@ -266,6 +294,8 @@ def chosen(family, each, shapes):
     if family not in SHAPES[shapes]:
         return []
     configurations = FAMILIES[family][1]
+    if family.startswith("sums"):
+        return configurations
     seed = family + {"first": "", "held_out": " held out", "unseen": " unseen", "later": " later"}[shapes]
     return random.Random(seed).sample(configurations, min(each, len(configurations)))
 
@@ -308,7 +338,9 @@ def expected(family, args):
 
 def loaded(family, configuration):
     import tilegen as tg
-    return tg.Program.parse(FAMILIES[family][0](configuration)).compile("cuda").load()
+    given = split_of(configuration)
+    schedule = {"schedule": {"version": 1, "kernels": [{"kernel": "gemm", **given}]}} if given else {}
+    return tg.Program.parse(FAMILIES[family][0](configuration)).compile("cuda", **schedule).load()
 
 
 def warm(part, parts, only, each, shapes):

@@ -34,10 +34,9 @@ class Model:
             self.kernels[key] = re.findall(r"^kernel (\w+)", text, re.MULTILINE)
         try:
             # As they were measured: for any sizes, with a block for each point of the grid, and only of rows that no
-            # tile divides with last tiles that overlap; long sums as the planner splits them.
-            kernels = [] if family.startswith("sums") else [
-                       {"kernel": k, "split": {"parts": 1}, "overlap": {"last_tiles": family.startswith("rows")}}
-                       for k in self.kernels[key]]
+            # tile divides with last tiles that overlap; long sums as the configuration says.
+            given = configurations.split_of(configuration) or {"split": {"parts": 1}, "overlap": {"last_tiles": family.startswith("rows")}}
+            kernels = [{"kernel": k, **given} for k in self.kernels[key]]
             artifact = self.programs[key].compile(TARGET, plan_only=True, schedule={"version": 1, "kernels": kernels},
                                                   sizes=",".join(f"{n}={v}" for n, v in sizes.items()))
         except tg.Error:

@@ -32,11 +32,9 @@ constexpr double kFewAsk = 0.3;
 // of bytes that several blocks ask for before the L2 has them, how many come once more from device memory, in
 // the end (few rows, by pairs of blocks with one copy for both and without);
 constexpr double kRepeated = 0.6;
-// of blocks that share a loop, their meeting, beside which nothing runs (long sums), and how much longer they
-// take beside others, which are estimated too long (few rows, with and without);
-constexpr double kMeeting = 700, kShared = 1.12;
-// the same of blocks whose sums meet in a workspace;
-constexpr double kApart = 0.92;
+// of blocks of a cluster that share a loop, their meeting, beside which nothing runs (few rows and long sums, in
+// all forms);
+constexpr double kMeeting = 4000;
 // how much longer threads take for each part of the registers there are that they need beyond them.
 constexpr double kSpilled = 3.7;
 
@@ -140,14 +138,11 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   const double filled_cycles = t.filled_bytes_per_cycle > 0
                                    ? std::min<double>(t.multiprocessors, e.blocks) / t.filled_bytes_per_cycle
                                    : 0;
-  const auto parts = static_cast<double>(kernel.split && k.schedule.cluster ? k.schedule.cluster->blocks : 1);
-  const bool few_points =
-      kernel.workspace_split || 16 * e.blocks <= parts * static_cast<double>(t.multiprocessors);
   double cold = 0, longest = 0, meeting = 0;
   std::vector<double> times;
   // Twice: how much of what blocks read and write comes from device memory shows when all of it is known.
   for (int pass = 0; pass < 2; ++pass) {
-    KernelWalk walk(k, kernel, works, 1 / l2_bytes_per_cycle + cold * memory_cycles, few_points, ahead);
+    KernelWalk walk(k, kernel, works, 1 / l2_bytes_per_cycle + cold * memory_cycles, ahead);
     e.block = {};
     for (int64_t s = 0; s < sample.count; ++s) {
       sample.set(s);
@@ -207,9 +202,7 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
     e.cycles = std::max(e.cycles, t.block_cycles * e.blocks + e.block.serial);
   e.bound = bound_of(full > 0 ? whole : last, e.cycles, t);
   e.pipe = e.block.units > e.block.threads ? e.block.work.busiest() : e.block.work.busiest(/*threads=*/true);
-  if (kernel.split) e.cycles = kShared * e.cycles + kMeeting;
-  if (kernel.workspace_split) e.cycles = kApart * e.cycles + meeting;
-  e.cycles += t.launch_cycles;
+  e.cycles += meeting + (kernel.split ? kMeeting : 0) + t.launch_cycles;
   e.microseconds = e.cycles / t.clock_mhz;
   return e;
 }

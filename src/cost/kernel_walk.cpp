@@ -29,14 +29,16 @@ constexpr double kProductLatency = 54;
 // of a product's time, for how much its slot is not asked for again though the next ones are there (GEMM of 2
 // and 3 slots);
 constexpr double kHeld = 0.716;
-// instructions of a warp that waits for a tile and gives it back (attention of small tiles), and cycles from
-// a tile's arrival until those that wait for it go on;
-constexpr double kWaitInstructions = 102, kHandOver = 121;
-// until what another block of the cluster has comes, and bytes of it in a cycle (long sums);
-constexpr double kOtherBlock = 100, kOtherBytes = 12.4;
-// cycles of an operation that orders what blocks leave for each other, and bytes in a cycle of what they
-// leave before it and of what the last of them reads behind it (long sums and few rows, with and without);
-constexpr double kOrder = 2000, kLeftBytes = 2.5, kGatheredBytes = 64;
+// instructions of a warp that waits for a tile and gives it back (attention of small tiles), more beside
+// threads' work where slots are no power of two, whose number is no mask (attention of 2 and 3 slots), and
+// cycles from a tile's arrival until those that wait for it go on;
+constexpr double kWaitInstructions = 102, kOddInstructions = 12, kHandOver = 121;
+// bytes in a cycle of the sums that blocks of a cluster read of each other (few rows and long sums, in all
+// forms);
+constexpr double kOtherBytes = 4;
+// the same of what blocks leave for each other in a workspace, the order of it among what takes time, and of
+// what the last of them reads behind it;
+constexpr double kLeftBytes = 8, kGatheredBytes = 18;
 // how much later tiles come that wait for slots of all blocks of a cluster (few rows, with and without);
 constexpr double kOtherSlots = 300;
 // instructions in a cycle of a warp by itself, dependences among them.
@@ -93,12 +95,11 @@ struct KernelWalk::Parts {
 };
 
 KernelWalk::KernelWalk(const PlannedKernel& k, const ir::Kernel& kernel, const std::vector<OpWork>& works,
-                       double cycles_of_byte, bool few_points, const Ahead& ahead)
+                       double cycles_of_byte, const Ahead& ahead)
     : k_(k),
       kernel_(kernel),
       works_(works),
       cycles_of_byte_(cycles_of_byte),
-      few_points_(few_points),
       ahead_(ahead),
       times_(works.size()) {
   for (analysis::OpId i : k.ops.ops.ids()) of_[k.ops.ops[i].stmt] = i;
@@ -141,7 +142,7 @@ Span KernelWalk::block_in_parts(double weight) {
         id != kernel_.body.back() && !(loop && loop->condition.valid()))
       own.push_back(id);
   Span span = walk(own, weight, {}), behind;
-  meeting_ = kOrder;
+  meeting_ = 0;
   for (ir::StmtId id : last.then_body)
     if (!gather(id, weight * share, behind)) rest.push_back(id);
   behind += walk(rest, weight * share, {});
@@ -167,15 +168,12 @@ Span KernelWalk::block(double weight) {
   for (const plan::MemoryPlan& m : k_.schedule.memory)
     if (m.storage == plan::Storage::parts) bytes += static_cast<double>(m.bytes);
   const auto registers = static_cast<int64_t>(bytes) / (4 * k_.threads());
-  double read = 0, waits = 0;  // bytes of other blocks, and times that they are waited for
-  if (analysis::share_of_sums(registers, parts) > 0) {
+  double read = 0;  // bytes of other blocks
+  if (analysis::share_of_sums(registers, parts) > 0)
     read = first ? 2 * bytes : bytes;
-    waits = first ? 3 : 2;  // one of them is for all to meet again
-  } else if (first) {
+  else if (first)
     read = static_cast<double>(parts - 1) * bytes;
-    waits = static_cast<double>((parts - 1) / analysis::parts_at_once(registers, parts - 1));
-  }
-  span.serial += k_.t.cluster_cycles + waits * kOtherBlock + read / kOtherBytes;
+  span.serial += k_.t.cluster_cycles + read / kOtherBytes;
   span.threads += read / kOtherBytes;
   return span;
 }
@@ -272,13 +270,15 @@ Span KernelWalk::combine(const Parts& parts, ir::StmtId loop) {
            });
   };
   const Slots slots = plan ? slots_of(*plan) : Slots();
-  const double waits =
-      slots.pipelines * kWaitInstructions * static_cast<double>(k_.threads()) / t.warp / t.schedulers;
+  const bool odd = (slots.slots & (slots.slots - 1)) != 0 && parts.threads.serial > 0;
+  const double waits = slots.pipelines * (kWaitInstructions + (odd ? kOddInstructions : 0)) *
+                       static_cast<double>(k_.threads()) / t.warp / t.schedulers;
   const bool run_on = parts.products > 0 && plan && overlaps(*plan);
   // What threads do for tiles that come is done beside products that run on.
-  // Of few points, whose blocks read the same lines, tiles are there before products ask (long sums).
-  const bool there = few_points_ && slots.slots > 1 && parts.products > 0 && parts.threads.serial <= 0;
-  const double handing = slots.produced ? waits + (there ? 0 : slots.pipelines * kHandOver) : 0;
+  // Of loops that blocks share, tiles are there before products ask (the same).
+  const bool there = (kernel_.split || kernel_.workspace_split) && slots.slots > 1 && parts.products > 0 &&
+                     parts.threads.serial <= 0;
+  const double handing = slots.produced && !there ? waits + slots.pipelines * kHandOver : 0;
   if (run_on)
     span.serial = together(parts.products, parts.threads.serial + handing, kRunsOn);
   else

@@ -34,10 +34,9 @@ struct Ahead {
 class KernelWalk {
  public:
   // `works`: by op. `cycles_of_byte`: of a tensor, on its way to a multiprocessor that shares memories with
-  // others. `few_points`: the grid has a point for a sixteenth of the multiprocessors at most, or
-  // sums of its blocks meet in a workspace.
+  // others.
   KernelWalk(const PlannedKernel& k, const ir::Kernel& kernel, const std::vector<OpWork>& works,
-             double cycles_of_byte, bool few_points, const Ahead& ahead);
+             double cycles_of_byte, const Ahead& ahead);
 
   // The block whose indices `k.sizes` has; ops count as done `weight` times.
   Span block(double weight);
@@ -75,7 +74,6 @@ class KernelWalk {
   const ir::Kernel& kernel_;
   const std::vector<OpWork>& works_;
   const double cycles_of_byte_;
-  const bool few_points_;
   const Ahead ahead_;
   std::map<ir::StmtId, analysis::OpId> of_;
   std::vector<double> times_;
