@@ -32,8 +32,8 @@ constexpr double kFewAsk = 0.3;
 // of bytes that several blocks ask for before the L2 has them, how many come once more from device memory, in
 // the end (few rows, by pairs of blocks with one copy for both and without);
 constexpr double kRepeated = 0.6;
-// of blocks of a cluster that share a loop, their meeting, beside which nothing runs (few rows and long sums, in
-// all forms);
+// of blocks of a cluster that share a loop, their meeting, beside which nothing runs (few rows and long sums,
+// in all forms);
 constexpr double kMeeting = 4000;
 // how much longer threads take for each part of the registers there are that they need beyond them.
 constexpr double kSpilled = 3.7;
