@@ -93,7 +93,7 @@ class Builder {
   void copy_group(ir::OpKind kind, int64_t pending);  // commit_group, wait_group
   // mbarrier_arrive, mbarrier_wait; in a block of threads no threads are named
   void barrier_op(ir::OpKind kind, const ir::Region& barrier, ir::ExprId parity, int64_t first,
-                  int64_t threads, bool copies = false);
+                  int64_t threads, bool copies = false, bool elected = false);
   uint64_t begin_if(ir::ExprId condition);
   void begin_else(uint64_t if_token);
   // Ifs on an integer that is taken once: cases stand in the switch and nothing else, each with constants of

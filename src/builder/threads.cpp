@@ -117,7 +117,7 @@ void Builder::copy_group(ir::OpKind kind, int64_t pending) {
 }
 
 void Builder::barrier_op(ir::OpKind kind, const ir::Region& barrier, ir::ExprId parity, int64_t first,
-                         int64_t threads, bool copies) {
+                         int64_t threads, bool copies, bool elected) {
   const std::string call = "tl_" + std::string(ir::op_row(kind).text);
   if (!ready(call) || !inside_kernel(call) || !check_region(call, "the barrier", barrier)) return;
   for (ir::ExprId e : barrier.offsets)
@@ -130,6 +130,7 @@ void Builder::barrier_op(ir::OpKind kind, const ir::Region& barrier, ir::ExprId 
     op.value = parity;
   }
   if (copies) op.attrs[ir::mbarrier_arrive_attr::copies] = 1;
+  if (elected) op.attrs[ir::mbarrier_arrive_attr::elected] = 1;
   op.attrs[ir::mbarrier_wait_attr::first] = first;
   op.attrs[ir::mbarrier_wait_attr::threads] = threads;
   marked(call, add_statement(call, std::move(op)));

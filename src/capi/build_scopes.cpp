@@ -189,8 +189,9 @@ void tl_mbarrier_arrive(tl_builder* builder, tl_region barrier, int64_t first, i
                         uint32_t flags) {
   on_builder(builder, "tl_mbarrier_arrive", [&](const BuilderCall& c) {
     const ir::Region at = c.region("barrier", barrier);
-    if (c.failed() || !c.known_flags(flags, TL_ARRIVE_COPIES)) return;
-    c->barrier_op(ir::OpKind::mbarrier_arrive, at, {}, first, threads, (flags & TL_ARRIVE_COPIES) != 0);
+    if (c.failed() || !c.known_flags(flags, TL_ARRIVE_COPIES | TL_ARRIVE_ELECTED)) return;
+    c->barrier_op(ir::OpKind::mbarrier_arrive, at, {}, first, threads, (flags & TL_ARRIVE_COPIES) != 0,
+                  (flags & TL_ARRIVE_ELECTED) != 0);
   });
 }
 

@@ -11,6 +11,7 @@
 #include "driver/own_workspaces.h"
 #include "driver/settle_plan.h"
 #include "driver/stages.h"
+#include "ir/copy_groups.h"
 #include "ir/text.h"
 #include "ops/op.h"
 #include "schedule/annotations.h"
@@ -66,6 +67,29 @@ struct Lowered {
   AssumptionLevel below = AssumptionLevel::none;  // where it does: the level that relies on less
 };
 
+// The version that relies on nothing may not know that the program's own copies (copy_async) are of whole
+// words: threads move their elements then, as where the machine has no such copies, and barriers order them.
+Expected<SettledPlan> settle_version(const ir::Program& program, const target::Target& target,
+                                     const CompileOptions& options, AssumptionLevel level,
+                                     const plan::Schedule* planned, Stages& stages) {
+  auto settled = settle_plan(program, target, options, level, planned, stages);
+  const auto copies = [&](const ir::Kernel& k) { return !ir::first_copy_word(program, k).empty(); };
+  if (settled || level != AssumptionLevel::none || !target.async_copy() ||
+      std::none_of(program.kernels.begin(), program.kernels.end(), copies))
+    return settled;
+  target::Target plain = target;
+  plain.async_copy_bytes.clear();
+  auto other = settle_plan(program, plain, options, level, nullptr, stages);
+  if (!other) return settled;
+  for (size_t k = 0; k < program.kernels.size(); ++k)
+    if (copies(program.kernels[k]))
+      other->schedule.kernels[k].notes.push_back(
+          {program.kernels[k].name,
+           "no asynchronous copies in this version, which relies on nothing that the program does not promise: "
+           "what copy_async copies is not known to be whole words of 4 bytes"});
+  return other;
+}
+
 // One version of each kernel for a device, where FallbackVersion has the others; all at once for the
 // simulator.
 Expected<Lowered> make_versions(const ir::Program& program, const target::Target& target,
@@ -76,7 +100,7 @@ Expected<Lowered> make_versions(const ir::Program& program, const target::Target
   Lowered out;
   std::shared_ptr<const plan::Schedule> above = options.planned;
   for (AssumptionLevel level = options.level;; level = out.below) {
-    auto settled = settle_plan(program, target, options, level, above.get(), stages);
+    auto settled = settle_version(program, target, options, level, above.get(), stages);
     if (!settled) return settled.error();
     if (out.schedule.kernels.empty()) out.schedule = settled->schedule;
     if (options.plan_only) return out;

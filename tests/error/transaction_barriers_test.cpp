@@ -64,8 +64,17 @@ TEST(TransactionBarriers, AreProvenOrRefused) {
   refused("misplaced_statement.phase_begun",
           {{"full", "  alloc full: shared u64[3] {arrivals = 128}"},
            {"wait full", "        mbarrier_wait full[k % 3], (k // 3 + 1) % 2"}});
+  // One lane of each of two warps arrives, where 64 threads are counted.
   refused("misplaced_statement.arrival_of_a_lane",
           {{"arrive full", "        if l == 0 { mbarrier_arrive full[k % 3] }"}});
+  refused("misplaced_statement.arrival_of_two_lanes",
+          {{"arrive full", "        if l < 2 { mbarrier_arrive full[k % 3] }"}});
+  refused("misplaced_statement.arrival_of_a_lane_with_copies",
+          {{"arrive full", "        if l == 0 { mbarrier_arrive full[k % 3] {copies} }"}});
+  refused("misplaced_statement.wait_of_a_lane",
+          {{"wait full", "        if l == 0 { mbarrier_wait full[k % 3], k // 3 % 2 }"}});
+  refused("bad_attribute.elected_lane_with_copies", {},
+          "  mbarrier_arrive full[0] {threads = 64, copies, elected}\n");
   refused("misplaced_statement.arrival_of_data",
           {{"arrive full", "        if X[0, w] > 0 { mbarrier_arrive full[k % 3] }"}});
   refused("misplaced_statement.barrier_of_a_thread",
@@ -98,6 +107,18 @@ TEST(TransactionBarriers, AreProvenOrRefused) {
       unordered({{"bring", ""},
                  {"arrive full",
                   "        mbarrier_arrive full[k % 3]\n        ring[k % 3, (w - 4) * 32 + l] = X[k, l]"}}));
+  // Before the lane arrives another lane may not have brought its element.
+  expect_golden("misplaced_statement.brought_behind_a_lane",
+                unordered({{"full", "  alloc full: shared u64[3] {arrivals = 2}"},
+                           {"bring", ""},
+                           {"arrive full",
+                            "        if l == 0 { mbarrier_arrive full[k % 3] }\n"
+                            "        ring[k % 3, (w - 4) * 32 + l] = X[k, l]"}}));
+  // Of launches with n <= 50 nobody arrives, or nobody waits.
+  refused("misplaced_statement.arrival_of_other_launches",
+          {{"arrive full", "        if n > 50 { mbarrier_arrive full[k % 3] }"}});
+  refused("misplaced_statement.taken_without_a_wait",
+          {{"wait full", "        if n > 50 { mbarrier_wait full[k % 3], k // 3 % 2 }"}});
   expect_golden("misplaced_statement.fewer_slots_than_barriers",
                 unordered({{"bring", "        ring[k % 2, (w - 4) * 32 + l] = X[k, l]"},
                            {"take", "        sum += ring[k % 2, (w * 32 + l) % 64]"}}));

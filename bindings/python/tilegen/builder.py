@@ -291,10 +291,11 @@ class Builder(Atomics, Combinations, Maths):
         return self.shared(name, u64, [count], arrivals=arrivals)
 
     @marked
-    def mbarrier_arrive(self, barrier, copies=False, first=0, threads=0):
+    def mbarrier_arrive(self, barrier, copies=False, first=0, threads=0, elected=False):
         """Threads arrive at full[s]: in a block of threads those that come by, outside of one `threads` from `first` on, or all.
-        `copies`: each when its asynchronous copies before are done."""
-        lib.tl_mbarrier_arrive(self.handle, self._region(barrier), first, threads, h.TL_ARRIVE_COPIES * copies)
+        `copies`: each when its asynchronous copies before are done. `elected`: one lane for each warp."""
+        flags = h.TL_ARRIVE_COPIES * copies | h.TL_ARRIVE_ELECTED * elected
+        lib.tl_mbarrier_arrive(self.handle, self._region(barrier), first, threads, flags)
 
     @marked
     def mbarrier_wait(self, barrier, parity, first=0, threads=0):
