@@ -184,9 +184,10 @@ class KernelBarriers {
           "let all lanes of a warp come by, and count each of them in arrivals");
     if (op.kind == ir::OpKind::mbarrier_arrive && threads_of_arrival(op) > 1 &&
         op.flag(ir::mbarrier_arrive_attr::copies))
-      return refuse(s, DiagCode::bad_attribute,
-                    words({word, " with copies is of one lane of each warp, whose own copies it waits for alone"}),
-                    "leave out elected, and count each lane in arrivals");
+      return refuse(
+          s, DiagCode::bad_attribute,
+          words({word, " with copies is of one lane of each warp, whose own copies it waits for alone"}),
+          "leave out elected, and count each lane in arrivals");
     parties_.push_back(threads);
   }
 
@@ -292,9 +293,9 @@ class KernelBarriers {
                              ? state.arrive(shape_, barrier, who, threads_of_arrival(op), &party)
                              : state.wait(barrier, *parity, who, &party);
       if (fault) {
-        const auto [why, hint] =
-            fault_words(*fault, {threads_text(parties_[party]), words({name, "[", std::to_string(*index), "]"}),
-                                 iteration_text(), *parity, before.arrived(barrier), shape_.arrivals[barrier]});
+        const auto [why, hint] = fault_words(
+            *fault, {threads_text(parties_[party]), words({name, "[", std::to_string(*index), "]"}),
+                     iteration_text(), *parity, before.arrived(barrier), shape_.arrivals[barrier]});
         refuse(s, DiagCode::misplaced_statement, why, hint);
         return {};
       }

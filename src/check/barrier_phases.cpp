@@ -21,8 +21,8 @@ void BarrierPhases::join(size_t to, size_t from) {
     if (newest(from, i) != 0) newest(to, i) = 1;
 }
 
-std::optional<PhaseFault> BarrierPhases::arrive(const Shape& shape, size_t barrier, Parties who,
-                                                int64_t each, size_t* party) {
+std::optional<PhaseFault> BarrierPhases::arrive(const Shape& shape, size_t barrier, Parties who, int64_t each,
+                                                size_t* party) {
   for (size_t p = who.begin; p < who.end; ++p) {
     *party = p;
     if (newest(p, barrier) == 0) return PhaseFault::phase_unknown;

@@ -100,7 +100,8 @@ Expected<SettledPlan> settle_version(const ir::Program& program, const target::T
     if (copies(program.kernels[k]))
       other->schedule.kernels[k].notes.push_back(
           {program.kernels[k].name,
-           "no asynchronous copies in this version, which relies on nothing that the program does not promise: "
+           "no asynchronous copies in this version, which relies on nothing that the program does not "
+           "promise: "
            "what copy_async copies is not known to be whole words of 4 bytes"});
   return other;
 }

@@ -86,6 +86,7 @@ class DraftResolver {
   void run_threads_block(const Block& block, Block& out);
   void run_exchange(StmtId s, Block& out);
   void run_async_copy(StmtId s, Block& out);
+  void run_bulk_copy(StmtId s, Block& out);  // draft_bulk_copies.cpp
   bool is_of_some_lanes(StmtId s) const;
   void hoist_branch(StmtId s, Block& out);
   void hoist_loop(StmtId s, Block& out);

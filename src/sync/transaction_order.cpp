@@ -27,7 +27,8 @@ bool are_opposite(const ir::ExprPool& e, ir::ExprId a, ir::ExprId b) {
     return (x.op == ExprOp::logical_not && x.a == b) || (y.op == ExprOp::logical_not && y.a == a);
   if ((x.op == ExprOp::eq && y.op == ExprOp::ne) || (x.op == ExprOp::ne && y.op == ExprOp::eq))
     return x.a == y.a && x.b == y.b;
-  const bool compare = (x.op == ExprOp::lt && y.op == ExprOp::le) || (x.op == ExprOp::le && y.op == ExprOp::lt);
+  const bool compare =
+      (x.op == ExprOp::lt && y.op == ExprOp::le) || (x.op == ExprOp::le && y.op == ExprOp::lt);
   return compare && !ir::is_float(e.type(x.a)) && x.a == y.b && x.b == y.a;
 }
 

@@ -93,6 +93,17 @@ TEST(TransactionBarriers, AreProvenOrRefused) {
   refused("scope_not_allowed.barrier_read",
           {{"take", "        sum += ring[k % 3, (w * 32 + l) % 64] + cast(f32, full[0])"}});
   refused("scope_not_allowed.barrier_copied", {}, "  fill full, 0\n");
+  // Boxes that warps copy together.
+  const auto box = [&](const std::string& name, const std::string& line) {
+    refused(name, {{"bring", "        " + line}});
+  };
+  box("shape_mismatch.box_of_other_ranges", "copy_bulk X[k :+ 2, 0 :+ 32] -> ring[k % 3, 0 :+ 32]");
+  box("shape_mismatch.box_of_a_column", "copy_bulk X[k :+ 3, 0] -> ring[0 :+ 3, 0]");
+  box("scope_not_allowed.box_to_a_tensor", "copy_bulk X[k, 0 :+ 64] -> Y[0 :+ 64]");
+  box("misplaced_statement.box_of_a_lane", "if l == 0 { copy_bulk X[k, 0 :+ 64] -> ring[k % 3, 0 :+ 64] }");
+  box("misplaced_statement.box_of_a_thread", "copy_bulk X[k + w, 0 :+ 64] -> ring[k % 3, 0 :+ 64]");
+  refused("misplaced_statement.box_outside_of_threads", {},
+          "  copy_bulk X[0, 0 :+ 64] -> ring[0, 0 :+ 64]\n");
   // Waits and arrivals match, and do not order what is read.
   const auto unordered = [&](const std::map<std::string, std::string>& lines) {
     return failure_of(ring_text(lines), "sm_80");
@@ -119,6 +130,18 @@ TEST(TransactionBarriers, AreProvenOrRefused) {
           {{"arrive full", "        if n > 50 { mbarrier_arrive full[k % 3] }"}});
   refused("misplaced_statement.taken_without_a_wait",
           {{"wait full", "        if n > 50 { mbarrier_wait full[k % 3], k // 3 % 2 }"}});
+  // The arrival is not behind the copy, and the box is another slot's than the one that is waited for.
+  for (const char* target : {"sm_80", "sm_90a"}) {
+    expect_golden("misplaced_statement.box_without_copies",
+                  failure_of(ring_text({{"bring", "        copy_bulk X[k, 0 :+ 64] -> ring[k % 3, 0 :+ 64]"},
+                                        {"arrive full", "        mbarrier_arrive full[k % 3]"}}),
+                             target));
+    expect_golden(
+        "misplaced_statement.box_of_another_slot",
+        failure_of(ring_text({{"bring", "        copy_bulk X[k, 0 :+ 64] -> ring[(k + 1) % 3, 0 :+ 64]"},
+                              {"arrive full", "        mbarrier_arrive full[k % 3] {copies}"}}),
+                   target));
+  }
   expect_golden("misplaced_statement.fewer_slots_than_barriers",
                 unordered({{"bring", "        ring[k % 2, (w - 4) * 32 + l] = X[k, l]"},
                            {"take", "        sum += ring[k % 2, (w * 32 + l) % 64]"}}));

@@ -278,6 +278,12 @@ class Builder(Atomics, Combinations, Maths):
         """In threads: an asynchronous copy of the thread, of 4, 8 or 16 bytes that lie beside each other in a tensor."""
         lib.tl_copy_async(self.handle, self._region(src), self._region(dst))
 
+    @marked
+    def copy_bulk(self, src, dst):
+        """The warps that come by copy a box of a tensor to one of a shared tile: x[ds(r, 4), ds(c, 128)], ring[s, ds(0, 4), ds(0, 128)].
+        An arrival with copies, or a wait_group, is what says that it is there."""
+        lib.tl_copy_bulk(self.handle, self._region(src), self._region(dst))
+
     def commit_group(self):
         """Closes the group of each thread's asynchronous copies since the last one."""
         lib.tl_commit_group(self.handle)
