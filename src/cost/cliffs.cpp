@@ -6,6 +6,7 @@
 
 #include "analysis/exchange.h"
 #include "analysis/gemm_shape.h"
+#include "ir/bulk_copy.h"
 #include "ir/op_kinds.h"
 #include "ir/statement_paths.h"
 #include "support/diag_codes.h"

@@ -70,7 +70,10 @@ void DraftResolver::run_bulk_copy(StmtId s, Block& out) {
   for (ExprId e : places)
     if (!is_alike(e, Of::block)) {
       for (VarId v : written.vars) values_.erase(v);
-      return refuse_divergent("copy_bulk", true);
+      return error(DiagCode::misplaced_statement,
+                   "copy_bulk copies a box whose place may differ between the threads of the block",
+                   "let constants, dims, block indices and counters of loops give the place: the warps "
+                   "copy one box together");
     }
   lay_out_in_rows(p_, store.buffer, location_);
   // One loop over the rounds, and in it one over the threads and the elements of a chunk.

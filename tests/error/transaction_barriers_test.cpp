@@ -104,6 +104,8 @@ TEST(TransactionBarriers, AreProvenOrRefused) {
   box("misplaced_statement.box_of_a_thread", "copy_bulk X[k + w, 0 :+ 64] -> ring[k % 3, 0 :+ 64]");
   refused("misplaced_statement.box_outside_of_threads", {},
           "  copy_bulk X[0, 0 :+ 64] -> ring[0, 0 :+ 64]\n");
+  refused("misplaced_statement.box_without_copies",
+          {{"bring", "        copy_bulk X[k, 0 :+ 64] -> ring[k % 3, 0 :+ 64]"}});
   // Waits and arrivals match, and do not order what is read.
   const auto unordered = [&](const std::map<std::string, std::string>& lines) {
     return failure_of(ring_text(lines), "sm_80");
@@ -130,18 +132,14 @@ TEST(TransactionBarriers, AreProvenOrRefused) {
           {{"arrive full", "        if n > 50 { mbarrier_arrive full[k % 3] }"}});
   refused("misplaced_statement.taken_without_a_wait",
           {{"wait full", "        if n > 50 { mbarrier_wait full[k % 3], k // 3 % 2 }"}});
-  // The arrival is not behind the copy, and the box is another slot's than the one that is waited for.
-  for (const char* target : {"sm_80", "sm_90a"}) {
-    expect_golden("misplaced_statement.box_without_copies",
-                  failure_of(ring_text({{"bring", "        copy_bulk X[k, 0 :+ 64] -> ring[k % 3, 0 :+ 64]"},
-                                        {"arrive full", "        mbarrier_arrive full[k % 3]"}}),
+  // The copy is behind the arrival that is waited for.
+  for (const char* target : {"sm_80", "sm_90a"})
+    expect_golden("misplaced_statement.box_behind_the_arrival",
+                  failure_of(ring_text({{"bring", ""},
+                                        {"arrive full",
+                                         "        mbarrier_arrive full[k % 3] {copies}\n"
+                                         "        copy_bulk X[k, 0 :+ 64] -> ring[k % 3, 0 :+ 64]"}}),
                              target));
-    expect_golden(
-        "misplaced_statement.box_of_another_slot",
-        failure_of(ring_text({{"bring", "        copy_bulk X[k, 0 :+ 64] -> ring[(k + 1) % 3, 0 :+ 64]"},
-                              {"arrive full", "        mbarrier_arrive full[k % 3] {copies}"}}),
-                   target));
-  }
   expect_golden("misplaced_statement.fewer_slots_than_barriers",
                 unordered({{"bring", "        ring[k % 2, (w - 4) * 32 + l] = X[k, l]"},
                            {"take", "        sum += ring[k % 2, (w * 32 + l) % 64]"}}));

@@ -20,6 +20,9 @@ namespace {
 
 using Box = std::vector<int64_t>;
 
+constexpr size_t kMaxDims = 5;        // of a tensor map
+constexpr int64_t kMaxRounds = 4096;  // that are looked at one by one
+
 // What the loop does, compared with what the copy engine would.
 class BoxReader {
  public:
@@ -27,6 +30,10 @@ class BoxReader {
       : k_(k), e_(k.out.exprs), p_(k.in.program), box_(box), rounds_(rounds), round_(round), form_(form) {}
 
   std::string read() {
+    if (std::any_of(box_.begin(), box_.end(), [](int64_t n) { return n < 2; }) || box_.size() > kMaxDims)
+      return "the box that the annotation names is none of a tensor";
+    if (*std::max_element(box_.begin(), box_.end()) > layout::kMaxBoxExtent)
+      return "a box has at most " + std::to_string(layout::kMaxBoxExtent) + " elements along a dimension";
     const auto* loop = rounds_.body.size() == 1 ? p_.as<ir::Loop>(rounds_.body.front()) : nullptr;
     if (!loop || !ir::is_asynchronous(p_.stmt(rounds_.body.front())))
       return "the loop holds more than a copy";
@@ -36,6 +43,9 @@ class BoxReader {
     if (!e_.is_const_int(k_.simplified(lower_expr(k_, rounds_.extents.front())), &count_) ||
         loop->vars.empty())
       return "its rounds are no constant";
+    if (count_ < 1 || count_ > kMaxRounds) return "its rounds are no few";
+    if (!k_.out.thread_var.valid() || k_.out.threads % k_.in.target.warp != 0)
+      return "the block has no whole warps";
     const auto mark = k_.ctx.mark();
     const std::string why = read(*loop, *copy.store, copy.guard);
     k_.ctx.rollback(mark);
@@ -55,6 +65,7 @@ class BoxReader {
       stride *= extent;
     }
     p_.exprs.is_const_int(loop.extents.back(), &chunk);
+    if (chunk < 1 || box_.back() % chunk != 0) return "its rows are no whole chunks";
     const VarId part = k_.out.add_var("part", ir::VarKind::loop);
     k_.ctx.bind(part, 0, chunk - 1);
     k_.names.vars[loop.vars.back()] = e_.var(part);
@@ -154,11 +165,9 @@ class BoxReader {
     const int64_t bytes = ir::dtype_bytes(b.type), unit = layout::kTensorUnit;
     int64_t dense = 1;
     if (!b.read_only) return tensor + " may be written, and is read past the caches of threads";
-    if (b.shape.size() > 5) return tensor + " has more than 5 dimensions";
+    if (b.shape.size() > kMaxDims) return tensor + " has more than 5 dimensions";
     if (!b.strides.empty() && (!p_.exprs.is_const_int(b.strides.back(), &dense) || dense != 1))
       return "the last dimension of " + tensor + " is not dense";
-    if (*std::max_element(extents.begin(), extents.end()) > layout::kMaxBoxExtent)
-      return "a box has at most " + std::to_string(layout::kMaxBoxExtent) + " elements along a dimension";
     if (extents.back() * bytes % unit != 0) return "a row of its box is no multiple of 16 bytes";
     if (arith::divisor_of(k_.ctx, places.back()) * bytes % unit != 0)
       return "its place along the dense dimension of " + tensor +
