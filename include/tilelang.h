@@ -282,7 +282,8 @@ enum {
 
 /* Flags of tl_mbarrier_arrive. */
 enum {
-  TL_ARRIVE_COPIES = 1 /* of a thread when its asynchronous copies before are done */
+  TL_ARRIVE_COPIES = 1, /* of a thread when its asynchronous copies before are done */
+  TL_ARRIVE_ELECTED = 2 /* one lane of each warp, behind what all of its lanes did */
 };
 
 /* What an atomic operation on one element of a tensor orders among the blocks of a device; see
@@ -876,11 +877,19 @@ TL_API void tl_commit_group(tl_builder* builder);
  *  (PTX: cp.async.wait_group) */
 TL_API void tl_wait_group(tl_builder* builder, uint32_t pending);
 
+/** In a block of threads: the warps that come by copy a box of a tensor to a box of a shared tile of its
+ *  type together, asynchronously: regions of the same ranges, the last index of each among them, at a place
+ *  that is the same for all threads. The elements are there for who waits for the phase that these warps
+ *  arrive at behind it with TL_ARRIVE_COPIES, or behind a tl_wait_group. The copy engine brings the box where
+ *  the machine has one and it can. (PTX: cp.async.bulk.tensor, cp.async) */
+TL_API void tl_copy_bulk(tl_builder* builder, tl_region from, tl_region to);
+
 /** The threads that come by arrive at one of an array of transaction barriers, which is a shared tile of
  *  TL_U64 annotated with the arrivals of a phase: tl_annotate_tile(b, full, "arrivals = 32"). In a block of
  *  threads `first` and `threads` are 0; outside of one they are the threads that arrive, 0 and 0 all. Whole
  *  warps of 32 come by. What they did before is there for those who wait for the phase; with
- *  TL_ARRIVE_COPIES the elements of their asynchronous copies, too: each arrives when its own are done.
+ *  TL_ARRIVE_COPIES the elements of their asynchronous copies, too: each arrives when its own are done. With
+ *  TL_ARRIVE_ELECTED one lane of each warp arrives, and `arrivals` counts warps.
  *  (PTX: mbarrier.arrive, cp.async.mbarrier.arrive.noinc) */
 TL_API void tl_mbarrier_arrive(tl_builder* builder, tl_region barrier, int64_t first, int64_t threads,
                                uint32_t flags);

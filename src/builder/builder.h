@@ -89,11 +89,11 @@ class Builder {
   ir::ExprId lane_call(std::string_view call, const ir::LaneCall& what);
   ir::ExprId number_of(ir::IdOp op);
   void barrier();
-  void async_copy(const ir::Region& from, const ir::Region& to);
+  void async_copy(const ir::Region& from, const ir::Region& to, bool bulk = false);
   void copy_group(ir::OpKind kind, int64_t pending);  // commit_group, wait_group
   // mbarrier_arrive, mbarrier_wait; in a block of threads no threads are named
   void barrier_op(ir::OpKind kind, const ir::Region& barrier, ir::ExprId parity, int64_t first,
-                  int64_t threads, bool copies = false);
+                  int64_t threads, bool copies = false, bool elected = false);
   uint64_t begin_if(ir::ExprId condition);
   void begin_else(uint64_t if_token);
   // Ifs on an integer that is taken once: cases stand in the switch and nothing else, each with constants of
@@ -269,7 +269,7 @@ class Builder {
   std::string label_;        // of the statement ahead
   std::string annotations_;  // the same
   bool annotated_ = false;
-  bool asked_for_cluster_ = false;  // by expressions of the kernel
+  bool asked_for_cluster_ = false;             // by expressions of the kernel
   std::set<std::string, std::less<>> labels_;  // of the kernel
   std::set<ir::VarId> operands_;               // of combinations and functions
   struct Function {

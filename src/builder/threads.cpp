@@ -2,6 +2,7 @@
 #include <string>
 
 #include "builder/builder.h"
+#include "ir/bulk_copy.h"
 #include "ir/copy_groups.h"
 #include "ir/draft_threads.h"
 #include "ir/op_kinds.h"
@@ -90,21 +91,23 @@ void Builder::barrier() {
 }
 
 // An element of each is at the offsets, or so many as the extents say.
-void Builder::async_copy(const ir::Region& from, const ir::Region& to) {
-  constexpr std::string_view kCall = "tl_copy_async";
-  if (!ready(kCall) || !inside_kernel(kCall) || !check_region(kCall, "what is copied", from) ||
-      !check_region(kCall, "where it is copied to", to) || !threads_around(kCall) || !reached(kCall))
+void Builder::async_copy(const ir::Region& from, const ir::Region& to, bool bulk) {
+  const std::string_view call = bulk ? "tl_copy_bulk" : "tl_copy_async";
+  if (!ready(call) || !inside_kernel(call) || !check_region(call, "what is copied", from) ||
+      !check_region(call, "where it is copied to", to) || !threads_around(call) || !reached(call))
     return;
   if (static_cast<int64_t>(program_.stmts.size()) + 2 > limits_.statements)
-    return fail(DiagCode::limit_nodes, kCall,
+    return fail(DiagCode::limit_nodes, call,
                 "the program has more than " + std::to_string(limits_.statements) + " statements",
                 "use loops instead of repeating statements");
   for (const ir::Region* r : {&from, &to})
     for (ir::ExprId e : r->offsets)
-      if (!check_operands(kCall, {e})) return;
-  if (const auto wrong = ir::async_copy_refusal(program_, from, to))
-    return fail(wrong->code, kCall, wrong->message, wrong->hint);
-  marked(kCall, ir::add_async_copy(program_, draft_, from, to, location_, frames_.back().body));
+      if (!check_operands(call, {e})) return;
+  if (const auto wrong =
+          bulk ? ir::bulk_copy_refusal(program_, from, to) : ir::async_copy_refusal(program_, from, to))
+    return fail(wrong->code, call, wrong->message, wrong->hint);
+  const auto add = bulk ? ir::add_bulk_copy : ir::add_async_copy;
+  marked(call, add(program_, draft_, from, to, location_, frames_.back().body));
 }
 
 void Builder::copy_group(ir::OpKind kind, int64_t pending) {
@@ -117,7 +120,7 @@ void Builder::copy_group(ir::OpKind kind, int64_t pending) {
 }
 
 void Builder::barrier_op(ir::OpKind kind, const ir::Region& barrier, ir::ExprId parity, int64_t first,
-                         int64_t threads, bool copies) {
+                         int64_t threads, bool copies, bool elected) {
   const std::string call = "tl_" + std::string(ir::op_row(kind).text);
   if (!ready(call) || !inside_kernel(call) || !check_region(call, "the barrier", barrier)) return;
   for (ir::ExprId e : barrier.offsets)
@@ -130,6 +133,7 @@ void Builder::barrier_op(ir::OpKind kind, const ir::Region& barrier, ir::ExprId 
     op.value = parity;
   }
   if (copies) op.attrs[ir::mbarrier_arrive_attr::copies] = 1;
+  if (elected) op.attrs[ir::mbarrier_arrive_attr::elected] = 1;
   op.attrs[ir::mbarrier_wait_attr::first] = first;
   op.attrs[ir::mbarrier_wait_attr::threads] = threads;
   marked(call, add_statement(call, std::move(op)));

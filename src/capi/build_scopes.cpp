@@ -185,12 +185,20 @@ void tl_wait_group(tl_builder* builder, uint32_t pending) {
              [&](const BuilderCall& c) { c->copy_group(ir::OpKind::wait_group, pending); });
 }
 
+void tl_copy_bulk(tl_builder* builder, tl_region from, tl_region to) {
+  on_builder(builder, "tl_copy_bulk", [&](const BuilderCall& c) {
+    const ir::Region src = c.region("from", from), dst = c.region("to", to);
+    if (!c.failed()) c->async_copy(src, dst, true);
+  });
+}
+
 void tl_mbarrier_arrive(tl_builder* builder, tl_region barrier, int64_t first, int64_t threads,
                         uint32_t flags) {
   on_builder(builder, "tl_mbarrier_arrive", [&](const BuilderCall& c) {
     const ir::Region at = c.region("barrier", barrier);
-    if (c.failed() || !c.known_flags(flags, TL_ARRIVE_COPIES)) return;
-    c->barrier_op(ir::OpKind::mbarrier_arrive, at, {}, first, threads, (flags & TL_ARRIVE_COPIES) != 0);
+    if (c.failed() || !c.known_flags(flags, TL_ARRIVE_COPIES | TL_ARRIVE_ELECTED)) return;
+    c->barrier_op(ir::OpKind::mbarrier_arrive, at, {}, first, threads, (flags & TL_ARRIVE_COPIES) != 0,
+                  (flags & TL_ARRIVE_ELECTED) != 0);
   });
 }
 

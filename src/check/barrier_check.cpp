@@ -15,10 +15,12 @@
 #include <numeric>
 #include <set>
 
+#include "check/barrier_faults.h"
 #include "check/barrier_phases.h"
 #include "check/context.h"
 #include "check/counter_values.h"
 #include "check/expr_walk.h"
+#include "check/launch_facts.h"
 #include "ir/op_kinds.h"
 #include "ir/transaction_barriers.h"
 #include "support/checked.h"
@@ -36,16 +38,11 @@ using ir::VarId;
 constexpr int64_t kWarp = 32;
 constexpr size_t kMaxBarriers = 64, kMaxParties = 16;  // of a kernel
 constexpr int64_t kMaxTrips = 4096, kMaxSteps = 400'000;
+constexpr int64_t kFewTrips = 256;  // where a fact bounds them, no period is asked for
+constexpr size_t kMaxChoices = 6;   // every combination is walked
 
 using Shape = BarrierPhases::Shape;
 using States = std::set<BarrierPhases>;
-
-// Out of line: sums of strings are large code.
-std::string words(std::initializer_list<std::string_view> parts) {
-  std::string all;
-  for (std::string_view part : parts) all += part;
-  return all;
-}
 
 class KernelBarriers {
  public:
@@ -62,7 +59,13 @@ class KernelBarriers {
     collect(kernel_.body, false);
     if (failed_ || parties_.empty()) return;
     find_parties();
-    if (!failed_) block(kernel_.body, {BarrierPhases(shape_)});
+    find_choices();
+    for (uint32_t taken = 0; taken >> choices_.size() == 0 && !failed_ && !ctx_.stop(); ++taken) {
+      for (size_t c = 0; c < choices_.size(); ++c)
+        for (const auto& [condition, holds] : choices_[c])
+          values_.decide(condition, holds == ((taken >> c & 1) != 0));
+      block(kernel_.body, {BarrierPhases(shape_)});
+    }
   }
 
  private:
@@ -179,9 +182,18 @@ class KernelBarriers {
           words({word, " is of ", threads_text(threads), ", expected whole warps of ", std::to_string(kWarp),
                  " of the kernel's ", std::to_string(kernel_.threads), " threads"}),
           "let all lanes of a warp come by, and count each of them in arrivals");
+    if (op.kind == ir::OpKind::mbarrier_arrive && threads_of_arrival(op) > 1 &&
+        op.flag(ir::mbarrier_arrive_attr::copies))
+      return refuse(
+          s, DiagCode::bad_attribute,
+          words({word, " with copies is of one lane of each warp, whose own copies it waits for alone"}),
+          "leave out elected, and count each lane in arrivals");
     parties_.push_back(threads);
   }
 
+  static int64_t threads_of_arrival(const ir::TileOp& op) {
+    return op.flag(ir::mbarrier_arrive_attr::elected) ? kWarp : 1;
+  }
   static std::string threads_text(const ir::ThreadRange& t) {
     return words({"threads ", std::to_string(t.first), " to ", std::to_string(t.first + t.count - 1)});
   }
@@ -210,6 +222,13 @@ class KernelBarriers {
          found.end < parties_.size() && parties_[found.end].first < t.first + t.count;)
       ++found.end;
     return found;
+  }
+
+  // What is decided once is not taken both ways by each if.
+  void find_choices() {
+    for (StmtId s : holds_)
+      if (const auto* branch = p_.as<ir::Branch>(s)) add_fixed_conditions(p_, branch->condition, choices_);
+    if (choices_.size() > kMaxChoices) choices_.resize(kMaxChoices);
   }
 
   // ---- the walk
@@ -270,60 +289,19 @@ class KernelBarriers {
       }
       BarrierPhases state = before;
       size_t party = 0;
-      const auto fault = op.kind == ir::OpKind::mbarrier_arrive ? state.arrive(shape_, barrier, who, &party)
-                                                                : state.wait(barrier, *parity, who, &party);
+      const auto fault = op.kind == ir::OpKind::mbarrier_arrive
+                             ? state.arrive(shape_, barrier, who, threads_of_arrival(op), &party)
+                             : state.wait(barrier, *parity, who, &party);
       if (fault) {
-        report(s, *fault, words({name, "[", std::to_string(*index), "]"}), *parity, before.arrived(barrier),
-               shape_.arrivals[barrier], party);
+        const auto [why, hint] = fault_words(
+            *fault, {threads_text(parties_[party]), words({name, "[", std::to_string(*index), "]"}),
+                     iteration_text(), *parity, before.arrived(barrier), shape_.arrivals[barrier]});
+        refuse(s, DiagCode::misplaced_statement, why, hint);
         return {};
       }
       after.insert(std::move(state));
     }
     return after;
-  }
-
-  void report(StmtId s, PhaseFault fault, const std::string& place, int64_t parity, int64_t arrived,
-              int64_t arrivals, size_t party) {
-    const std::string who = threads_text(parties_[party]);
-    const std::string at = iteration_text();
-    switch (fault) {
-      case PhaseFault::too_many_arrivals:
-        return refuse(s, DiagCode::misplaced_statement,
-                      words({who, " arrive at ", place, at, ", of whose phase ", std::to_string(arrived),
-                             " of ", std::to_string(arrivals), " arrivals are there"}),
-                      "let arrivals be the number of threads that arrive in a phase");
-      case PhaseFault::phase_unknown:
-        return refuse(
-            s, DiagCode::misplaced_statement,
-            words({who, " arrive at ", place, at, " and may come before its last phase is complete"}),
-            "let them wait for that phase, or for one that threads arrive at behind it");
-      case PhaseFault::wait_overtaken:
-        return refuse(s, DiagCode::misplaced_statement,
-                      words({"it completes a phase of ", place, at, " while ", who,
-                             " may still wait for the one before, and would wait for ever"}),
-                      "let these arrive at another barrier behind their wait, and wait for that one in front "
-                      "of it");
-      case PhaseFault::never_complete:
-        return refuse(
-            s, DiagCode::misplaced_statement,
-            words({who, " wait for parity ", std::to_string(parity), " of ", place, at,
-                   ", and nothing that stands before completes that phase: ", std::to_string(arrived), " of ",
-                   std::to_string(arrivals), " arrivals are there"}),
-            "put the arrivals in front of the wait, in the order in which they take effect, and count "
-            "phases from parity 0 on; parity 1 of a barrier without arrivals is complete");
-      case PhaseFault::phase_begun:
-        return refuse(
-            s, DiagCode::misplaced_statement,
-            words({who, " wait for parity ", std::to_string(parity), " of ", place, at, " while ",
-                   std::to_string(arrived), " of ", std::to_string(arrivals),
-                   " arrivals of the phase behind it are there"}),
-            "put all arrivals of that phase behind the wait, in the order in which they take effect");
-      case PhaseFault::wait_too_early:
-        return refuse(s, DiagCode::misplaced_statement,
-                      words({who, " wait for parity ", std::to_string(parity), " of ", place, at,
-                             ", and may be two phases behind, where that parity is complete already"}),
-                      "let them wait for each phase of a barrier, one behind the other");
-    }
   }
 
   std::string iteration_text() const {
@@ -344,6 +322,13 @@ class KernelBarriers {
         states = block(loop.body, std::move(states));
       }
       after.merge(states);
+    } else if (const int64_t most = most_trips(loop, var); begin && most >= 0) {
+      for (int64_t i = 0; i < most && !failed_ && !ctx_.stop(); ++i) {
+        after.insert(states.begin(), states.end());
+        values_.set(var, *begin + i);
+        states = block(loop.body, std::move(states));
+      }
+      after.merge(states);
     } else {
       const int64_t period = begin ? values_.period(asked_in(loop.body), var) : 1;
       std::vector<States> seen(static_cast<size_t>(period));
@@ -360,6 +345,12 @@ class KernelBarriers {
     }
     values_.forget(var);
     return failed_ ? States() : after;
+  }
+
+  int64_t most_trips(const ir::Loop& loop, VarId var) {
+    const auto [known, fresh] = most_.try_emplace(var, -1);
+    if (fresh) known->second = greatest_value(p_, loop.extents.front());
+    return known->second <= kFewTrips ? known->second : -1;
   }
 
   // What the walk evaluates in an iteration.
@@ -387,6 +378,8 @@ class KernelBarriers {
   std::vector<ir::ThreadRange> parties_;
   std::set<StmtId> holds_;
   CounterValues values_;
+  std::vector<FixedCondition> choices_;
+  std::map<VarId, int64_t> most_;  // trips, by loop; -1: not known
   int64_t steps_ = 0;
 };
 

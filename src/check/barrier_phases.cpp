@@ -21,13 +21,14 @@ void BarrierPhases::join(size_t to, size_t from) {
     if (newest(from, i) != 0) newest(to, i) = 1;
 }
 
-std::optional<PhaseFault> BarrierPhases::arrive(const Shape& shape, size_t barrier, Parties who,
+std::optional<PhaseFault> BarrierPhases::arrive(const Shape& shape, size_t barrier, Parties who, int64_t each,
                                                 size_t* party) {
   for (size_t p = who.begin; p < who.end; ++p) {
     *party = p;
     if (newest(p, barrier) == 0) return PhaseFault::phase_unknown;
-    if (arrived_[barrier] + shape.threads[p] > shape.arrivals[barrier]) return PhaseFault::too_many_arrivals;
-    arrived_[barrier] += shape.threads[p];
+    const int64_t arrivals = shape.threads[p] / each;
+    if (arrived_[barrier] + arrivals > shape.arrivals[barrier]) return PhaseFault::too_many_arrivals;
+    arrived_[barrier] += arrivals;
     join(open(barrier), p);
     if (arrived_[barrier] == shape.arrivals[barrier])
       if (const auto fault = complete(barrier, party)) return fault;

@@ -36,8 +36,10 @@ class BarrierPhases {
   };
   explicit BarrierPhases(const Shape& shape);
 
-  // Nothing: done. `party`: the one that is named beside the fault.
-  std::optional<PhaseFault> arrive(const Shape& shape, size_t barrier, Parties who, size_t* party);
+  // Nothing: done. `party`: the one that is named beside the fault. Of `each` threads one arrives, for all of
+  // these.
+  std::optional<PhaseFault> arrive(const Shape& shape, size_t barrier, Parties who, int64_t each,
+                                   size_t* party);
   std::optional<PhaseFault> wait(size_t barrier, int64_t parity, Parties who, size_t* party);
   int64_t arrived(size_t barrier) const { return arrived_[barrier]; }
 

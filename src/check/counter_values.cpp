@@ -78,6 +78,8 @@ std::optional<int64_t> CounterValues::eval(ExprId e) {
 
 std::optional<ir::ScalarValue> CounterValues::value(ExprId e) {
   if (const auto known = evaluated_.find(e); known != evaluated_.end()) return known->second;
+  if (const auto known = decided_.find(e); known != decided_.end())
+    return ir::ScalarValue{ir::DType::boolean, known->second ? 1 : 0, 0};
   for (const auto& [counter, exprs] : untold_)
     if (exprs.contains(e)) return std::nullopt;
   return evaluated_[e] = find_value(e);

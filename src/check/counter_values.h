@@ -19,6 +19,9 @@ class CounterValues {
   void forget(ir::VarId counter);
   const std::map<ir::VarId, int64_t>& known() const { return values_; }
 
+  // The condition is so wherever it stands, and its opposite is not.
+  void decide(ir::ExprId condition, bool value) { decided_[condition] = value; }
+
   // Nothing: it depends on something else.
   std::optional<int64_t> eval(ir::ExprId e);
 
@@ -38,6 +41,7 @@ class CounterValues {
 
   const ir::Program& p_;
   std::map<ir::VarId, int64_t> values_;
+  std::map<ir::ExprId, bool> decided_;
   std::map<ir::VarId, std::set<ir::ExprId>> untold_;
   // An expression may stand in others many times: each is asked once.
   std::map<ir::ExprId, std::optional<Advance>> advances_;

@@ -6,6 +6,7 @@
 
 #include "analysis/exchange.h"
 #include "analysis/gemm_shape.h"
+#include "ir/bulk_copy.h"
 #include "ir/op_kinds.h"
 #include "ir/statement_paths.h"
 #include "support/diag_codes.h"
@@ -172,9 +173,21 @@ class KernelCliffs {
             "use fewer threads, a power of two of them, or tiles of more rows");
   }
 
+  // Chunks of a box, which lie row by row beside each other.
+  bool copies_a_box(const KernelOp& op) const {
+    bool found = false;
+    ir::for_each_statement(p_, kernel().body, [&](ir::StmtId id, int) {
+      const auto* loop = p_.as<ir::Loop>(id);
+      found = found || (loop && !ir::bulk_box(p_.stmt(id)).empty() &&
+                        std::find(loop->body.begin(), loop->body.end(), op.stmt) != loop->body.end());
+    });
+    return found;
+  }
+
   // Requests of warps that are served in many parts.
   void accesses(OpId i) {
     const OpWork& w = works_[i.index()];
+    if (copies_a_box(k_.ops.ops[i])) return;
     if (w.least_lines > 0 && w.work[Pipe::global] > 1.5 * w.least_lines) {
       OpWork better = w;
       better.work[Pipe::global] = w.least_lines;

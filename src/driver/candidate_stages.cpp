@@ -6,6 +6,7 @@
 #include "driver/fallback_plan.h"
 #include "expand/expand_kernel.h"
 #include "expand/verify_scheduled.h"
+#include "lower/gpu/bulk_copies.h"
 #include "lower/host/host_steps.h"
 #include "lower/lower_kernel.h"
 #include "schedule/accesses/access_plan.h"
@@ -139,6 +140,20 @@ void CandidateStages::decide_accesses(Candidate& c, const plan::KernelSchedule* 
   if (given && fallback_) note_what_is_otherwise(*given, level_, *c.plan);
 }
 
+namespace {
+
+// What the copy engine does not bring threads copy.
+void take_bulk_copies(thread::ThreadProgram& code, plan::KernelSchedule& plan) {
+  if (code.bulk_copies.empty()) return;
+  const thread::BulkCopy* first = &code.bulk_copies.front();
+  for (const thread::BulkCopy& copy : code.bulk_copies)
+    if (first->refusal.empty()) first = &copy;
+  const std::string path = code.stmts[first->loop.value].origin, why = lower::take_bulk_copies(code);
+  if (!why.empty()) plan.notes.push_back({path, "threads copy its boxes, and not the copy engine: " + why});
+}
+
+}  // namespace
+
 void CandidateStages::lower(Candidate& c) const {
   auto code = lower::lower_kernel(program_of(c), *c.scheduled, target_);
   if (!code) return void(c.rejected = code.error());
@@ -147,6 +162,8 @@ void CandidateStages::lower(Candidate& c) const {
   } else {
     const plan::KernelSchedule* given = given_of(c);
     leave_out_unguarded(*code, given && given->assumptions, *c.plan);
+    if (tensor_copies_at(level_) != schedule::TensorCopies::none) take_bulk_copies(*code, *c.plan);
+    code->bulk_copies.clear();
   }
   c.code = std::move(*code);
 }

@@ -11,6 +11,8 @@
 #include "driver/own_workspaces.h"
 #include "driver/settle_plan.h"
 #include "driver/stages.h"
+#include "ir/annotations.h"
+#include "ir/copy_groups.h"
 #include "ir/text.h"
 #include "ops/op.h"
 #include "schedule/annotations.h"
@@ -66,6 +68,44 @@ struct Lowered {
   AssumptionLevel below = AssumptionLevel::none;  // where it does: the level that relies on less
 };
 
+// Some of the program's own copies (copy_async) are of no whole words, and the plan has threads move them.
+bool moves_copies_by_threads(const ir::Program& program, const plan::Schedule& schedule) {
+  const std::vector<std::string> paths = ir::statement_paths(program);
+  for (size_t s = 0; s < paths.size(); ++s)
+    if (ir::is_asynchronous(program.stmts[s]))
+      for (const plan::KernelSchedule& kernel : schedule.kernels)
+        for (const plan::OpPlan& op : kernel.ops)
+          if (op.op.rfind(paths[s] + "/", 0) == 0 || op.op == paths[s])
+            if (op.engine != plan::Engine::async_copy) return true;
+  return false;
+}
+
+// The version that relies on nothing may not know that the program's own copies are of whole words. It is
+// then the one of a machine that has no such copies: with groups and arrivals that wait for copies what
+// threads store would be ordered by nothing.
+Expected<SettledPlan> settle_version(const ir::Program& program, const target::Target& target,
+                                     const CompileOptions& options, AssumptionLevel level,
+                                     const plan::Schedule* planned, Stages& stages) {
+  auto settled = settle_plan(program, target, options, level, planned, stages);
+  const auto copies = [&](const ir::Kernel& k) { return !ir::first_copy_word(program, k).empty(); };
+  if (level != AssumptionLevel::none || !target.async_copy() ||
+      std::none_of(program.kernels.begin(), program.kernels.end(), copies) ||
+      (settled && !moves_copies_by_threads(program, settled->schedule)))
+    return settled;
+  target::Target plain = target;
+  plain.async_copy_bytes.clear();
+  auto other = settle_plan(program, plain, options, level, nullptr, stages);
+  if (!other) return other;
+  for (size_t k = 0; k < program.kernels.size(); ++k)
+    if (copies(program.kernels[k]))
+      other->schedule.kernels[k].notes.push_back(
+          {program.kernels[k].name,
+           "no asynchronous copies in this version, which relies on nothing that the program does not "
+           "promise: "
+           "what copy_async copies is not known to be whole words of 4 bytes"});
+  return other;
+}
+
 // One version of each kernel for a device, where FallbackVersion has the others; all at once for the
 // simulator.
 Expected<Lowered> make_versions(const ir::Program& program, const target::Target& target,
@@ -76,7 +116,7 @@ Expected<Lowered> make_versions(const ir::Program& program, const target::Target
   Lowered out;
   std::shared_ptr<const plan::Schedule> above = options.planned;
   for (AssumptionLevel level = options.level;; level = out.below) {
-    auto settled = settle_plan(program, target, options, level, above.get(), stages);
+    auto settled = settle_version(program, target, options, level, above.get(), stages);
     if (!settled) return settled.error();
     if (out.schedule.kernels.empty()) out.schedule = settled->schedule;
     if (options.plan_only) return out;

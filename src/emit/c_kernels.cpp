@@ -279,7 +279,8 @@ void CKernels::tile_op(const ir::TileOp& op) {
       arguments.push_back(digits(first));
       arguments.push_back(digits(threads));
       if (op.kind == ir::OpKind::mbarrier_arrive)
-        arguments.push_back(flags({{op.flag(ir::mbarrier_arrive_attr::copies), "TL_ARRIVE_COPIES"}}));
+        arguments.push_back(flags({{op.flag(ir::mbarrier_arrive_attr::copies), "TL_ARRIVE_COPIES"},
+                                   {op.flag(ir::mbarrier_arrive_attr::elected), "TL_ARRIVE_ELECTED"}}));
       break;
     }
     case ir::OpKind::fill:

@@ -68,6 +68,7 @@ void DraftResolver::run_statement(StmtId s, Block& out) {
     return refuse_divergent(it->second.word);
   if (draft_.barriers.contains(s)) return refuse_divergent("barrier");
   if (draft_.async_copies.contains(s)) return refuse_divergent("copy_async");
+  if (draft_.bulk_copies.contains(s)) return refuse_divergent("copy_bulk");
   if (const auto* op = std::get_if<TileOp>(&written_[s.value].node);
       op && threads_ && orders_threads(op->kind))
     return refuse_divergent(op_row(op->kind).text, !is_barrier_op(op->kind));

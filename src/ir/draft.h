@@ -73,6 +73,8 @@ struct Draft {
   std::set<StmtId> barriers;  // empty Branches
   // Parallel loops over the elements that a thread copies, a store in each (ir/copy_groups.h).
   std::set<StmtId> async_copies;
+  // The same over the elements of a box that warps copy together (ir/bulk_copy.h).
+  std::set<StmtId> bulk_copies;
 
   bool empty() const {
     return views.empty() && assignments.empty() && old_values.empty() && !loops_in_parallel && !functions &&

@@ -86,14 +86,19 @@ class DraftResolver {
   void run_threads_block(const Block& block, Block& out);
   void run_exchange(StmtId s, Block& out);
   void run_async_copy(StmtId s, Block& out);
-  bool holds_copies_alone(StmtId s) const;
+  void run_bulk_copy(StmtId s, Block& out);  // draft_bulk_copies.cpp
+  bool is_of_some_lanes(StmtId s) const;
   void hoist_branch(StmtId s, Block& out);
   void hoist_loop(StmtId s, Block& out);
   std::map<VarId, bool> fix_assigned(StmtId s, Block& out);
   void end_part(Block& out, int64_t at);
   std::string_view meeting(StmtId s) const;
   // draft_barriers.cpp
-  std::optional<ThreadRange> guarded_threads() const;
+  struct ComingBy {
+    ThreadRange threads;
+    bool elected = false;  // one lane of each warp
+  };
+  std::optional<ComingBy> guarded_threads() const;
   void run_barrier_op(StmtId s, TileOp op, Block& out);
   void guard_branch(StmtId s, Block& out);
   Memory define(VarId var, ExprId value);

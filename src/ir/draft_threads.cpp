@@ -114,6 +114,8 @@ void DraftResolver::run_threads_block(const Block& block, Block& out) {
       run_exchange(s, out);
     } else if (draft_.async_copies.contains(s)) {
       run_async_copy(s, out);
+    } else if (draft_.bulk_copies.contains(s)) {
+      run_bulk_copy(s, out);
     } else if (op && is_barrier_op(op->kind)) {
       run_barrier_op(s, *op, out);
     } else if (op && is_group_word(op->kind)) {
@@ -125,7 +127,7 @@ void DraftResolver::run_threads_block(const Block& block, Block& out) {
     } else if (branch && !meeting(s).empty() && is_uniform(resolved(branch->condition))) {
       hoist_branch(s, out);
     } else if (branch && !meeting(s).empty() &&
-               (is_alike(resolved(branch->condition), Of::group) || holds_copies_alone(s))) {
+               (is_alike(resolved(branch->condition), Of::group) || is_of_some_lanes(s))) {
       guard_branch(s, out);
     } else if (loop && loop->kind == LoopKind::unroll && !meeting(s).empty()) {
       Loop head = *loop;
@@ -152,6 +154,7 @@ std::string_view DraftResolver::meeting(StmtId s) const {
     if (const auto it = draft_.exchanges.find(next); it != draft_.exchanges.end()) return it->second.word;
     if (draft_.barriers.contains(next)) return "barrier";
     if (draft_.async_copies.contains(next)) return "copy_async";
+    if (draft_.bulk_copies.contains(next)) return "copy_bulk";
     const auto& node = written_[next.value].node;
     if (const auto* op = std::get_if<TileOp>(&node); op && orders_threads(op->kind))
       return op_row(op->kind).text;
@@ -162,8 +165,9 @@ std::string_view DraftResolver::meeting(StmtId s) const {
   return {};
 }
 
-// What stands in it that cuts the block are asynchronous copies, which each thread may have or not.
-bool DraftResolver::holds_copies_alone(StmtId s) const {
+// What stands in it that cuts the block are asynchronous copies, which each thread may have or not, and
+// arrivals, which a lane may make for its warp.
+bool DraftResolver::is_of_some_lanes(StmtId s) const {
   std::vector<StmtId> todo{s};
   while (!todo.empty()) {
     const StmtId next = todo.back();
@@ -171,7 +175,9 @@ bool DraftResolver::holds_copies_alone(StmtId s) const {
     const auto& node = written_[next.value].node;
     if (draft_.async_copies.contains(next)) continue;
     const auto* op = std::get_if<TileOp>(&node);
-    if (draft_.exchanges.contains(next) || draft_.barriers.contains(next) || op) return false;
+    if (draft_.exchanges.contains(next) || draft_.barriers.contains(next)) return false;
+    if (draft_.bulk_copies.contains(next)) return false;
+    if (op && op->kind != OpKind::mbarrier_arrive) return false;
     const auto add = [&](const Block& b) { todo.insert(todo.end(), b.begin(), b.end()); };
     if (const auto* loop = std::get_if<Loop>(&node)) add(loop->body);
     if (const auto* branch = std::get_if<Branch>(&node)) add(branch->then_body), add(branch->else_body);

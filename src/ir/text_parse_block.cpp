@@ -235,15 +235,16 @@ bool Parser::parse_statement() {
       symbol != nullptr && symbol->kind == SymbolKind::variable && !token_.is("["))
     return parse_assignment(name);
   if (name.is("barrier") && !token_.is("[") && !token_.is("=")) return parse_barrier(name);
-  if (name.is("copy_async") && token_.kind == TokenKind::name) return parse_async_copy(name);
+  if ((name.is("copy_async") || name.is("copy_bulk")) && token_.kind == TokenKind::name)
+    return parse_async_copy(name);
   if (token_.is("[") || token_.is("=")) return parse_store(name);
   NearestName nearest(name.text);
   for (const OpRow& row : op_rows()) nearest.offer(row.text);
   for (LoopKind kind : kSingleVarLoops) nearest.offer(loop_kind_name(kind));
   for (std::string_view word :
-       {"parallel", "if",       "alloc",  "let",      "var",     "view",    "argmax",
-        "argmin",   "sort",     "topk",   "compress", "assert",  "print",   "while",
-        "break",    "continue", "return", "label",    "threads", "barrier", "copy_async"})
+       {"parallel", "if",    "alloc",    "let",     "var",        "view",     "argmax", "argmin",
+        "sort",     "topk",  "compress", "assert",  "print",      "while",    "break",  "continue",
+        "return",   "label", "threads",  "barrier", "copy_async", "copy_bulk"})
     nearest.offer(word);
   for (int kind = 0; kind < kAtomicKinds; ++kind) nearest.offer(atomic_text(static_cast<AtomicKind>(kind)));
   error(DiagCode::unknown_name, name, "expected a statement, found the unknown operation " + describe(name),

@@ -1,6 +1,7 @@
 // Blocks of threads of the text form: threads, barrier, and what lanes give each other.
 #include <algorithm>
 
+#include "ir/bulk_copy.h"
 #include "ir/copy_groups.h"
 #include "ir/draft_threads.h"
 #include "ir/lane_exchange.h"
@@ -75,15 +76,18 @@ bool Parser::parse_barrier(const Token& word) {
   return id.valid();
 }
 
-// copy_async X[row, at :+ 4] -> tile[place :+ 4]; an index without an extent is one element's.
+// copy_async X[row, at :+ 4] -> tile[place :+ 4]; an index without an extent is one element's. copy_bulk is
+// of boxes.
 bool Parser::parse_async_copy(const Token& word) {
+  const std::string name(word.text);
+  const bool bulk = word.is("copy_bulk");
   Region from, to;
-  if (!parse_thread_region(from, "what copy_async copies") ||
-      !expect("->", "and where copy_async copies to") ||
-      !parse_thread_region(to, "where copy_async copies to"))
+  if (!parse_thread_region(from, "what " + name + " copies") ||
+      !expect("->", "and where " + name + " copies to") ||
+      !parse_thread_region(to, "where " + name + " copies to"))
     return false;
   if (threads_around() == nullptr) {
-    error(DiagCode::misplaced_statement, word, "copy_async stands outside of a block of threads",
+    error(DiagCode::misplaced_statement, word, name + " stands outside of a block of threads",
           "copy a box of the tensor with copy, which moves it asynchronously where that pays");
     return true;
   }
@@ -91,7 +95,8 @@ bool Parser::parse_async_copy(const Token& word) {
                      from.offsets.size() == program_.buffer(from.buffer).shape.size() &&
                      to.offsets.size() == program_.buffer(to.buffer).shape.size();
   if (!named) return true;
-  if (const auto wrong = async_copy_refusal(program_, from, to)) {
+  if (const auto wrong =
+          bulk ? bulk_copy_refusal(program_, from, to) : async_copy_refusal(program_, from, to)) {
     error(wrong->code, word, wrong->message, wrong->hint);
     return true;
   }
@@ -103,7 +108,8 @@ bool Parser::parse_async_copy(const Token& word) {
     for (ExprId e : r->offsets)
       if (!e.valid() || !room_for_node(program_.exprs[e].depth + 1, word)) return true;
   check_reached(word);
-  take_label(add_async_copy(program_, draft_, from, to, location(word), open_.back().body));
+  const auto add = bulk ? add_bulk_copy : add_async_copy;
+  take_label(add(program_, draft_, from, to, location(word), open_.back().body));
   return true;
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lower/addressing.h"
+#include "lower/gpu/bulk_copies.h"
 #include "lower/gpu/counts.h"
 #include "lower/gpu/pipelines.h"
 #include "lower/loop_bounds.h"
@@ -56,6 +57,7 @@ void ScheduledLowering::lower(const expand::Serial& s, thread::Block& out) {
   k_.role.iteration_counts = executions;
   k_.ctx.rollback(mark);
   out.push_back(k_.out.add(std::move(lowered), origin));
+  note_bulk_copy(k_, s.loop, out.back());
   if (fills) count_fillings(k_, s.loop, extent, out);
 }
 

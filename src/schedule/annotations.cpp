@@ -6,6 +6,7 @@
 
 #include "analysis/copy_groups.h"
 #include "analysis/kernel_ops.h"
+#include "ir/bulk_copy.h"
 #include "ir/matrix_atom.h"
 #include "ir/statement_paths.h"
 #include "ir/transaction_barriers.h"
@@ -170,6 +171,7 @@ class AnnotationReader {
       for (const Annotation& a : p_.stmt(s).annotations) {
         // Where copies are done in order their groups are empty.
         if (a.key == "asynchronous" && !analysis::has_copy_groups(target_)) continue;
+        if (a.key == ir::kBulk) continue;  // says what the loop does
         if (!applies(a, paths_[s.value])) continue;
         *where == ir::AnnotationPlace::loop ? of_loop(a, s) : of_op(a, s);
       }

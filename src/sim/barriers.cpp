@@ -44,6 +44,12 @@ void release(ClusterRun& run, Warp& w, Ordering::Clock& clock) {
   if (own) w.touched = 0;
 }
 
+void meet_in_warp(ClusterRun& run, Warp& w) {
+  Ordering::Clock clock;
+  release(run, w, clock);
+  run.order.acquire(w.index, w.mask, w.mask == w.all, clock);
+}
+
 void barrier(ClusterRun& run, Warp& w, const Step& s) {
   const auto& node = run.node<thread::Barrier>(s);
   converged(run, w, s, FindingKind::divergent_barrier);

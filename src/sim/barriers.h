@@ -7,6 +7,8 @@ namespace tilegen::sim {
 
 void barrier(ClusterRun& run, Warp& w, const Step& s);
 void cluster_barrier(ClusterRun& run, Warp& w, const Step& s);
+// Lanes that run now know of what each of them did (bar.warp.sync).
+void meet_in_warp(ClusterRun& run, Warp& w);
 // What the warp did becomes known to who acquires `clock`. Some lanes alone release it when no other lane did
 // anything.
 void release(ClusterRun& run, Warp& w, Ordering::Clock& clock);

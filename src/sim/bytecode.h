@@ -177,7 +177,7 @@ struct Step {
   // place in shared memory, index of the barrier
   Ref x, y, z;
   Ref variable;                                       // loop, wide_store
-  int64_t extent = 0;                                 // wide_store; branch: lanes take it together
+  int64_t extent = 0;                                 // wide_store; branch: taken together; one_thread: met
   int64_t width = 1;                                  // wide_store: elements of one access of the store
   uint32_t access = kNothing, access2 = kNothing;     // mma: of C
   uint32_t access_a = kNothing, access_b = kNothing;  // mma

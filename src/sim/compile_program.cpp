@@ -7,6 +7,7 @@
 #include "sim/expr_compiler.h"
 #include "support/diag_codes.h"
 #include "thread/sync_accesses.h"
+#include "thread/warp_arrival.h"
 
 namespace tilegen::sim {
 
@@ -297,7 +298,7 @@ class ProgramCompiler {
 
   void compile(const thread::OneThread& one) {
     const uint32_t stmt = stmt_;
-    add(StepKind::one_thread);
+    add(StepKind::one_thread).extent = thread::warp_arrival(p_, one) ? 1 : 0;
     compile(one.body);
     stmt_ = stmt;
     add(StepKind::branch_end);

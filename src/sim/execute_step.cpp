@@ -87,6 +87,7 @@ void enter_role(ClusterRun& run, Warp& w, const Step& s) {
 // Any thread may be elected; the first is.
 void one_thread(ClusterRun& run, Warp& w, const Step& s) {
   converged(run, w, s, FindingKind::divergent_instruction);
+  if (s.extent != 0) meet_in_warp(run, w);
   push(w);
   w.mask &= ~w.mask + 1;
 }

@@ -184,6 +184,10 @@ void deliver(ClusterRun& run, Warp& w, const Step& s, TensorCopy c, bool moves, 
   if (c.place >= 0) c.place += run.arena_begin(block - w.rank);
   TransactionState& t = run.transaction_at(n.barriers, c.barrier);
   const int64_t bytes = run.launch.tensor_maps[static_cast<size_t>(n.map)].box_bytes();
+  if (n.announces) {
+    t.to_land += bytes;
+    t.unclaimed += bytes;
+  }
   // Another block announces them when it gets there.
   if (t.unclaimed < bytes && block == w.rank)
     step_finding(run, FindingKind::transaction_bytes, s.stmt, first_thread(w, w.mask),

@@ -18,6 +18,23 @@ bool HazardWalk::comes_before(const Outstanding& access, const TransactionOrder:
   return false;
 }
 
+// A condition that is one value as long as the block runs leaves each access on one side of all its ifs.
+void HazardWalk::choose(ir::ExprId condition, bool value, State& state) {
+  const auto choice = transactions_.choice_of(condition);
+  if (!choice) return;
+  const bool chosen = value != choice->opposite;
+  for (size_t i = state.size(); i-- > 0;) {
+    Outstanding access = *outstanding_[state[i].access];
+    if (((chosen ? access.left : access.chosen) & choice->bit) != 0) {
+      state.erase(state.begin() + static_cast<std::ptrdiff_t>(i));
+      continue;
+    }
+    (chosen ? access.chosen : access.left) |= choice->bit;
+    state[i].access = number_of(std::move(access));
+  }
+  close(state);
+}
+
 // An arrival that an iteration may leave out says nothing of those behind it.
 void HazardWalk::arrive(const TransactionOrder::Point& at, State& state) {
   if (!at.always) return;

@@ -146,7 +146,8 @@ OpenLoop HazardWalk::open_loop(StmtId id) {
   const auto& loop = std::get<thread::Loop>(p_.stmts[id.value].node);
   int64_t extent = -1;
   p_.exprs.is_const_int(loop.extent, &extent);
-  const int64_t bound = extent < 0 && by_iterations_ ? oracle_.bound_of(loop.extent) : -1;
+  const bool bounds = by_iterations_ || transactions_.inside(loop.var);
+  const int64_t bound = extent < 0 && bounds ? oracle_.bound_of(loop.extent) : -1;
   return {loop.var, extent, p_.stmts[id.value].origin, loop.condition.valid(), bound};
 }
 
@@ -183,15 +184,20 @@ Need HazardWalk::walk(StmtId id, State& state) {
   Need need = meet(id, state);
   const thread::Branch branch = *as<thread::Branch>(id);
   // All of these threads do it: no way leads around.
-  if (branch.then_body.size() == 1 && branch.else_body.empty() && transactions_.find(branch.then_body[0]))
+  if (branch.then_body.size() == 1 && branch.else_body.empty() && transactions_.find(branch.then_body[0]) &&
+      transactions_.is_of_threads(branch.condition))
     return std::max(need, walk_leaf(branch.then_body[0], state));
   State other = state;
+  choose(branch.condition, true, state);
+  choose(branch.condition, false, other);
   enter_branch(branch.condition, true);
   need = std::max(need, walk(branch.then_body, state));
   leave_branch();
   enter_branch(branch.condition, false);
   need = std::max(need, walk(branch.else_body, other));
   leave_branch();
+  choose(branch.condition, true, state);  // what is done on that side is of it
+  choose(branch.condition, false, other);
   add_to(state, other);
   return need;
 }

@@ -22,9 +22,10 @@ struct Outstanding {
   int access = 0;  // id of its class
   Bindings at;     // parallel to the class's loops
   bool in_flight = false;
-  bool met = false;       // each warpgroup has met since
-  uint32_t met_in = 0;    // sets of warps that have met since, as bits
-  uint32_t known_to = 0;  // sets of warps that have waited for an arrival since, as bits
+  bool met = false;               // each warpgroup has met since
+  uint32_t met_in = 0;            // sets of warps that have met since, as bits
+  uint32_t known_to = 0;          // sets of warps that have waited for an arrival since, as bits
+  uint32_t chosen = 0, left = 0;  // it is there only where these choices are so, as bits, and these not
   // Arrivals since of warps that the access comes before, the earliest of each: in which iteration.
   std::map<thread::StmtId, Binding> arrivals = {};
   auto operator<=>(const Outstanding&) const = default;
@@ -67,6 +68,8 @@ class HazardWalk {
   // What is walked until leave_branch() is done where the condition has this value.
   void enter_branch(ir::ExprId condition, bool value);
   void leave_branch() { conditions_.pop_back(); }
+  // Leaves of the state what there is where the condition has this value.
+  void choose(ir::ExprId condition, bool value, State& state);
   void age(State& state, const OpenLoop& loop);
 
   // The statement is a barrier of these warps: what they alone did before it comes before what they alone do

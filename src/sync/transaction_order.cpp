@@ -5,7 +5,9 @@
 
 #include "arith/context.h"
 #include "arith/period.h"
+#include "arith/prove.h"
 #include "thread/index_program.h"
+#include "thread/warp_arrival.h"
 
 namespace tilegen::sync {
 
@@ -15,14 +17,58 @@ namespace {
 
 constexpr int64_t kMaxPeriod = 4096;
 
-bool is_of_threads(const thread::ThreadProgram& p, ir::ExprId condition) {
-  const thread::IndexProgram program(p.exprs, condition);
-  const auto& vars = program.vars();
-  return p.thread_var.valid() && !program.reads_memory() &&
-         std::all_of(vars.begin(), vars.end(), [&](ir::VarId v) { return v == p.thread_var; });
+constexpr size_t kMaxChoices = 8;  // what is outstanding is told apart by each
+
+// b < a where the condition is a <= b, and the other way around.
+bool are_opposite(const ir::ExprPool& e, ir::ExprId a, ir::ExprId b) {
+  const ir::ExprNode &x = e[a], &y = e[b];
+  using ir::ExprOp;
+  if (x.op == ExprOp::logical_not || y.op == ExprOp::logical_not)
+    return (x.op == ExprOp::logical_not && x.a == b) || (y.op == ExprOp::logical_not && y.a == a);
+  if ((x.op == ExprOp::eq && y.op == ExprOp::ne) || (x.op == ExprOp::ne && y.op == ExprOp::eq))
+    return x.a == y.a && x.b == y.b;
+  const bool compare =
+      (x.op == ExprOp::lt && y.op == ExprOp::le) || (x.op == ExprOp::le && y.op == ExprOp::lt);
+  return compare && !ir::is_float(e.type(x.a)) && x.a == y.b && x.b == y.a;
 }
 
 }  // namespace
+
+bool TransactionOrder::is_of_threads(ir::ExprId condition) const {
+  const thread::IndexProgram program(p_.exprs, condition);
+  const auto& vars = program.vars();
+  return p_.thread_var.valid() && !program.reads_memory() &&
+         std::all_of(vars.begin(), vars.end(), [&](ir::VarId v) { return v == p_.thread_var; });
+}
+
+bool TransactionOrder::is_fixed(ir::ExprId condition) const {
+  const thread::IndexProgram program(p_.exprs, condition);
+  const auto& vars = program.vars();
+  return !program.reads_memory() && std::all_of(vars.begin(), vars.end(), [&](ir::VarId v) {
+    const ir::VarKind kind = p_.vars[v.value].kind;
+    return kind == ir::VarKind::dim || kind == ir::VarKind::scalar ||
+           (kind == ir::VarKind::block_index && !p_.dynamic_tiles);
+  });
+}
+
+std::optional<TransactionOrder::Choice> TransactionOrder::choice_of(ir::ExprId condition) const {
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    if (choices_[i] == condition) return Choice{uint32_t{1} << i, false};
+    if (are_opposite(p_.exprs, choices_[i], condition)) return Choice{uint32_t{1} << i, true};
+  }
+  return std::nullopt;
+}
+
+// What facts of the launch leave; -1: many.
+int64_t TransactionOrder::most_trips(ir::ExprId extent) const {
+  ir::ExprPool pool = p_.exprs;
+  arith::Context ctx(pool);
+  for (size_t v = 0; v < p_.vars.size(); ++v)
+    if (const ir::Var& var = p_.vars[v]; var.type == ir::DType::i64 && var.kind == ir::VarKind::dim)
+      ctx.bind(ir::VarId(v), var.lower, var.upper, var.divisor);
+  const int64_t most = arith::range_of(ctx, extent).hi;
+  return most >= 0 && most <= kMaxPeriod ? most : -1;
+}
 
 TransactionOrder::TransactionOrder(const thread::ThreadProgram& p) : p_(p) {
   const bool roles = std::any_of(p.body.begin(), p.body.end(), [&](StmtId s) {
@@ -38,23 +84,33 @@ void TransactionOrder::collect(const thread::Block& b, const Around& around) {
     ++position_;
     const thread::StmtNode& node = p_.stmts[s.value].node;
     const size_t before = points_.size();
-    if (const auto* a = std::get_if<thread::TransactionArrive>(&node)) {
-      add(around, {s, true, a->copies, a->barriers, a->index, {}, {}, -1, false, 0});
+    const auto* one = std::get_if<thread::OneThread>(&node);
+    const auto* a = one ? thread::warp_arrival(p_, *one) : std::get_if<thread::TransactionArrive>(&node);
+    if (a != nullptr) {
+      add(around, {s, true, a->copies, a->barriers, a->index, {}, {}, -1, -1, false, 0});
     } else if (const auto* w = std::get_if<thread::TransactionWait>(&node)) {
-      add(around, {s, false, false, w->barriers, w->index, {}, {}, -1, false, 0});
+      add(around, {s, false, false, w->barriers, w->index, {}, {}, -1, -1, false, 0});
     } else if (const auto* branch = std::get_if<thread::Branch>(&node)) {
-      const bool of_threads = is_of_threads(p_, branch->condition);
+      const bool of_threads = is_of_threads(branch->condition);
+      const size_t choices = choices_.size();
+      bool chosen = !of_threads && choice_of(branch->condition).has_value();
+      if (!of_threads && !chosen && choices < kMaxChoices && is_fixed(branch->condition)) {
+        choices_.push_back(branch->condition);
+        chosen = true;
+      }
       for (const bool taken : {true, false}) {
         Around inside = around;
         if (of_threads) inside.of_threads.emplace_back(branch->condition, taken);
-        inside.always = around.always && of_threads;
+        inside.always = around.always && (of_threads || chosen);
         collect(taken ? branch->then_body : branch->else_body, inside);
       }
+      if (points_.size() == before) choices_.resize(choices);
     } else if (const auto* loop = std::get_if<thread::Loop>(&node)) {
       Around inside = around;
       inside.loop = loop->var;
       inside.trips = -1;
-      p_.exprs.is_const_int(loop->extent, &inside.trips);
+      inside.most = -1;
+      if (!p_.exprs.is_const_int(loop->extent, &inside.trips)) inside.most = most_trips(loop->extent);
       inside.always = true;
       collect(loop->body, inside);
       if (points_.size() > before) loops_.insert(loop->var);
@@ -68,6 +124,7 @@ void TransactionOrder::add(const Around& around, Point point) {
   point.warps = warps_of(around);
   point.loop = around.loop;
   point.trips = around.trips;
+  point.most = around.most;
   point.always = around.always;
   point.position = position_;
   by_stmt_[point.stmt] = points_.size();
@@ -114,10 +171,13 @@ std::optional<int64_t> TransactionOrder::iterations_back(const Point& arrival, c
     return there.has_value() && there == of.eval(values);
   };
   if (!wait.loop.valid()) return in_front && same(0, 0) ? std::optional<int64_t>(0) : std::nullopt;
-  const int64_t period = wait.trips >= 0 ? wait.trips : period_of(arrival, wait);
-  if (period < 0 || period > kMaxPeriod) return std::nullopt;
+  int64_t trips = wait.trips;
+  const int64_t period = trips >= 0 ? trips : period_of(arrival, wait);
+  if (trips < 0 && period < 0) trips = wait.most;  // no iteration beyond is looked at
+  if (trips < 0 && period < 0) return std::nullopt;
+  if (std::max(trips, period) > kMaxPeriod) return std::nullopt;
   for (int64_t back = in_front ? 0 : 1; back <= most; ++back) {
-    const int64_t end = wait.trips >= 0 ? wait.trips : back + period;
+    const int64_t end = trips >= 0 ? trips : back + period;
     bool all = back < end;
     for (int64_t k = back; all && k < end; ++k) all = same(back, k);
     if (all) return back;

@@ -38,13 +38,23 @@ class TransactionOrder {
     WarpRange warps;
     ir::VarId loop;       // the innermost around; invalid: none
     int64_t trips = -1;   // of it; -1: not a constant
-    bool always = false;  // every iteration of it comes by
+    int64_t most = -1;    // of it, where a fact bounds them; else -1
+    bool always = false;  // every iteration of it comes by, where the choices around are so
     size_t position = 0;  // in the order of the statements
   };
 
   // Of the arrays of barriers that threads alone arrive at; a program with roles has none of its own.
   explicit TransactionOrder(const thread::ThreadProgram& p);
   const Point* find(thread::StmtId s) const;
+  // A condition around arrivals or waits that is one value as long as the block runs: which one it is, and
+  // whether it is its opposite.
+  struct Choice {
+    uint32_t bit = 0;
+    bool opposite = false;
+  };
+  std::optional<Choice> choice_of(ir::ExprId condition) const;
+  // It names the thread and nothing else.
+  bool is_of_threads(ir::ExprId condition) const;
   bool empty() const { return points_.empty(); }
   bool inside(ir::VarId loop) const { return loops_.count(loop) > 0; }
 
@@ -58,19 +68,22 @@ class TransactionOrder {
  private:
   struct Around {
     ir::VarId loop;
-    int64_t trips = -1;
+    int64_t trips = -1, most = -1;
     bool always = true;
     std::vector<std::pair<ir::ExprId, bool>> of_threads;  // conditions, and whether they hold
   };
   void collect(const thread::Block& b, const Around& around);
   void add(const Around& around, Point point);
   WarpRange warps_of(const Around& around) const;
+  bool is_fixed(ir::ExprId condition) const;
+  int64_t most_trips(ir::ExprId extent) const;
   int64_t period_of(const Point& arrival, const Point& wait) const;
 
   const thread::ThreadProgram& p_;
   std::vector<Point> points_;
   std::map<thread::StmtId, size_t> by_stmt_;
   std::set<ir::VarId> loops_;  // around them
+  std::vector<ir::ExprId> choices_;
   size_t position_ = 0;
   int64_t most_ = 0;
 };

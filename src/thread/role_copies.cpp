@@ -57,6 +57,10 @@ void RoleWalk::load(Running& x, int i, const RoleStep& s) {
     Phase* f = phase(s, n.barriers, block, index);
     if (f == nullptr) return;
     const int64_t at = of_block(n.barriers, block, index);
+    if (n.announces) {
+      f->to_land += bytes;
+      f->unclaimed += bytes;
+    }
     // Another block may announce them later.
     if (f->unclaimed < bytes && block == x.block)
       hazard(s.stmt, s.stmt,

@@ -291,7 +291,8 @@ struct FetchTile {
 // innermost first, with 16-byte units XORed by the row as the map's swizzle says (on byte addresses: bits 4..
 // ^= bits 7.., 1, 2 or 3 of them for 32, 64, 128 bytes). The place is aligned to 128 bytes, to 8 rows of the
 // swizzle where there is one. One thread issues it. A load reports the box's whole bytes to
-// `barriers[barrier_index]` when they have landed; a store belongs to the thread's bulk group and is clipped
+// `barriers[barrier_index]` when they have landed, announced by itself with `announces`, else by an arrival.
+// A store belongs to the thread's bulk group and is clipped
 // in units of 16 bytes. A load with `multicast` goes to all blocks of the cluster whose rank is a bit of it:
 // to the same place, reported to the same barrier, of each.
 struct TensorLoad {
@@ -301,7 +302,8 @@ struct TensorLoad {
   ir::ExprId dst_index;
   int barriers = -1;
   ir::ExprId barrier_index;
-  int64_t multicast = 0;  // 0: to the own block
+  int64_t multicast = 0;   // 0: to the own block
+  bool announces = false;  // mbarrier.expect_tx, in front of it
 };
 struct TensorStore {
   int map = -1;

@@ -9,6 +9,7 @@
 #include "thread/loop_lengths.h"
 #include "thread/sync_accesses.h"
 #include "thread/sync_history.h"
+#include "thread/warp_arrival.h"
 
 namespace tilegen::thread {
 
@@ -150,7 +151,14 @@ class Walk {
       while (t + 1 < end && !active[t]) ++t;
       elected[t] = active[t];
     }
-    return block(one.body, elected);
+    for (StmtId id : one.body) {
+      const auto* arrival = std::get_if<TransactionArrive>(&p_.stmts[id.value].node);
+      if (arrival && arrival == warp_arrival(p_, one) && !arrival->block.valid())
+        at_transaction(arrival->barriers, arrival->index, active, arrival);  // for all that meet here
+      else if (!statement(id, elected))
+        return false;
+    }
+    return true;
   }
 
   // In a role a barrier may be one of its own, or of one of its warpgroups.

@@ -330,7 +330,7 @@ class Printer {
   void print(const TensorLoad& load, int indent, const std::string& origin) {
     line(indent,
          "tensor_load " + at(load.dst, load.dst_index) + " = " + box(load.map, load.coordinates) + " to " +
-             barrier(load.barriers, load.barrier_index) +
+             barrier(load.barriers, load.barrier_index) + (load.announces ? ", announced" : "") +
              (load.multicast != 0 ? " of blocks " + std::to_string(load.multicast) : ""),
          origin);
   }

@@ -47,6 +47,16 @@ struct Guard {
   bool operator==(const Guard&) const = default;
 };
 
+// A loop in which threads copy a box of a tensor asynchronously, and how the copy engine does the same
+// (lower/gpu/bulk_copies.h).
+struct BulkCopy {
+  StmtId loop;
+  std::string refusal;             // why the engine cannot; empty: it can
+  TensorMap map;                   // of a box, none of the program's yet
+  TensorLoad load;                 // all but its map and its barrier
+  int64_t first = 0, threads = 0;  // that copy
+};
+
 // A persistent program's limits, which every launch of it keeps: points of the grid, blocks that are resident
 // at once.
 constexpr int64_t kMaxPersistentPoints = int64_t{1} << 30, kMaxResidentBlocks = 65535;
@@ -95,6 +105,7 @@ struct ThreadProgram {
   // `params`, for code that multiplies. What the expressions mean does not depend on it.
   std::vector<ir::ExprId> divisors;
   std::vector<TensorMap> tensor_maps;  // kernel parameters after `divisors`
+  std::vector<BulkCopy> bulk_copies;   // for the passes behind lowering
   // facts the code relies on: alignments and divisors that the program does not promise
   std::vector<Guard> guards;
   Block body;

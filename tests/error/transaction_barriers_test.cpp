@@ -64,8 +64,17 @@ TEST(TransactionBarriers, AreProvenOrRefused) {
   refused("misplaced_statement.phase_begun",
           {{"full", "  alloc full: shared u64[3] {arrivals = 128}"},
            {"wait full", "        mbarrier_wait full[k % 3], (k // 3 + 1) % 2"}});
+  // One lane of each of two warps arrives, where 64 threads are counted.
   refused("misplaced_statement.arrival_of_a_lane",
           {{"arrive full", "        if l == 0 { mbarrier_arrive full[k % 3] }"}});
+  refused("misplaced_statement.arrival_of_two_lanes",
+          {{"arrive full", "        if l < 2 { mbarrier_arrive full[k % 3] }"}});
+  refused("misplaced_statement.arrival_of_a_lane_with_copies",
+          {{"arrive full", "        if l == 0 { mbarrier_arrive full[k % 3] {copies} }"}});
+  refused("misplaced_statement.wait_of_a_lane",
+          {{"wait full", "        if l == 0 { mbarrier_wait full[k % 3], k // 3 % 2 }"}});
+  refused("bad_attribute.elected_lane_with_copies", {},
+          "  mbarrier_arrive full[0] {threads = 64, copies, elected}\n");
   refused("misplaced_statement.arrival_of_data",
           {{"arrive full", "        if X[0, w] > 0 { mbarrier_arrive full[k % 3] }"}});
   refused("misplaced_statement.barrier_of_a_thread",
@@ -84,6 +93,19 @@ TEST(TransactionBarriers, AreProvenOrRefused) {
   refused("scope_not_allowed.barrier_read",
           {{"take", "        sum += ring[k % 3, (w * 32 + l) % 64] + cast(f32, full[0])"}});
   refused("scope_not_allowed.barrier_copied", {}, "  fill full, 0\n");
+  // Boxes that warps copy together.
+  const auto box = [&](const std::string& name, const std::string& line) {
+    refused(name, {{"bring", "        " + line}});
+  };
+  box("shape_mismatch.box_of_other_ranges", "copy_bulk X[k :+ 2, 0 :+ 32] -> ring[k % 3, 0 :+ 32]");
+  box("shape_mismatch.box_of_a_column", "copy_bulk X[k :+ 3, 0] -> ring[0 :+ 3, 0]");
+  box("scope_not_allowed.box_to_a_tensor", "copy_bulk X[k, 0 :+ 64] -> Y[0 :+ 64]");
+  box("misplaced_statement.box_of_a_lane", "if l == 0 { copy_bulk X[k, 0 :+ 64] -> ring[k % 3, 0 :+ 64] }");
+  box("misplaced_statement.box_of_a_thread", "copy_bulk X[k + w, 0 :+ 64] -> ring[k % 3, 0 :+ 64]");
+  refused("misplaced_statement.box_outside_of_threads", {},
+          "  copy_bulk X[0, 0 :+ 64] -> ring[0, 0 :+ 64]\n");
+  refused("misplaced_statement.box_without_copies",
+          {{"bring", "        copy_bulk X[k, 0 :+ 64] -> ring[k % 3, 0 :+ 64]"}});
   // Waits and arrivals match, and do not order what is read.
   const auto unordered = [&](const std::map<std::string, std::string>& lines) {
     return failure_of(ring_text(lines), "sm_80");
@@ -98,6 +120,26 @@ TEST(TransactionBarriers, AreProvenOrRefused) {
       unordered({{"bring", ""},
                  {"arrive full",
                   "        mbarrier_arrive full[k % 3]\n        ring[k % 3, (w - 4) * 32 + l] = X[k, l]"}}));
+  // Before the lane arrives another lane may not have brought its element.
+  expect_golden("misplaced_statement.brought_behind_a_lane",
+                unordered({{"full", "  alloc full: shared u64[3] {arrivals = 2}"},
+                           {"bring", ""},
+                           {"arrive full",
+                            "        if l == 0 { mbarrier_arrive full[k % 3] }\n"
+                            "        ring[k % 3, (w - 4) * 32 + l] = X[k, l]"}}));
+  // Of launches with n <= 50 nobody arrives, or nobody waits.
+  refused("misplaced_statement.arrival_of_other_launches",
+          {{"arrive full", "        if n > 50 { mbarrier_arrive full[k % 3] }"}});
+  refused("misplaced_statement.taken_without_a_wait",
+          {{"wait full", "        if n > 50 { mbarrier_wait full[k % 3], k // 3 % 2 }"}});
+  // The copy is behind the arrival that is waited for.
+  for (const char* target : {"sm_80", "sm_90a"})
+    expect_golden("misplaced_statement.box_behind_the_arrival",
+                  failure_of(ring_text({{"bring", ""},
+                                        {"arrive full",
+                                         "        mbarrier_arrive full[k % 3] {copies}\n"
+                                         "        copy_bulk X[k, 0 :+ 64] -> ring[k % 3, 0 :+ 64]"}}),
+                             target));
   expect_golden("misplaced_statement.fewer_slots_than_barriers",
                 unordered({{"bring", "        ring[k % 2, (w - 4) * 32 + l] = X[k, l]"},
                            {"take", "        sum += ring[k % 2, (w * 32 + l) % 64]"}}));

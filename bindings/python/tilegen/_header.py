@@ -163,6 +163,7 @@ TL_ID_CLUSTER_RANK = 6
 TL_ID_CLUSTER_BLOCKS = 7
 
 TL_ARRIVE_COPIES = 1
+TL_ARRIVE_ELECTED = 2
 
 TL_ORDER_RELAXED = 1
 TL_ORDER_ACQUIRE = 2
@@ -494,6 +495,7 @@ FUNCTIONS = {
     "tl_copy_async": (None, (c_void_p, tl_region, tl_region,)),
     "tl_commit_group": (None, (c_void_p,)),
     "tl_wait_group": (None, (c_void_p, c_uint32,)),
+    "tl_copy_bulk": (None, (c_void_p, tl_region, tl_region,)),
     "tl_mbarrier_arrive": (None, (c_void_p, tl_region, c_int64, c_int64, c_uint32,)),
     "tl_mbarrier_wait": (None, (c_void_p, tl_region, tl_expr, c_int64, c_int64,)),
     "tl_begin_if": (tl_scope, (c_void_p, tl_expr,)),

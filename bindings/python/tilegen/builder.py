@@ -278,6 +278,12 @@ class Builder(Atomics, Combinations, Maths):
         """In threads: an asynchronous copy of the thread, of 4, 8 or 16 bytes that lie beside each other in a tensor."""
         lib.tl_copy_async(self.handle, self._region(src), self._region(dst))
 
+    @marked
+    def copy_bulk(self, src, dst):
+        """The warps that come by copy a box of a tensor to one of a shared tile: x[ds(r, 4), ds(c, 128)], ring[s, ds(0, 4), ds(0, 128)].
+        An arrival with copies, or a wait_group, is what says that it is there."""
+        lib.tl_copy_bulk(self.handle, self._region(src), self._region(dst))
+
     def commit_group(self):
         """Closes the group of each thread's asynchronous copies since the last one."""
         lib.tl_commit_group(self.handle)
@@ -291,10 +297,11 @@ class Builder(Atomics, Combinations, Maths):
         return self.shared(name, u64, [count], arrivals=arrivals)
 
     @marked
-    def mbarrier_arrive(self, barrier, copies=False, first=0, threads=0):
+    def mbarrier_arrive(self, barrier, copies=False, first=0, threads=0, elected=False):
         """Threads arrive at full[s]: in a block of threads those that come by, outside of one `threads` from `first` on, or all.
-        `copies`: each when its asynchronous copies before are done."""
-        lib.tl_mbarrier_arrive(self.handle, self._region(barrier), first, threads, h.TL_ARRIVE_COPIES * copies)
+        `copies`: each when its asynchronous copies before are done. `elected`: one lane for each warp."""
+        flags = h.TL_ARRIVE_COPIES * copies | h.TL_ARRIVE_ELECTED * elected
+        lib.tl_mbarrier_arrive(self.handle, self._region(barrier), first, threads, flags)
 
     @marked
     def mbarrier_wait(self, barrier, parity, first=0, threads=0):

@@ -68,6 +68,8 @@ void on_barrier(LoweringContext& k, ir::StmtId id, thread::Block& out) {
   if (op.kind == ir::OpKind::mbarrier_arrive) {
     const bool copies = op.flag(ir::mbarrier_arrive_attr::copies) && analysis::has_copy_groups(k.in.target);
     body = {k.out.add(thread::TransactionArrive{barriers, index, 0, {}, copies}, origin)};
+    if (op.flag(ir::mbarrier_arrive_attr::elected))
+      body = {k.out.add(thread::OneThread{std::move(body)}, origin)};
   } else {
     const ExprId parity = k.simplified(lower_expr(k, op.value));
     body = {k.out.add(thread::TransactionWait{barriers, index, parity, {}}, origin)};

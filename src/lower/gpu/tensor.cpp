@@ -68,18 +68,25 @@ std::optional<TensorBoxes> tensor_boxes(LoweringContext& k, const analysis::Kern
 }  // namespace
 
 int tensor_map(LoweringContext& k, ir::BufferId tensor, const std::vector<int64_t>& box, int swizzle) {
-  const ir::Buffer& b = k.in.program.buffer(tensor);
   const MemoryId memory = k.names.globals.at(tensor);
   for (size_t i = 0; i < k.out.tensor_maps.size(); ++i) {
     const thread::TensorMap& m = k.out.tensor_maps[i];
     if (m.tensor == memory && m.box == box && m.swizzle == swizzle) return static_cast<int>(i);
   }
+  thread::TensorMap map = box_map(k, tensor, box);
+  if (!k.out.tensor_maps.empty()) map.name += std::to_string(k.out.tensor_maps.size());
+  map.swizzle = swizzle;
+  k.out.tensor_maps.push_back(std::move(map));
+  return static_cast<int>(k.out.tensor_maps.size()) - 1;
+}
+
+thread::TensorMap box_map(LoweringContext& k, ir::BufferId tensor, const std::vector<int64_t>& box) {
+  const ir::Buffer& b = k.in.program.buffer(tensor);
   ir::ExprPool& e = k.out.exprs;
   thread::TensorMap map;
-  map.name = b.name + ".map" + (k.out.tensor_maps.empty() ? "" : std::to_string(k.out.tensor_maps.size()));
-  map.tensor = memory;
+  map.name = b.name + ".map";
+  map.tensor = k.names.globals.at(tensor);
   map.box = box;
-  map.swizzle = swizzle;
   const int64_t bytes = ir::dtype_bytes(b.type);
   ExprId stride = e.const_int(bytes);
   for (size_t d = b.shape.size(); d-- > 0;) {
@@ -89,8 +96,7 @@ int tensor_map(LoweringContext& k, ir::BufferId tensor, const std::vector<int64_
                                : e.mul(lower_expr(k, b.strides[d - 1]), bytes);
     map.strides.push_back(simplified_for_launch(k.out, stride));
   }
-  k.out.tensor_maps.push_back(std::move(map));
-  return static_cast<int>(k.out.tensor_maps.size()) - 1;
+  return map;
 }
 
 std::vector<int64_t> box_of(const ir::Region& r, const analysis::TensorCopyDims& dims, int64_t rows,

@@ -18,6 +18,8 @@ std::vector<ExprId> box_coordinates(LoweringContext& k, const std::vector<ExprId
                                     const analysis::TensorCopyDims& dims, ExprId row, ExprId column);
 std::vector<int64_t> box_of(const ir::Region& r, const analysis::TensorCopyDims& dims, int64_t rows,
                             int64_t columns);
+// A map of the tensor, none of the program's yet.
+thread::TensorMap box_map(LoweringContext& k, ir::BufferId tensor, const std::vector<int64_t>& box);
 // Index of the map with this box, added where there is none.
 int tensor_map(LoweringContext& k, ir::BufferId tensor, const std::vector<int64_t>& box, int swizzle);
 

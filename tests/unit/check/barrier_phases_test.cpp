@@ -13,8 +13,8 @@ constexpr size_t kFull = 0, kEmpty = 1;
 struct Side {
   BarrierPhases state{kRing};
   size_t party = 99;
-  std::optional<PhaseFault> arrive(size_t barrier, BarrierPhases::Parties who) {
-    return state.arrive(kRing, barrier, who, &party);
+  std::optional<PhaseFault> arrive(size_t barrier, BarrierPhases::Parties who, int64_t each = 1) {
+    return state.arrive(kRing, barrier, who, each, &party);
   }
   std::optional<PhaseFault> wait(size_t barrier, int64_t parity, BarrierPhases::Parties who) {
     return state.wait(barrier, parity, who, &party);
@@ -57,6 +57,19 @@ TEST(BarrierPhases, CountTheirArrivals) {
   ASSERT_EQ(half.arrive(kEmpty, kFills), std::nullopt);
   EXPECT_EQ(half.state.arrived(kEmpty), 32);
   EXPECT_EQ(half.wait(kEmpty, 1, kTakes), PhaseFault::phase_begun);
+}
+
+// One lane of each warp: 64 threads make two arrivals.
+TEST(BarrierPhases, CountWarpsWhereOneLaneArrives) {
+  const BarrierPhases::Shape ring{{1, 2}, {32, 64}};
+  BarrierPhases state(ring);
+  size_t party = 0;
+  ASSERT_EQ(state.arrive(ring, kFull, kFills, 32, &party), std::nullopt);
+  ASSERT_EQ(state.wait(kFull, 0, kTakes, &party), std::nullopt);
+  ASSERT_EQ(state.arrive(ring, kEmpty, kTakes, 32, &party), std::nullopt);
+  EXPECT_EQ(state.arrived(kEmpty), 0);  // the phase is complete
+  ASSERT_EQ(state.wait(kEmpty, 0, kFills, &party), std::nullopt);
+  EXPECT_EQ(state.arrive(ring, kFull, kFills, 1, &party), PhaseFault::too_many_arrivals);
 }
 
 // Who brings the second slot has not heard that the first is taken: the phase may overtake those who wait.

@@ -126,6 +126,29 @@ TEST(FallbackVersion, AWholeScheduleIsNoReasonToRefuse) {
   EXPECT_NE(text.find("4 gemm/ko/copy#0: "), text.npos) << text;
 }
 
+// Elements of two bytes at odd addresses are no words that could be copied asynchronously.
+TEST(FallbackVersion, CopiesOfNoWholeWordsAreOfThreads) {
+  for (const char* target : {"sm_80", "sm_90a"}) {
+    const auto all = versions({}, target, R"(tl 1 program p
+tensor X: f16[256] readonly
+tensor Y: f16[128]
+kernel k grid(b: 1) threads 128 {
+  alloc s: shared f16[256]
+  threads t in 128 {
+    copy_async X[t * 2 :+ 2] -> s[t * 2 :+ 2]
+    commit_group
+    wait_group 0
+    Y[t] = s[255 - t]
+  }
+}
+)");
+    ASSERT_EQ(all.size(), 2u) << target;
+    EXPECT_NE(all[0]->code.find("cp.async.ca"), std::string::npos);
+    EXPECT_EQ(all[1]->code.find("cp.async"), std::string::npos);
+    EXPECT_NE(said(all).find("1 k: no asynchronous copies in this version"), std::string::npos) << said(all);
+  }
+}
+
 // A field of tensor copies, given without the engine.
 TEST(FallbackVersion, WhatPlanningRefusesThereIsLeftOut) {
   const auto all =

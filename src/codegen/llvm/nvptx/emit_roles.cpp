@@ -11,6 +11,7 @@
 
 #include "codegen/llvm/nvptx/ptx_emitter.h"
 #include "support/checked.h"
+#include "thread/warp_arrival.h"
 
 namespace tilegen::codegen {
 
@@ -115,7 +116,16 @@ void PtxEmitter::emit_node(const Roles& roles) {
 }
 
 void PtxEmitter::emit_node(const OneThread& one) {
-  Value* elected = ptx_.effect(b_.getInt1Ty(), "elect.sync _|$0, 0xffffffff;", "=b", {});
+  // The choice itself orders no memory.
+  if (warp_arrival(program_, one)) ptx_.effect("bar.warp.sync 0xffffffff;");
+  Value* elected = nullptr;
+  if (target_.tensor_copy) {
+    elected = ptx_.effect(b_.getInt1Ty(), "elect.sync _|$0, 0xffffffff;", "=b", {});
+  } else {
+    Value* lane = b_.CreateAnd(bound_[program_.thread_var.value].value,
+                               b_.getInt32(static_cast<uint32_t>(target_.warp - 1)));
+    elected = b_.CreateICmpEQ(lane, b_.getInt32(0));
+  }
   emit_sides(elected, one.body, {});
 }
 

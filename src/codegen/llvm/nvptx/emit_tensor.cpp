@@ -33,6 +33,15 @@ std::string PtxEmitter::tell_caches(int map, Caching Memory::*which, std::string
 }
 
 void PtxEmitter::emit_node(const TensorLoad& load) {
+  if (load.announces) {
+    const TensorMap& map = program_.tensor_maps[static_cast<size_t>(load.map)];
+    int64_t bytes = ir::dtype_bytes(program_.memory(map.tensor).type);
+    for (int64_t extent : map.box) bytes *= extent;
+    Values to = address(b_, barrier_place(load.barriers, load.barrier_index));
+    to.push_back(b_.getInt32(static_cast<uint32_t>(bytes)));
+    ptx_.effect(b_.getVoidTy(), "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0+$1], $2;",
+                "r,n,n,~{memory}", to);
+  }
   Values operands = address(b_, place(load.dst, load.dst_index));
   for (Value* v : address(b_, barrier_place(load.barriers, load.barrier_index))) operands.push_back(v);
   operands.push_back(maps_[static_cast<size_t>(load.map)]);
