@@ -274,6 +274,7 @@ void Generator::kernel(int index) {
   for (int64_t i = 0; i < outputs; ++i) make_output(random_type(), r_.chance(3));
   statements(static_cast<int>(r_.between(2, options_.max_statements)), 0);
   observe_tiles();
+  annotate_caches();
   std::string header = "kernel k" + std::to_string(index) + " grid (";
   for (size_t i = 0; i < grid_.size(); ++i)
     header += (i ? ", " : "") + grid_[i].name + ": " + grid_[i].extent.text;
@@ -290,6 +291,7 @@ void Generator::kernel(int index) {
 Case Generator::run(uint64_t seed) {
   asserts_ = r_.chance(10);
   annotates_ = r_.chance(6);
+  begin_reports(seed);
   declare_params();
   declare_dims();
   declare_inputs();
