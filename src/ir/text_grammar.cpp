@@ -21,9 +21,9 @@ constexpr std::array<InfixRow, 19> kInfix = {{
     {"//", kProduct}, {"%", kProduct}, {">", kCompare}, {">=", kCompare},
 }};
 
-constexpr std::string_view kWords[] = {"alloc", "kernel", "if",       "else",   "true",   "false",
-                                       "inf",   "nan",    "and",      "or",     "assert", "print",
-                                       "while", "break",  "continue", "return", "switch", "case"};
+constexpr std::string_view kWords[] = {"alloc",    "kernel", "if",     "else",   "true",  "false", "inf",
+                                       "nan",      "and",    "or",     "assert", "print", "while", "break",
+                                       "continue", "return", "switch", "case",   "not"};
 constexpr LoopKind kLoopKinds[] = {LoopKind::serial, LoopKind::unroll, LoopKind::vectorized,
                                    LoopKind::parallel, LoopKind::pipelined};
 
@@ -92,8 +92,7 @@ std::string_view foreign_hint(std::string_view word) {
   static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"&", "of conditions write 'and'"},
       {"|", "of conditions write 'or'"},
-      {"!", "write 'x == false' for the opposite of a condition"},
-      {"not", "write 'x == false' for the opposite of a condition"},
+      {"!", "write 'not x' for the opposite of a condition"},
       {"*", "a power is pow(x, y), a square x * x"},
       {"?", "write select(condition, value, other)"},
       {"//", "a comment begins with ';'"},

@@ -363,10 +363,9 @@ Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const TileOp& op, const G
   const std::string why = named ? why_not(s, *named) : "";
   if (given_atom || given_grid)
     return Error(DiagCode::schedule_illegal, path,
-                 "the schedule's atom " +
-                     (given_atom ? "'" + given->atom + "'" : std::string("of any name")) + " with " +
-                     split_text(*given) + " warps cannot do a " + what + " with " + number(warps) + " warps" +
-                     why,
+                 (given_atom ? "the schedule's atom '" + given->atom + "'" : "no instruction of " + t.name) +
+                     " with " + split_text(*given) + " warps " + (given_atom ? "cannot do a " : "does a ") +
+                     what + " with " + number(warps) + " warps" + why,
                  "leave atom and warps out to let the planner choose", loc);
   if (!any)
     return Error(DiagCode::no_atom, path, "no instruction of " + t.name + " does a " + what,
