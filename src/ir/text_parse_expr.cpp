@@ -240,21 +240,20 @@ bool Parser::push_bracket(ExprStacks& s, Pending p) {
 }
 
 bool Parser::parse_infix(ExprStacks& s, const Infix& infix) {
-  Token at = token_;
-  int level = infix_level(infix.op);
+  const int level = infix_level(infix.op);
   while (!s.pending.empty() && !s.pending.back().bracket()) {
     const Pending& top = s.pending.back();
     const int top_level = top.level();
     if (top_level < level) break;
     if (top_level == kCompare && level == kCompare) {
-      error(DiagCode::syntax_error, at,
-            "comparisons do not chain: " + describe(at) + " follows " + describe(top.at),
+      error(DiagCode::syntax_error, token_,
+            "comparisons do not chain: " + describe(token_) + " follows " + describe(top.at),
             "join two comparisons with 'and', or use parentheses");
       return false;
     }
     reduce(s);
   }
-  Pending p{Kind::infix, at};
+  Pending p{Kind::infix, token_};
   p.infix = infix;
   s.pending.push_back(std::move(p));
   advance();
@@ -332,11 +331,13 @@ bool Parser::close_bracket(ExprStacks& s) {
   if (top.kind == Kind::function) arity = static_cast<int>(top.function->parameters.size());
   ExprId result;
   if (arity >= 0 && static_cast<int>(args.size()) != arity) {
-    int shown = top.kind == Kind::cast ? 1 : 0;  // the type counts for the reader
+    const int shown = top.kind == Kind::cast ? 1 : 0;  // the type counts for the reader
+    const bool nests = top.kind == Kind::call && (top.op == ExprOp::min || top.op == ExprOp::max);
     error(DiagCode::syntax_error, top.at,
           describe(top.at) + " takes " + std::to_string(arity + shown) + " arguments, found " +
               std::to_string(args.size() + shown),
-          "give exactly " + std::to_string(arity + shown));
+          nests && args.size() > 2 ? "nest the calls, as in max(a, max(b, c))"
+                                   : "give exactly " + std::to_string(arity + shown));
   } else if (top.kind == Kind::load) {
     if (top.buffer.valid()) result = make_load(top.buffer, args, top.at);
   } else if (top.kind == Kind::function) {

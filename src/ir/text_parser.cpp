@@ -146,7 +146,8 @@ void Parser::unknown_name(const Token& name, std::string_view what, bool buffers
   }
   error(DiagCode::unknown_name, name,
         "expected " + std::string(what) + ", found the unknown name " + describe(name),
-        nearest.hint("declare it before it is used"));
+        foreign_hint(name.text).empty() ? nearest.hint("declare it before it is used")
+                                        : std::string(foreign_hint(name.text)));
 }
 
 // Always false, so that a caller can return it.
