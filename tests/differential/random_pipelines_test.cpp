@@ -26,7 +26,8 @@ TEST(RandomPipelines, GpusAgree) {
     invalid += o.kind == Outcome::Kind::invalid;
     refused += o.kind == Outcome::Kind::refused;
     if (count == 1 || (o.kind != Outcome::Kind::agree && std::getenv("TILEGEN_SHOW_INVALID")))
-      std::cout << (count == 1 ? to_text(c) : "") << "seed " << seed << " " << kind_name(o.kind) << " " << o.text << "\n";
+      std::cout << (count == 1 ? to_text(c) : "") << "seed " << seed << " " << kind_name(o.kind) << " "
+                << o.text << "\n";
     if (!o.is_defect()) continue;
     ++defects;
     ADD_FAILURE() << "seed " << seed << ": " << kind_name(o.kind) << ": " << o.text << "\n" << to_text(c);

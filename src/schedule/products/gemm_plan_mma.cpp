@@ -234,6 +234,14 @@ std::string why_not(const GemmShape& s, const MmaAtom& atom) {
   return "";
 }
 
+// The rows that multiply these types.
+std::string considered_of(const GemmShape& s, const Target& t) {
+  std::string names;
+  for (const MmaAtom& atom : atoms_of(t, s))
+    if (!atom.given && serves(atom, s)) names += (names.empty() ? "" : ", ") + atom.name;
+  return names.empty() ? "none" : names;
+}
+
 bool asks_for_warpgroups(const plan::OpPlan* given) {
   return given && (given->engine == plan::Engine::warpgroup_mma || given->atom.starts_with("wgmma."));
 }
@@ -360,12 +368,15 @@ Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const TileOp& op, const G
     return plan;
   }
   const MmaAtom* const named = given_atom ? target::find_mma_atom(t, given->atom) : nullptr;
-  const std::string why = named ? why_not(s, *named) : "";
+  std::string why = named ? why_not(s, *named) : "";
+  if (given_atom && !named)
+    why = ": " + t.name + " has no such instruction, of these types " + considered_of(s, t);
   if (given_atom || given_grid)
     return Error(DiagCode::schedule_illegal, path,
                  (given_atom ? "the schedule's atom '" + given->atom + "'" : "no instruction of " + t.name) +
-                     " with " + split_text(*given) + " warps " + (given_atom ? "cannot do a " : "does a ") +
-                     what + " with " + number(warps) + " warps" + why,
+                     (given_grid ? " with " + split_text(*given) + " warps " : " ") +
+                     (given_atom ? "cannot do a " : "does a ") + what + " with " + number(warps) + " warps" +
+                     why,
                  "leave atom and warps out to let the planner choose", loc);
   if (!any)
     return Error(DiagCode::no_atom, path, "no instruction of " + t.name + " does a " + what,
