@@ -178,7 +178,6 @@ Tile* Generator::tile_of(std::vector<int64_t> shape, DType type, MemScope scope)
   int64_t elements = 1;
   for (int64_t e : shape) elements *= e;
   if (tiles_.size() >= kMaxTiles || elements > 4096) return nullptr;
-  tiles_.reserve(kMaxTiles + 8);  // pointers to tiles stay good while a statement is made
   const std::string name = fresh("t");
   std::string extents;
   for (const int64_t e : shape) extents += (extents.empty() ? "" : ", ") + constant_text(e);
@@ -267,6 +266,7 @@ void Generator::observe_tiles() {
 void Generator::kernel(int index) {
   grid();
   tiles_.clear();
+  tiles_.reserve(kMaxTiles + 8);  // pointers to tiles stay good while a statement is made
   allocs_.clear();
   body_.clear();
   states_threads_ = r_.chance(2);
