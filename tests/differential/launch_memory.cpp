@@ -198,7 +198,7 @@ std::string LaunchMemory::told(const std::vector<GuardedMemory>& memory) const {
                                },
                                &lines};
   if (Checked held = reports.tell(slots(memory), pieces, sink); !held) lines += held.error().to_text();
-  return std::regex_replace(lines, std::regex("-(nan|0)(?=[,\n ])"), "$1");
+  return std::regex_replace(lines, std::regex("-0(?=[,\n ])"), "0");
 }
 
 std::string LaunchMemory::compare(const std::vector<GuardedMemory>& expected,

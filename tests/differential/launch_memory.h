@@ -59,8 +59,8 @@ class LaunchMemory {
   void add_zeros();
   std::vector<GuardedMemory> fresh(bool at_end) const;
   std::vector<uint64_t> slots(const std::vector<GuardedMemory>& memory) const;
-  // What a launch that left this memory tells: lines that are printed, then assertions that do not hold. A
-  // NaN has one name, and so has 0.
+  // What a launch that left this memory tells: lines that are printed, then assertions that do not hold. -0
+  // is told as 0.
   std::string told(const std::vector<GuardedMemory>& memory) const;
   // First difference, or empty, of results and of what is told.
   std::string compare(const std::vector<GuardedMemory>& expected, const std::vector<GuardedMemory>& got,
