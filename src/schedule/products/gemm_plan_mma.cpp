@@ -9,6 +9,7 @@
 #include "ir/op_kinds.h"
 #include "schedule/products/gemm_plan.h"
 #include "schedule/products/gemm_shared_layout.h"
+#include "schedule/products/made_operand.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
 #include "target/operand_matrices.h"
@@ -300,7 +301,8 @@ Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const TileOp& op, const G
         std::any_of(atoms_of(t, s).begin(), atoms_of(t, s).end(), [&](const MmaAtom& atom) {
           return serves(atom, s) && is_open(atom, given) && laid_together(p, op, atom, side, t) > 1;
         });
-    return cost::OperandSource{p.buffer(r.buffer).scope == ir::MemScope::shared, along_k};
+    const bool shared = p.buffer(r.buffer).scope == ir::MemScope::shared;
+    return cost::OperandSource{shared, along_k, shared ? 0 : operations_of_element(p, op, r.buffer)};
   };
   const cost::OperandSource from[2] = {source(0), source(1)};
   struct Choice {

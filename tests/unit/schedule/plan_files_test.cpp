@@ -108,6 +108,11 @@ TEST(Listings, ElementsAtHalfTheIndexAreWhereTheyAreRead) {
     const auto read = std::find_if(values.begin(), values.end(),
                                    [](const plan::ValuePlan& v) { return v.value == "matmul:B_local"; });
     EXPECT_TRUE(read != values.end() && read->fragment) << plan::schedule_to_text(*schedule);
+    // No warp decodes what another decodes.
+    for (const plan::ValuePlan& v : values)
+      if (v.value == "matmul:B_dequantize_local") {
+        EXPECT_EQ(v.fragment->replicas(), 1);
+      }
   }
 }
 
