@@ -22,6 +22,7 @@ set(TILEGEN_TEST_SECONDS
   differential.random_programs 22
   differential.specialised_mutants 22
   differential.amd_tables 21
+  python.newcomers 15
   python.emit_c 8
   differential.mutated_programs 21
   differential.replay_record 21

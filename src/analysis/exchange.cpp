@@ -199,8 +199,12 @@ std::vector<OpConversion> conversions_of(const ir::Program& p, const KernelOps& 
     }
   }
   for (OpConversion& c : list)
-    for (const OpAccess& a : op.accesses)
-      if (c.after && a.value == c.value && (a.read || may_keep_elements(p, op, a.buffer))) c.before = true;
+    for (const OpAccess& a : op.accesses) {
+      if (a.value != c.value) continue;
+      // What it writes in registers of its own goes back, also where every thread has what it held.
+      c.after = c.after || (c.before && a.write);
+      c.before = c.before || (c.after && (a.read || may_keep_elements(p, op, a.buffer)));
+    }
   (void)ops;
   return list;
 }

@@ -72,6 +72,10 @@ ProductWork warp_product(const analysis::GemmShape& s, const MmaAtom& atom, cons
                                 (from[1].shared ? tile.n * load_wavefronts(atom, 1, from[1], t) : 0)) *
             static_cast<double>(tile.k) * warps;
   if (atom.sparse()) gather_places(static_cast<double>(tile.m * tile.k) * warps, t, w);
+  for (int side = 0; side < 2; ++side) {
+    const int64_t elements = side == 0 ? s.m * g.n : s.n * g.m;
+    w.sums += static_cast<double>(from[side].made_by * elements * s.k * g.copies) / t.plain_lanes;
+  }
   return w;
 }
 

@@ -29,6 +29,9 @@ ProductWork warpgroup_product(const analysis::GemmShape& s, const WarpgroupSplit
 struct OperandSource {
   bool shared = true;
   bool along_k = true;  // elements along k lie beside each other
+  // Operations that make an element, of what threads make in registers for each product: each warp that
+  // multiplies it makes it for itself.
+  int64_t made_by = 0;
 };
 ProductWork warp_product(const analysis::GemmShape& s, const target::MmaAtom& atom,
                          const analysis::WarpGrid& g, const OperandSource (&from)[2],

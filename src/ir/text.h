@@ -51,7 +51,7 @@
 // "->" and lists what it writes first: `fill C, 0.0f32`. Attributes at their default are not printed.
 // Regions: a bare NAME is the whole buffer; its shape must then be constant.
 //
-// Expressions, loosest first: or, and, compare (does not chain), | ^ &, << >>, + -, * / // %, unary minus.
+// Expressions, loosest first: or, and, not, compare (no chains), | ^ &, << >>, + -, * / // %, unary minus.
 // All infix operators associate to the left. `a > b` is read as `b < a`, `a >= b` as `b <= a`, -x as neg(x).
 //   primary   := LITERAL | NAME | NAME "[" exprs "]" | "(" expr ")"
 //              | NAME [":" DIGITS] "(" exprs ")"                     of fn: which of several results
@@ -66,7 +66,7 @@
 // and kernels share one name space per program. Inside a kernel, buffers, block variables and loop variables
 // may shadow nothing in scope; loops that do not contain each other may reuse a name. Words that start a
 // statement or stand as an operand (if, else, alloc, kernel, assert, print, while, break, continue, return,
-// switch, case, the loop kinds, the op names, and, or, true, false, inf, nan) cannot name a variable or
+// switch, case, loop kinds, the op names, and, or, not, true, false, inf, nan) cannot name a variable or
 // buffer. A program made elsewhere may break these rules; it is printed with "_" for bad characters and the
 // first free of "_1", "_2", ... appended.
 #pragma once

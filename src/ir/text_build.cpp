@@ -52,6 +52,9 @@ std::string refusal_hint(ExprOp op, DType t) {
     return "divide integers with //, or cast(f32, ...) the operands first";
   if (is_storage_only(t))
     return is_float(t) ? "cast(f32, ...) the operands first" : "cast(i32, ...) the operands first";
+  if (op == ExprOp::floormod) return "the remainder of floats is fmod(x, y)";
+  if (op == ExprOp::floordiv) return "of floats write floor(x / y)";
+  if (op == ExprOp::bit_xor) return "a power is pow(x, y), a square x * x; bits are those of bitcast(u32, x)";
   switch (expr_class(op)) {
     case ExprClass::math:
     case ExprClass::test:

@@ -21,9 +21,9 @@ constexpr std::array<InfixRow, 19> kInfix = {{
     {"//", kProduct}, {"%", kProduct}, {">", kCompare}, {">=", kCompare},
 }};
 
-constexpr std::string_view kWords[] = {"alloc", "kernel", "if",       "else",   "true",   "false",
-                                       "inf",   "nan",    "and",      "or",     "assert", "print",
-                                       "while", "break",  "continue", "return", "switch", "case"};
+constexpr std::string_view kWords[] = {"alloc",    "kernel", "if",     "else",   "true",  "false", "inf",
+                                       "nan",      "and",    "or",     "assert", "print", "while", "break",
+                                       "continue", "return", "switch", "case",   "not"};
 constexpr LoopKind kLoopKinds[] = {LoopKind::serial, LoopKind::unroll, LoopKind::vectorized,
                                    LoopKind::parallel, LoopKind::pipelined};
 
@@ -92,14 +92,20 @@ std::string_view foreign_hint(std::string_view word) {
   static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"&", "of conditions write 'and'"},
       {"|", "of conditions write 'or'"},
-      {"!", "write 'x == false' for the opposite of a condition"},
-      {"not", "write 'x == false' for the opposite of a condition"},
+      {"!", "write 'not x' for the opposite of a condition"},
       {"*", "a power is pow(x, y), a square x * x"},
       {"?", "write select(condition, value, other)"},
       {"//", "a comment begins with ';'"},
       {"#", "a comment begins with ';'"},
       {"for", "write a loop as 'serial i in 0 .. n { }', independent iterations as 'parallel i in 64 { }'"},
       {"range", "write a loop as 'serial i in 0 .. n { }', independent iterations as 'parallel i in 64 { }'"},
+      {"elif", "write 'else if'"},
+      {"True", "write 'true'"},
+      {"False", "write 'false'"},
+      {"stages", "stages stand behind the bounds: pipelined i in 0 .. n stages 3 { }"},
+      {"threadIdx", "in a block of threads write thread_id()"},
+      {"blockIdx", "a block's indices are named in the grid of its kernel: grid(by: m, bx: n)"},
+      {"__syncthreads", "operations await each other by themselves; in a block of threads write 'barrier'"},
       {"float", "write cast(f32, x)"},
       {"double", "write cast(f64, x)"},
       {"int", "write cast(i32, x)"},

@@ -53,7 +53,13 @@ bool Parser::open_block(BlockKind kind, StmtId stmt, size_t scope_mark) {
     return limit(DiagCode::limit_nesting, token_,
                  "loops and ifs nest deeper than " + std::to_string(limits_.nesting) + " levels",
                  "flatten the loops, or split the kernel");
-  if (kind != BlockKind::discarded && !expect("{", "to open the block")) return false;
+  if (kind != BlockKind::discarded && !accept("{")) {
+    const bool range = token_.is("..") || token_.is(":+"), stages = token_.is("num_stages");
+    return expected("'{' to open the block",
+                    range    ? "a parallel loop has extents alone, and counts from 0: parallel i in 16 { }"
+                    : stages ? "write 'stages 3' here"
+                             : "write '{' here");
+  }
   open_.push_back(std::move(block));
   return true;
 }

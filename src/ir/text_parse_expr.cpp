@@ -13,6 +13,7 @@ struct Parser::Pending {
   enum class Kind : uint8_t {
     infix,
     minus,
+    negation,
     paren,
     call,
     cast,
@@ -34,7 +35,12 @@ struct Parser::Pending {
   std::optional<size_t> result{};  // function: which of several
   size_t base = 0;                 // bracket: operands below it
 
-  bool bracket() const { return kind != Kind::infix && kind != Kind::minus; }
+  bool bracket() const { return kind != Kind::infix && kind != Kind::minus && kind != Kind::negation; }
+  // How tightly it binds.
+  int level() const {
+    if (kind == Kind::minus) return kPrimary;
+    return kind == Kind::negation ? kAnd : infix_level(infix.op);
+  }
 };
 
 struct Parser::ExprStacks {
@@ -75,7 +81,15 @@ bool Parser::parse_expr(ExprId& out, Level loosest, DType context) {
   return !stopped_;
 }
 
-// Reads up to one operand; `complete` stays false after an opening bracket or a unary minus.
+bool Parser::push_prefix(ExprStacks& s, Pending p) {
+  if (static_cast<int64_t>(s.pending.size()) > limits_.expr_depth * kPrimary)
+    return limit(DiagCode::limit_nesting, p.at, "too many operators wait for an operand",
+                 "split the expression");
+  s.pending.push_back(std::move(p));
+  return true;
+}
+
+// Reads up to one operand; `complete` stays false after an opening bracket, a unary minus or a `not`.
 bool Parser::parse_operand(ExprStacks& s, bool& complete) {
   Token at = token_;
   if (token_.is("-")) {
@@ -100,11 +114,7 @@ bool Parser::parse_operand(ExprStacks& s, bool& complete) {
       complete = true;
       return true;
     }
-    if (static_cast<int64_t>(s.pending.size()) > limits_.expr_depth * kPrimary)
-      return limit(DiagCode::limit_nesting, at, "too many operators wait for an operand",
-                   "split the expression");
-    s.pending.push_back({Kind::minus, at});
-    return true;
+    return push_prefix(s, {Kind::minus, at});
   }
   if (token_.is("(")) {
     advance();
@@ -142,6 +152,11 @@ bool Parser::parse_named_operand(ExprStacks& s, bool& complete) {
     if (token_.is(":")) return parse_special_float(s.operands.emplace_back().id, name, false);
     s.operands.push_back({ExprId(), true, false, name});
     return true;
+  }
+  // The opposite of a comparison, unlike a call, which takes what its parentheses hold.
+  if (name.text == "not" && !token_.is("(")) {
+    complete = false;
+    return push_prefix(s, {Kind::negation, name});
   }
   if (token_.is("(")) return open_call(s, name, {}, complete);
   if (const auto f = functions_.find(name.text); token_.is(":") && f != functions_.end()) {
@@ -225,21 +240,20 @@ bool Parser::push_bracket(ExprStacks& s, Pending p) {
 }
 
 bool Parser::parse_infix(ExprStacks& s, const Infix& infix) {
-  Token at = token_;
-  int level = infix_level(infix.op);
+  const int level = infix_level(infix.op);
   while (!s.pending.empty() && !s.pending.back().bracket()) {
     const Pending& top = s.pending.back();
-    int top_level = top.kind == Kind::minus ? static_cast<int>(kPrimary) : infix_level(top.infix.op);
+    const int top_level = top.level();
     if (top_level < level) break;
     if (top_level == kCompare && level == kCompare) {
-      error(DiagCode::syntax_error, at,
-            "comparisons do not chain: " + describe(at) + " follows " + describe(top.at),
+      error(DiagCode::syntax_error, token_,
+            "comparisons do not chain: " + describe(token_) + " follows " + describe(top.at),
             "join two comparisons with 'and', or use parentheses");
       return false;
     }
     reduce(s);
   }
-  Pending p{Kind::infix, at};
+  Pending p{Kind::infix, token_};
   p.infix = infix;
   s.pending.push_back(std::move(p));
   advance();
@@ -251,8 +265,9 @@ void Parser::reduce(ExprStacks& s) {
   Pending top = std::move(s.pending.back());
   s.pending.pop_back();
   Operand right = s.operands.back();
-  if (top.kind == Kind::minus) {
-    s.operands.back() = {make_unary(ExprOp::neg, typed(right, DType::none), top.at)};
+  if (top.kind == Kind::minus || top.kind == Kind::negation) {
+    const ExprOp op = top.kind == Kind::minus ? ExprOp::neg : ExprOp::logical_not;
+    s.operands.back() = {make_unary(op, typed(right, DType::none), top.at)};
     return;
   }
   s.operands.pop_back();
@@ -316,11 +331,13 @@ bool Parser::close_bracket(ExprStacks& s) {
   if (top.kind == Kind::function) arity = static_cast<int>(top.function->parameters.size());
   ExprId result;
   if (arity >= 0 && static_cast<int>(args.size()) != arity) {
-    int shown = top.kind == Kind::cast ? 1 : 0;  // the type counts for the reader
+    const int shown = top.kind == Kind::cast ? 1 : 0;  // the type counts for the reader
+    const bool nests = top.kind == Kind::call && (top.op == ExprOp::min || top.op == ExprOp::max);
     error(DiagCode::syntax_error, top.at,
           describe(top.at) + " takes " + std::to_string(arity + shown) + " arguments, found " +
               std::to_string(args.size() + shown),
-          "give exactly " + std::to_string(arity + shown));
+          nests && args.size() > 2 ? "nest the calls, as in max(a, max(b, c))"
+                                   : "give exactly " + std::to_string(arity + shown));
   } else if (top.kind == Kind::load) {
     if (top.buffer.valid()) result = make_load(top.buffer, args, top.at);
   } else if (top.kind == Kind::function) {
@@ -377,24 +394,6 @@ bool Parser::is_choice_of_literals(const ExprStacks& s, const Pending& open, Ope
   if (condition->untyped || !first->untyped || !first->cases.empty() || !last->untyped) return false;
   choice = *last;
   choice.cases.insert(choice.cases.begin(), {open.at, condition->id, first->negative, first->literal});
-  return true;
-}
-
-// A comma-separated list up to `close`, which is consumed.
-bool Parser::parse_exprs(std::string_view close, std::vector<ExprId>& out, std::string_view what) {
-  if (accept(close)) return true;
-  do {
-    ExprId id;
-    if (!room_for_rank(out.size(), token_) || !parse_index(id, what)) return false;
-    out.push_back(id);
-  } while (accept(","));
-  return expect(close, "or ',' and " + std::string(what));
-}
-
-bool Parser::parse_index(ExprId& out, std::string_view what) {
-  Token at = token_;
-  if (!parse_expr(out)) return false;
-  require_index(out, what, at);
   return true;
 }
 

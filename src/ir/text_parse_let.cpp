@@ -98,9 +98,22 @@ bool Parser::parse_assigned(ExprId& value, ExprId old, DType type, std::string_v
   for (const auto& [text, op] : kCompound) {
     if (!accept(text)) continue;
     if (!parse_expr(value, kAny, type)) return false;
+    if (old.valid() && value.valid() && program_.exprs.type(value) != type) {
+      // Casting what is assigned to is no way out.
+      const std::string other = dtype_name(program_.exprs.type(value)), own = dtype_name(type);
+      error(DiagCode::dtype_mismatch, at,
+            "the operands of " + describe(at) + " have types " + own + " and " + other +
+                "; both must have the same",
+            "write cast(" + own + ", ...) around the value, or declare what it is added to as " + other +
+                ": var s: " + other + " = 0");
+      value = {};
+      return true;
+    }
     value = make_binary(op, old, value, at);
     return true;
   }
+  if (token_.is("+") || token_.is("-"))
+    return expected("'=' " + std::string(what), "write " + std::string(token_.text) + "= 1 here");
   return expect("=", what) && parse_expr(value, kAny, type);
 }
 

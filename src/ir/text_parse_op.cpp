@@ -85,6 +85,7 @@ bool Parser::parse_ranges(Region& region) {
   do {
     ExprId offset;
     int64_t extent = 1;
+    if (token_.is(":")) return expected("an offset", "of a whole dimension write 0 and its extent, 0 :+ 64");
     if (!room_for_rank(region.offsets.size(), token_) || !parse_index(offset, "an offset")) return false;
     // An index alone is a range of one.
     if (!token_.is(",") && !token_.is("]") && !token_.is(":+"))
@@ -181,10 +182,15 @@ void Parser::unknown_attribute(const OpRow& row, const Token& name) {
     nearest.offer(a.name);
     all += (all.empty() ? "" : ", ") + std::string(a.name);
   }
-  for (const AnnotationRow& a : annotation_rows())
-    if (a.place == AnnotationPlace::op) nearest.offer(a.key);
-  const std::string otherwise =
+  std::string otherwise =
       all.empty() ? std::string(row.text) + " has no attributes" : "the attributes are " + all;
+  for (const AnnotationRow& a : annotation_rows()) {
+    if (a.place != AnnotationPlace::op) continue;
+    nearest.offer(a.key);
+    // A word of an annotation that stands alone.
+    if (("|" + std::string(a.values) + "|").find("|" + std::string(name.text) + "|") != std::string::npos)
+      otherwise = "write " + std::string(a.key) + " = " + std::string(name.text);
+  }
   error(DiagCode::unknown_name, name, std::string(row.text) + " has no attribute " + describe(name),
         nearest.hint(otherwise));
 }

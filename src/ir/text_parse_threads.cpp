@@ -17,6 +17,9 @@ bool Parser::parse_points(const Token& at, std::string_view what, std::string_vi
   loop.kind = LoopKind::parallel;
   do {
     if (!room_for_rank(names.size(), token_)) return false;
+    if (token_.is("("))
+      return expected("the loop variable",
+                      "no parentheses stand around variables and extents: i, j in 16, 64");
     if (!parse_name(names.emplace_back(), "the loop variable")) return false;
   } while (accept(","));
   for (const Token& name : names) loop.vars.push_back(add_loop_var(name, VarKind::loop));

@@ -1,4 +1,4 @@
-// Tokens, names and errors of the text parser.
+// Tokens, names, lists and errors of the text parser.
 #include "ir/text_parser.h"
 
 #include <charconv>
@@ -146,7 +146,8 @@ void Parser::unknown_name(const Token& name, std::string_view what, bool buffers
   }
   error(DiagCode::unknown_name, name,
         "expected " + std::string(what) + ", found the unknown name " + describe(name),
-        nearest.hint("declare it before it is used"));
+        foreign_hint(name.text).empty() ? nearest.hint("declare it before it is used")
+                                        : std::string(foreign_hint(name.text)));
 }
 
 // Always false, so that a caller can return it.
@@ -217,6 +218,24 @@ void Parser::recover(const Token& start, size_t scope_mark) {
     open_block(BlockKind::discarded, StmtId(), scope_mark);
     scope_mark = declared_.size();
   }
+}
+
+// A comma-separated list up to `close`, which is consumed.
+bool Parser::parse_exprs(std::string_view close, std::vector<ExprId>& out, std::string_view what) {
+  if (accept(close)) return true;
+  do {
+    ExprId id;
+    if (!room_for_rank(out.size(), token_) || !parse_index(id, what)) return false;
+    out.push_back(id);
+  } while (accept(","));
+  return expect(close, "or ',' and " + std::string(what));
+}
+
+bool Parser::parse_index(ExprId& out, std::string_view what) {
+  Token at = token_;
+  if (!parse_expr(out)) return false;
+  require_index(out, what, at);
+  return true;
 }
 
 }  // namespace tilegen::ir::text

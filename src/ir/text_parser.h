@@ -268,6 +268,7 @@ class Parser {
   bool parse_infix(ExprStacks& s, const Infix& infix);
   bool open_call(ExprStacks& s, const Token& name, std::optional<size_t> result, bool& complete);
   bool push_bracket(ExprStacks& s, Pending p);
+  bool push_prefix(ExprStacks& s, Pending p);
   bool close_bracket(ExprStacks& s);
   void reduce_to_bracket(ExprStacks& s);
   void reduce(ExprStacks& s);

@@ -154,7 +154,7 @@ void OpLowering::store_element(const Nest& nest, ir::BufferId buffer, std::span<
                  op_.path));
 }
 
-ExprId OpLowering::frozen_condition(const Nest& nest, ExprId condition, thread::Block& body) {
+ExprId OpLowering::frozen_condition(const Nest& nest, ExprId condition, ExprId around, thread::Block& body) {
   ir::ExprPool& e = k_.out.exprs;
   bool vector = !nest.loops.empty() && nest.loops.back().form == thread::LoopForm::vectorized;
   thread::Memory m;
@@ -166,7 +166,13 @@ ExprId OpLowering::frozen_condition(const Nest& nest, ExprId condition, thread::
   m.in_registers = true;
   MemoryId memory = k_.out.add_memory(std::move(m));
   ExprId lane = vector ? e.var(nest.loops.back().var) : e.const_int(0);
-  body.push_back(k_.out.add(thread::Store{memory, lane, condition, ExprId(), false, ExprId()}, op_.path));
+  // A thread that is not in the if around reads nothing of what is written in there.
+  if (!k_.block_threads()) around = ExprId();
+  if (around.valid())
+    body.push_back(
+        k_.out.add(thread::Store{memory, lane, e.const_int(0, ir::DType::boolean), ExprId(), false, ExprId()},
+                   op_.path));
+  body.push_back(k_.out.add(thread::Store{memory, lane, condition, around, false, ExprId()}, op_.path));
   return e.load(memory, ir::DType::boolean, std::vector<ExprId>{lane});
 }
 
@@ -252,7 +258,7 @@ void OpLowering::parallel_loop() {
         } else if (const auto* branch = k_.in.program.as<ir::Branch>(id)) {
           ExprId taken = k_.simplified(lower_expr(k_, branch->condition));
           if (!k_.block_threads() || reads_what_is_written(taken))
-            taken = frozen_condition(nest, taken, body);
+            taken = frozen_condition(nest, taken, condition, body);
           else
             record_condition(k_, taken);
           statements(branch->then_body, both(k_, condition, taken));

@@ -34,7 +34,7 @@ class OpLowering final : public ops::LowerSink {
                      ExprId condition, thread::Block& body);
   ExprId interior_condition();
   // The condition's value per vector lane, computed before the stores it guards may change what it reads.
-  ExprId frozen_condition(const Nest& nest, ExprId condition, thread::Block& body);
+  ExprId frozen_condition(const Nest& nest, ExprId condition, ExprId around, thread::Block& body);
   bool reads_what_is_written(ExprId condition) const;
   void contract_micro_kernel(int a, int b, int c, bool clear);
   void contract_loops(int a, int b, int c, bool clear);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <map>
 
@@ -60,6 +61,7 @@ std::string value_text(ir::DType type, uint64_t bits) {
   if (ir::is_bool(type)) return bits != 0 ? "true" : "false";
   if (!ir::is_float(type)) return digits_text(static_cast<int64_t>(bits));
   const double v = std::bit_cast<double>(bits);
+  if (std::isnan(v)) return "nan";  // whose sign differs between machines
   return type == ir::DType::f64 ? digits_text(v) : digits_text(static_cast<float>(v));
 }
 

@@ -363,17 +363,25 @@ class Player {
   void report() {
     const tl_expr values[] = {expr(), expr_of(TL_F32)};
     if (rarely()) {
-      const char* const texts[] = {"vector = 4", "swizzle = 64", "raster = grouped",
-                                   "layout = (i, j) -> i * 9 + j", "order = [x"};
+      const char* const texts[] = {"vector = 4",
+                                   "swizzle = 64",
+                                   "raster = grouped",
+                                   "layout = (i, j) -> i * 9 + j",
+                                   "order = [x",
+                                   "cache = evict_last",
+                                   "warps = [2, 1]",
+                                   "registers = 64",
+                                   "raster = lpt, persistence = dynamic",
+                                   "cache = no_allocate, vector = 4"};
       const int kind = pick(6);
       if (kind == 5 && scopes_.size() == 1) sparse_product();
       if (kind == 0) tl_break(b_);
       if (kind == 1) pick(2) == 0 ? tl_continue(b_) : tl_return(b_);
       if (kind == 2) tl_label(b_, ("l" + std::to_string(pick(20))).c_str());
-      if (kind == 3) tl_annotate(b_, texts[pick(5)]);
+      if (kind == 3) tl_annotate(b_, texts[pick(10)]);
       if (kind == 4)
-        pick(2) == 0 ? tl_annotate_tile(b_, buffer(), texts[pick(5)])
-                     : tl_annotate_kernel(b_, texts[pick(5)]);
+        pick(2) == 0 ? tl_annotate_tile(b_, buffer(), texts[pick(10)])
+                     : tl_annotate_kernel(b_, texts[pick(10)]);
     } else if (pick(2) == 0) {
       tl_assert(b_, rarely() ? expr() : expr_of(TL_BOOL), rarely() ? "no \"text\"" : "a text");
     } else if (!regions_.empty() && rarely()) {

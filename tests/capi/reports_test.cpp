@@ -163,6 +163,17 @@ TEST(Reports, SurvivePrintingAndNames) {
   for (const char* executor : kCompiled) EXPECT_EQ(run(text, executor, 6, 1.5f), expected) << executor;
 }
 
+// Machines differ in the sign of the NaN that they make.
+TEST(Reports, ANaNHasOneName) {
+  const std::string text =
+      "tl 1 program p\ndim n\ntensor X: f32[n, 64] readonly\ntensor Y: f32[n, 64]\n"
+      "kernel k grid(b: 1) {\n  parallel j in 2 {\n    let zero = X[0, 0] * cast(f32, j)\n"
+      "    print \"nan\", zero / zero, copysign(nan:f32, -1.0f32), copysign(nan:f32, 1.0f32)\n  }\n}\n";
+  const Lines expected = {"nan: nan, nan, nan  (j = 0)", "nan: nan, nan, nan  (j = 1)"};
+  for (const char* executor : {"", "host", "sim:sm_80"})
+    EXPECT_EQ(run(text, executor, 4, 1.5f).lines, expected) << executor;
+}
+
 TEST(Reports, TellsHowManyValuesItHasNotKept) {
   const std::string text =
       "tl 1 program p\ndim n\ntensor X: f32[n, 64] readonly\ntensor Y: f32[n, 64]\n"

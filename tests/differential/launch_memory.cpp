@@ -1,8 +1,12 @@
 #include "launch_memory.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <regex>
 #include <sstream>
+
+#include "runtime/reports.h"
 
 namespace tilegen::differential {
 
@@ -73,6 +77,7 @@ std::string LaunchMemory::bind(const ir::Program& p, const Launch& launch) {
 }
 
 std::string LaunchMemory::place(const ir::Program& p, const Launch& launch) {
+  program_ = &p;
   runtime::DimSolver dims(p);
   for (const ir::Param& param : p.params) {
     tensor_of_.push_back(-1);
@@ -111,6 +116,7 @@ std::string LaunchMemory::place_tensor(const ir::Program& p, const ir::Param& pa
   t.name = b.name;
   t.type = b.type;
   t.workspace = b.workspace;
+  t.report = b.report != ir::Report::none;
   for (ir::ExprId e : b.shape) t.shape.push_back(dims.evaluate(e).value_or(-1));
   for (ir::ExprId e : b.strides) t.strides.push_back(dims.evaluate(e).value_or(-1));
   t.dense = t.strides.empty();
@@ -139,6 +145,10 @@ std::string LaunchMemory::place_tensor(const ir::Program& p, const ir::Param& pa
 
 void LaunchMemory::fill(const Launch& launch) {
   for (Tensor& t : tensors_) {
+    if (t.report) {
+      std::fill(t.initial.begin(), t.initial.end(), std::byte{0});
+      continue;
+    }
     Random random(launch.seed, t.name);
     const auto given = launch.whole.find(t.name);
     const auto bytes = static_cast<size_t>(ir::dtype_bytes(t.type));
@@ -175,6 +185,22 @@ std::vector<uint64_t> LaunchMemory::slots(const std::vector<GuardedMemory>& memo
   return slots;
 }
 
+std::string LaunchMemory::told(const std::vector<GuardedMemory>& memory) const {
+  const runtime::Reports reports(*program_);
+  if (reports.empty()) return {};
+  std::vector<const std::byte*> pieces;
+  for (const runtime::Reports::Piece& piece : reports.pieces())
+    pieces.push_back(memory[static_cast<size_t>(tensor_of_[piece.param])].bytes().data());
+  std::string lines;
+  const runtime::LineSink sink{[](const void* to, const char* line) {
+                                 *static_cast<std::string*>(const_cast<void*>(to)) +=
+                                     line + std::string("\n");
+                               },
+                               &lines};
+  if (Checked held = reports.tell(slots(memory), pieces, sink); !held) lines += held.error().to_text();
+  return std::regex_replace(lines, std::regex("-0(?=[,\n ])"), "0");
+}
+
 std::string LaunchMemory::compare(const std::vector<GuardedMemory>& expected,
                                   const std::vector<GuardedMemory>& got, const Bound& bound) const {
   for (size_t i = 0; i < tensors_.size(); ++i) {
@@ -195,6 +221,8 @@ std::string LaunchMemory::compare(const std::vector<GuardedMemory>& expected,
     for (size_t k = 0; k < want.size(); ++k)
       if (!is_element[k] && want[k] != have[k]) return "padding inside tensor " + t.name + " was written";
   }
+  const std::string want = told(expected), have = told(got);
+  if (want != have) return "a launch tells\n" + have + "expected\n" + want;
   return {};
 }
 

@@ -24,7 +24,8 @@ struct Tensor {
   std::vector<std::byte> initial;
   int64_t elements = 1;
   bool workspace = false;
-  bool dense = false;  // rows after one another
+  bool report = false;  // a workspace of what the launch tells, 0 at first
+  bool dense = false;   // rows after one another
 
   int64_t offset(int64_t linear) const {
     if (dense) return linear;
@@ -58,7 +59,10 @@ class LaunchMemory {
   void add_zeros();
   std::vector<GuardedMemory> fresh(bool at_end) const;
   std::vector<uint64_t> slots(const std::vector<GuardedMemory>& memory) const;
-  // First difference, or empty.
+  // What a launch that left this memory tells: lines that are printed, then assertions that do not hold. -0
+  // is told as 0.
+  std::string told(const std::vector<GuardedMemory>& memory) const;
+  // First difference, or empty, of results and of what is told.
   std::string compare(const std::vector<GuardedMemory>& expected, const std::vector<GuardedMemory>& got,
                       const Bound& bound) const;
 
@@ -69,6 +73,7 @@ class LaunchMemory {
  private:
   std::string place_tensor(const ir::Program& p, const ir::Param& param, const Launch& launch,
                            const runtime::DimSolver& dims);
+  const ir::Program* program_ = nullptr;
   std::vector<uint64_t> slots_;
   std::vector<Tensor> tensors_;
   std::vector<int> tensor_of_;  // by parameter; -1: not a tensor

@@ -19,6 +19,14 @@ std::string Generator::annotated(std::string text) {
     text += r_.pick({" {vector = 1}", " {full_tile_version = false}"});
   if (text.starts_with("parallel ") && text.ends_with(" {") && r_.chance(6))
     text.insert(text.size() - 2, " with {unroll = " + std::to_string(r_.pick({1, 2, 4})) + "}");
+  if (text.starts_with("gemm ") && states_threads_ && others_.chance(2)) {
+    // Four warps of 32 lanes.
+    const std::string warps = std::string("warps = ") + others_.pick({"[4, 1]", "[2, 2]", "[1, 4]"});
+    if (text.ends_with("}"))
+      text.insert(text.size() - 1, ", " + warps);
+    else
+      text += " {" + warps + "}";
+  }
   return r_.chance(3) ? "label " + fresh("l") + ": " + text : text;
 }
 
@@ -38,9 +46,22 @@ std::string Generator::tile_annotation(MemScope scope, DType type, const std::ve
 
 std::string Generator::kernel_annotation() {
   if (!annotates_ || !r_.chance(2)) return {};
+  std::vector<std::string> parts;
   if (grid_.size() == 2 && r_.chance(2))
-    return r_.pick({" with {raster = column_major}", " with {raster = grouped, group = 2}"});
-  return r_.pick({" with {min_blocks = 1}", " with {persistence = none}"});
+    parts.emplace_back(r_.pick({"raster = column_major", "raster = grouped, group = 2"}));
+  else
+    parts.emplace_back(r_.pick({"min_blocks = 1", "persistence = none"}));
+  // Of the series that makes no other statement another one. Orders that pipelines alone can have are asked
+  // for there (random_pipeline.h).
+  if (others_.chance(3))
+    parts.emplace_back(others_.pick({"registers = 64", "registers = 128", "registers = 255"}));
+  if (others_.chance(3) && !parts[0].starts_with("raster"))
+    parts.emplace_back(grid_.size() == 2 ? "raster = by_die, dies = 2" : "raster = row_major");
+  if (others_.chance(20) && !parts[0].starts_with("persistence"))
+    parts.emplace_back(others_.pick({"persistence = static", "persistence = dynamic"}));
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? " with {" : ", ") + part;
+  return text + "}";
 }
 
 }  // namespace tilegen::differential

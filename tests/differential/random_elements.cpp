@@ -124,6 +124,7 @@ void Generator::parallel_store(Tile* target, RandomTensor* output) {
   };
   const auto store = [&] {
     if (asserts_ && r_.chance(4)) assertion();
+    report_points(product(extents));
     store_to(element, type);
     if (second) store_to(second_element, second->type);
   };

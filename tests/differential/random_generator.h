@@ -151,6 +151,16 @@ class Generator {
   void packed_elements();
   void leave_in_workspace(const Tile& t);
 
+  // random_reports.cpp
+  void begin_reports(uint64_t seed);
+  void report();
+  void report_points(int64_t points);
+  bool has_room_for_print(int64_t values, int64_t times);
+  void print_values(int64_t points);
+  void print_tile();
+  void leave_early();
+  void annotate_caches();
+
   // random_annotations.cpp
   std::string annotated(std::string text);
   std::string tile_annotation(MemScope scope, DType type, const std::vector<int64_t>& shape);
@@ -191,6 +201,10 @@ class Generator {
   void integer_copy(int number);
 
   Random r_;
+  Random others_{0};  // the series of random_reports.cpp
+  bool prints_ = false, returns_ = false;
+  int64_t printed_values_ = 0, printed_records_ = 0;
+  int other_loops_ = 0;  // around the statement, which are not serial
   RandomProgramOptions options_;
   int names_ = 0;
   int indent_ = 1;

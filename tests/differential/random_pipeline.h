@@ -1,6 +1,7 @@
 // Products in pipelined loops, put together at random from what such loops hold: operands that copies bring
 // whole, in parts or cast, that fragments and loops over elements write, tiles beside them of any number of
 // bytes that threads read at any index, results that are stored once, in loops, and over what has been read.
+// Some ask for orders of blocks, clusters, registers, warps and caches, leave early or print.
 #pragma once
 
 #include "executors.h"
@@ -9,7 +10,7 @@ namespace tilegen::differential {
 
 class RandomPipeline {
  public:
-  explicit RandomPipeline(uint64_t seed) : r_(seed) {}
+  explicit RandomPipeline(uint64_t seed) : r_(seed), asked_(seed, "asked"), asks_(asked_.chance(3)) {}
 
   std::string program() {
     m_ = r_.pick<int64_t>({64, 128, 128, 40}), n_ = r_.pick<int64_t>({32, 64, 64, 24}),
@@ -20,16 +21,18 @@ class RandomPipeline {
     tile("side", "f16", {beside_});
     const std::string a = operand("As", "A", "by", m_), b = operand("Bs", "B", "bx", n_);
     const std::string end = epilogue();
+    std::string body = before_ + "  fill acc, 0.0f32\n  pipelined ko in 0 .. ceildiv(k, " + text(k_) +
+                       ") stages " + text(r_.between(1, 4)) + " {\n" + a + b + "    gemm As, Bs -> acc {" +
+                       product_words(threads) + "}\n  }\n" + told() + end;
+    for (const char* tensor : {"A", "B", "Af", "Bf"}) name_cache(tensor, body);
     return "tl 1 program random_pipeline\ndim m <= 512\ndim n <= 512\ndim k <= 1024" +
            std::string(r_.chance(2) ? " divisible 8" : "") +
            "\ntensor A: f16[m, k] readonly\ntensor B: f16[n, k] readonly\ntensor Af: f32[m, k] "
            "readonly\ntensor Bf: f32[n, k] readonly\n"
            "tensor S: f16[4096] readonly\ntensor at: i32[64] readonly\ntensor C: f32[m, n]\n\nkernel g grid "
            "(by: ceildiv(m, " +
-           text(m_) + "), bx: ceildiv(n, " + text(n_) + ")) threads " + text(threads) + " {\n" + allocs_ +
-           before_ + "  fill acc, 0.0f32\n" + "  pipelined ko in 0 .. ceildiv(k, " + text(k_) + ") stages " +
-           text(r_.between(1, 4)) + " {\n" + a + b + "    gemm As, Bs -> acc {transpose_b}\n  }\n" + end +
-           "}\n";
+           text(m_) + "), bx: ceildiv(n, " + text(n_) + ")) threads " + text(threads) + kernel_words() +
+           " {\n" + allocs_ + body + "}\n";
   }
 
  private:
@@ -41,6 +44,48 @@ class RandomPipeline {
     allocs_ += "  alloc " + name + ": " + scope + " " + type + "[";
     for (size_t d = 0; d < shape.size(); ++d) allocs_ += (d ? ", " : "") + text(shape[d]);
     allocs_ += "]\n";
+  }
+
+  // ---- what a program asks for, of a series of its own ----
+
+  std::string kernel_words() {
+    std::string words;
+    const auto ask = [&](int64_t of, std::initializer_list<const char*> list) {
+      if (asks_ && asked_.chance(of)) words += (words.empty() ? "" : ", ") + std::string(asked_.pick(list));
+    };
+    ask(4, {"raster = row_major", "raster = column_major", "raster = grouped, group = 2",
+            "raster = by_die, dies = 2"});
+    ask(6, {"persistence = static", "persistence = dynamic", "persistence = none"});
+    ask(8, {"cluster = 2, cluster_along = by", "cluster = 2, cluster_along = bx"});
+    ask(6, {"registers = 128", "registers = 168", "registers = 255"});
+    return words.empty() ? "" : " with {" + words + "}";
+  }
+
+  std::string product_words(int64_t threads) {
+    std::string words = "transpose_b";
+    if (asked_.chance(4)) words += asked_.pick({", policy = full_row", ", policy = full_col"});
+    if (asks_ && asked_.chance(4))
+      words += threads == 128 ? asked_.pick({", warps = [4, 1]", ", warps = [2, 2]"})
+                              : asked_.pick({", warps = [8, 1]", ", warps = [4, 2]"});
+    return words;
+  }
+
+  // Blocks that leave early, and what the others tell.
+  std::string told() {
+    std::string lines;
+    if (asked_.chance(6))
+      lines += asked_.pick({"  if (by + bx) % 3 == 1 { return }\n", "  if k < 33 {\n    return\n  }\n"});
+    if (asked_.chance(6)) lines += "  print \"sums\" of acc[1 :+ 2, 2 :+ 3]\n";
+    return lines;
+  }
+
+  // All copies of a tensor name the same.
+  void name_cache(const std::string& tensor, std::string& body) {
+    if (!asks_ || !asked_.chance(3)) return;
+    const std::string policy = asked_.pick({"evict_first", "evict_last", "no_allocate"});
+    for (size_t at = body.find("copy " + tensor + "["); at != std::string::npos;
+         at = body.find("copy " + tensor + "[", at + 1))
+      body.insert(body.find('\n', at), " {cache = " + policy + "}");
   }
 
   // The rows of a block, and columns of an iteration from `first` on.
@@ -119,7 +164,8 @@ class RandomPipeline {
     }
   }
 
-  Random r_;
+  Random r_, asked_;
+  bool asks_;  // for decisions of the planner
   int64_t m_ = 64, n_ = 64, k_ = 64, beside_ = 64;
   std::string allocs_, before_;
 };

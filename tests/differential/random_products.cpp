@@ -111,7 +111,7 @@ void Generator::gemm() {
   if (ta) add("transpose_a");
   if (tb) add("transpose_b");
   if (clear) add("clear");
-  if (r_.chance(4)) add("policy=full_row");
+  if (r_.chance(4)) add(others_.pick({"policy=full_row", "policy=full_col", "policy=square"}));
   if (options_.for_gpu && r_.chance(2))
     if (const std::string atom = declare_atom(types.a, types.b, types.c); !atom.empty()) add("atom=" + atom);
   line("gemm " + names[0] + ", " + names[1] + " -> " + names[2] + attrs + (attrs.empty() ? "" : "}"));
@@ -154,7 +154,7 @@ void Generator::sparse_gemm() {
   line("compress " + names[kSource] + " -> " + names[kValues] + ", " + names[kPlaces]);
   line("gemm_sparse " + names[kValues] + ", " + names[kB] + ", " + names[kPlaces] + " -> " + names[kC] +
        " {transpose_b = " + (tb ? "true" : "false") + ", clear = " + (clear ? "true" : "false") +
-       (r_.chance(4) ? ", policy = full_row}" : "}"));
+       (r_.chance(4) ? others_.pick({", policy = full_row}", ", policy = full_col}"}) : "}"));
   for (size_t i : {kValues, kPlaces, kC}) find(names[i]).written = true;
   if (ir::is_float(types.c)) clamp(find(names[kC]));
 }

@@ -178,7 +178,6 @@ Tile* Generator::tile_of(std::vector<int64_t> shape, DType type, MemScope scope)
   int64_t elements = 1;
   for (int64_t e : shape) elements *= e;
   if (tiles_.size() >= kMaxTiles || elements > 4096) return nullptr;
-  tiles_.reserve(kMaxTiles + 8);  // pointers to tiles stay good while a statement is made
   const std::string name = fresh("t");
   std::string extents;
   for (const int64_t e : shape) extents += (extents.empty() ? "" : ", ") + constant_text(e);
@@ -267,6 +266,7 @@ void Generator::observe_tiles() {
 void Generator::kernel(int index) {
   grid();
   tiles_.clear();
+  tiles_.reserve(kMaxTiles + 8);  // pointers to tiles stay good while a statement is made
   allocs_.clear();
   body_.clear();
   states_threads_ = r_.chance(2);
@@ -274,6 +274,7 @@ void Generator::kernel(int index) {
   for (int64_t i = 0; i < outputs; ++i) make_output(random_type(), r_.chance(3));
   statements(static_cast<int>(r_.between(2, options_.max_statements)), 0);
   observe_tiles();
+  annotate_caches();
   std::string header = "kernel k" + std::to_string(index) + " grid (";
   for (size_t i = 0; i < grid_.size(); ++i)
     header += (i ? ", " : "") + grid_[i].name + ": " + grid_[i].extent.text;
@@ -290,6 +291,7 @@ void Generator::kernel(int index) {
 Case Generator::run(uint64_t seed) {
   asserts_ = r_.chance(10);
   annotates_ = r_.chance(6);
+  begin_reports(seed);
   declare_params();
   declare_dims();
   declare_inputs();

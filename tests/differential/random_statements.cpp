@@ -303,6 +303,8 @@ void Generator::loop(int depth) {
     multiplier_ = outer;
     return;
   }
+  const int other = kind == "serial" ? 0 : 1;
+  other_loops_ += other;
   line(kind + " " + v + " in " + range + step +
        (kind == "pipelined" && r_.chance(2) ? " stages " + std::to_string(r_.between(1, 4)) : "") + " {");
   ++indent_;
@@ -317,11 +319,15 @@ void Generator::loop(int depth) {
   vars_.pop_back();
   --indent_;
   line("}");
+  other_loops_ -= other;
   multiplier_ = outer;
 }
 
 void Generator::statements(int count, int depth) {
-  for (int i = 0; i < count; ++i) statement(depth);
+  for (int i = 0; i < count; ++i) {
+    report();
+    statement(depth);
+  }
 }
 
 void Generator::statement(int depth) {

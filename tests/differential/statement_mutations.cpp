@@ -241,7 +241,53 @@ bool unwrap(ProgramText& text, Random& random) {
   return true;
 }
 
-// ---- attributes, strides ----
+// The block leaves, or tells something, in front of a statement.
+bool leave_early(ProgramText& text, Random& random) {
+  const std::vector<size_t> list = text.statements();
+  if (list.empty()) return false;
+  insert(text.lines(), random.pick<size_t>(list),
+         {"if " + some_condition(text, random) + " {", "return", "}"});
+  return true;
+}
+
+bool print_something(ProgramText& text, Random& random) {
+  const std::vector<size_t> list = text.statements();
+  if (list.empty()) return false;
+  const std::string name = some_name(text, random);
+  insert(text.lines(), random.pick<size_t>(list),
+         {random.pick({"print \"here\", " + name, std::string("print \"here\""),
+                       "assert " + some_condition(text, random) + ", \"so far\""})});
+  return true;
+}
+
+// ---- attributes, annotations, strides ----
+
+// A decision that the program asks for: of a kernel, a copy, a product.
+bool ask_for(ProgramText& text, Random& random) {
+  Lines& lines = text.lines();
+  std::vector<size_t> places;
+  for (size_t l = 0; l < lines.size(); ++l) {
+    const auto word = ProgramText::first_word(lines[l]);
+    const bool plain = lines[l].find(" with ") == std::string::npos && lines[l].ends_with(" {");
+    if ((word == "kernel" && plain) ||
+        ((word == "copy" || word == "gemm") && lines[l].find('{') == std::string::npos))
+      places.push_back(l);
+  }
+  if (places.empty()) return false;
+  std::string& line = lines[random.pick<size_t>(places)];
+  const auto word = ProgramText::first_word(line);
+  if (word == "kernel")
+    line.insert(line.size() - 2,
+                random.pick({" with {raster = column_major}", " with {raster = by_die, dies = 2}",
+                             " with {registers = 128}", " with {persistence = static}",
+                             " with {min_blocks = 2}", " with {raster = grouped, group = 4}"}));
+  else if (word == "copy")
+    line += random.pick({" {cache = evict_first}", " {cache = evict_last}", " {cache = no_allocate}",
+                         " {vector = 1}", " {vector = 4}"});
+  else
+    line += random.pick({" {warps = [4, 1]}", " {warps = [2, 2]}", " {warps = [1, 4]}"});
+  return true;
+}
 
 bool change_attribute(ProgramText& text, Random& random) {
   std::vector<size_t> list = text.statements();
@@ -295,10 +341,10 @@ bool change_strides(ProgramText& text, Random& random) {
   return true;
 }
 
-constexpr Mutation kMutations[] = {change_bound,     change_bound,   bound_from_a_tile, change_loop_kind,
-                                   change_loop_kind, change_threads, delete_statement,  move_statement,
-                                   move_statement,   wrap_in_a_loop, wrap_in_a_branch,  unwrap,
-                                   change_attribute, change_strides};
+constexpr Mutation kMutations[] = {
+    change_bound,     change_bound,   bound_from_a_tile, change_loop_kind, change_loop_kind, change_threads,
+    delete_statement, move_statement, move_statement,    wrap_in_a_loop,   wrap_in_a_branch, unwrap,
+    change_attribute, change_strides, leave_early,       print_something,  ask_for};
 
 }  // namespace
 

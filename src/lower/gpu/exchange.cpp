@@ -148,6 +148,7 @@ void exchange_lanes(LoweringContext& k, const FragmentView& from, const Fragment
     ExprId inside;
     const ExprId source = register_index(k, *from.fragment, point, &inside);
     const std::set<int64_t> found = registers_of(*from.fragment, spread, base);
+    if (found.empty()) continue;  // places beyond the tile, which no element is in
     const std::vector<int64_t> candidates(found.begin(), found.end());
     const auto count = static_cast<int64_t>(candidates.size()) * run;
     if (!passed_of.count(count)) passed_of[count] = add_registers(k, "passed", type, count);

@@ -78,7 +78,9 @@ class ResultCheck {
     checked_ = Error(DiagCode::schedule_illegal, name_,
                      "the schedule gives `" + field + "` " + given +
                          ", but with the program, the target and its other fields it is " + planned + why,
-                     "give that, or leave `" + field + "` out to have it planned", where_);
+                     (planned == "0" || planned == "none" ? "leave `" : "give that, or leave `") + field +
+                         "` out to have it planned",
+                     where_);
   }
   template <class T>
   void same(const char* field, const T& given, const T& planned) {

@@ -219,6 +219,7 @@ Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel&
     return Error(DiagCode::schedule_illegal, kernel.name, "the given cluster is not possible: " + why,
                  "leave `cluster` out to have it planned", kernel.location);
   };
+  if (t.max_cluster <= 1) return illegal(t.name + " has no clusters of blocks");
   if (!std::has_single_bit(static_cast<uint64_t>(plan.blocks)) || plan.blocks > t.max_cluster)
     return illegal(std::to_string(plan.blocks) + " blocks are no power of two up to " +
                    std::to_string(t.max_cluster));

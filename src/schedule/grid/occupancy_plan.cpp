@@ -115,8 +115,10 @@ Checked plan_most_registers(const ir::Kernel& kernel, const target::Target& t,
   if (!why.empty())
     return Error(DiagCode::schedule_illegal, kernel.name,
                  "the given launch has at most `registers` " + std::to_string(most) + ": " + why,
-                 s.has_producer() ? "give `registers` of the roles, or leave the producer out"
-                                  : "leave `registers` out, or give `min_blocks`",
+                 s.has_producer()
+                     ? "leave `registers` out, give those of the schedule's roles, or have threads copy, "
+                       "`engine` async_copy, which leaves no producer"
+                     : "leave `registers` out, or give `min_blocks`",
                  kernel.location);
   if (!s.launch) s.launch.emplace();
   s.launch->registers = most;

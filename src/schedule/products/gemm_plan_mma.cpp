@@ -9,6 +9,7 @@
 #include "ir/op_kinds.h"
 #include "schedule/products/gemm_plan.h"
 #include "schedule/products/gemm_shared_layout.h"
+#include "schedule/products/made_operand.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
 #include "target/operand_matrices.h"
@@ -234,6 +235,14 @@ std::string why_not(const GemmShape& s, const MmaAtom& atom) {
   return "";
 }
 
+// The rows that multiply these types.
+std::string considered_of(const GemmShape& s, const Target& t) {
+  std::string names;
+  for (const MmaAtom& atom : atoms_of(t, s))
+    if (!atom.given && serves(atom, s)) names += (names.empty() ? "" : ", ") + atom.name;
+  return names.empty() ? "none" : names;
+}
+
 bool asks_for_warpgroups(const plan::OpPlan* given) {
   return given && (given->engine == plan::Engine::warpgroup_mma || given->atom.starts_with("wgmma."));
 }
@@ -292,7 +301,8 @@ Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const TileOp& op, const G
         std::any_of(atoms_of(t, s).begin(), atoms_of(t, s).end(), [&](const MmaAtom& atom) {
           return serves(atom, s) && is_open(atom, given) && laid_together(p, op, atom, side, t) > 1;
         });
-    return cost::OperandSource{p.buffer(r.buffer).scope == ir::MemScope::shared, along_k};
+    const bool shared = p.buffer(r.buffer).scope == ir::MemScope::shared;
+    return cost::OperandSource{shared, along_k, shared ? 0 : operations_of_element(p, op, r.buffer)};
   };
   const cost::OperandSource from[2] = {source(0), source(1)};
   struct Choice {
@@ -360,12 +370,14 @@ Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const TileOp& op, const G
     return plan;
   }
   const MmaAtom* const named = given_atom ? target::find_mma_atom(t, given->atom) : nullptr;
-  const std::string why = named ? why_not(s, *named) : "";
+  std::string why = named ? why_not(s, *named) : "";
+  if (given_atom && !named)
+    why = ": " + t.name + " has no such instruction, of these types " + considered_of(s, t);
   if (given_atom || given_grid)
     return Error(DiagCode::schedule_illegal, path,
-                 "the schedule's atom " +
-                     (given_atom ? "'" + given->atom + "'" : std::string("of any name")) + " with " +
-                     split_text(*given) + " warps cannot do a " + what + " with " + number(warps) + " warps" +
+                 (given_atom ? "the schedule's atom '" + given->atom + "'" : "no instruction of " + t.name) +
+                     (given_grid ? " with " + split_text(*given) + " warps " : " ") +
+                     (given_atom ? "cannot do a " : "does a ") + what + " with " + number(warps) + " warps" +
                      why,
                  "leave atom and warps out to let the planner choose", loc);
   if (!any)

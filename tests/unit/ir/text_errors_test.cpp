@@ -135,6 +135,13 @@ TEST(TextErrors, Statements) {
       {"Q[0, 0] = 1.0f32", unknown_name, 9, 1, "declare it"},
       {"n[0] = 1", syntax_error, 9, 1, "the variable 'n'"},
       {"S = 1.0f32", syntax_error, 9, 3, "expected '['"},
+      {"parallel i in 0 .. 16 {\n}", syntax_error, 9, 17, "counts from 0: parallel i in 16"},
+      {"parallel (i, j) in (4, 4) {\n}", syntax_error, 9, 10, "no parentheses"},
+      {"pipelined i in 0 .. 4 num_stages 2 {\n}", syntax_error, 9, 23, "write 'stages 3' here"},
+      {"if yes {\n} elif yes {\n}", unknown_name, 10, 3, "write 'else if'"},
+      {"S[0, 0]++", syntax_error, 9, 8, "write += 1 here"},
+      {"parallel i in 4 {\nvar s = 0\ns += 1.5f32\n}", dtype_mismatch, 11, 3, "var s: f32 = 0"},
+      {"parallel i in 4 {\nS[i, 0] += 1i32\n}", dtype_mismatch, 10, 9, "cast(f32, ...) around the value"},
   };
   for (const Wrong& w : cases) expect_error(std::string(kBefore) + w.text + "\n}\n", w);
 }
@@ -166,6 +173,8 @@ TEST(TextErrors, Operations) {
       {"gemm S, S -> S {clear", syntax_error, 11, 3, "expected '}'"},
       {"reduce S -> S {axis=one}", syntax_error, 9, 21, "the value of axis"},
       {"copy S -> S {fast}", unknown_name, 9, 14, "copy has no attributes"},
+      {"copy S -> S {evict_first}", unknown_name, 9, 14, "write cache = evict_first"},
+      {"copy A[0 :+ 64, :] -> S", syntax_error, 9, 17, "write 0 and its extent"},
   };
   for (const Wrong& w : cases) {
     bool own_end = std::string(w.text).ends_with("{clear");  // its missing brace takes the kernel's
@@ -180,7 +189,12 @@ TEST(TextErrors, Expressions) {
       {"x + 1.0f16", dtype_mismatch, 9, 13},
       {"c / c", dtype_mismatch, 9, 13, "divide integers with //"},
       {"x // x", dtype_mismatch, 9, 13, "takes integers, found f32"},
-      {"x % x", dtype_mismatch, 9, 13},
+      {"x % x", dtype_mismatch, 9, 13, "fmod(x, y)"},
+      {"x ^ x", dtype_mismatch, 9, 13, "a power is pow(x, y)"},
+      {"max(x, x, x)", syntax_error, 9, 11, "max(a, max(b, c))"},
+      {"not", syntax_error, 10, 1, "an expression"},
+      {"not c < c and c", dtype_mismatch, 9, 21, "types bool and i32"},
+      {"True", unknown_name, 9, 11, "write 'true'"},
       {"x & x", dtype_mismatch, 9, 13},
       {"yes + yes", dtype_mismatch, 9, 15, "takes numbers, found bool"},
       {"c and c", dtype_mismatch, 9, 13, "compare with 0 first"},

@@ -51,7 +51,7 @@ TEST(CheckSchedule, IllegalFieldsAreRefusedByName) {
       {p, "sm_80", ops(gemm + R"(, "engine": "warpgroup_mma")"), "but on sm_80 products are done by 'mma'"},
       {p, "host", ops(gemm + R"(, "engine": "mma")"), "products are done by 'micro_kernel' or 'loop'"},
       {p, "host", ops(gemm + R"(, "warps_m": 2)"), "the schedule splits it over 2xany warps"},
-      {p, "sm_80", ops(gemm + R"(, "warps_m": 3)"), "with 3xany warps cannot do a 128x128x32 gemm"},
+      {p, "sm_80", ops(gemm + R"(, "warps_m": 3)"), "no instruction of sm_80 with 3xany warps does a 128x128x32 gemm"},
       {p, "sm_80", ops(gemm + R"(, "atom": "none")"), "the schedule's atom 'none'"},
       {p, "sm_80", ops(gemm + R"(, "iteration": "threads 128 : (128,32) -> [0: d0/1%128*1; 1: d1/1%32*1]")"),
        "a product has none"},
