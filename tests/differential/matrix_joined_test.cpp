@@ -93,8 +93,8 @@ tensor C: f32[m, 2] readonly
 tensor Y: f16[m, n]
 kernel k grid (b: m, c: ceildiv(n, 512)) threads 128 {
   parallel i in 256 {
-    let x = X[b, c * 512 + 2 * i]
-    let y = X[b, c * 512 + 2 * i + 1]
+    let x = cast(f32, X[b, c * 512 + 2 * i])
+    let y = cast(f32, X[b, c * 512 + 2 * i + 1])
     Y[b, c * 512 + 2 * i] = cast(f16, x * C[b, 0] - y * C[b, 1])
     Y[b, c * 512 + 2 * i + 1] = cast(f16, y * C[b, 0] + x * C[b, 1])
   }

@@ -60,7 +60,6 @@ constexpr Conflict kConflicts[] = {
     {"loop_that_a_condition_skips", "k:other", kBackwards},
     {"loop_that_a_condition_skips", "k:x", kBackwards},
     {"loops_of_different_extents_over_one_fragment", "k:f", kConditional},
-    {"moe_gate", "gate:keys", kRuns},
     {"operand_written_under_a_condition", "elements:packed", kUnaligned},
     {"part_filled_behind_a_copy", "k:t", kBackwards},
     {"part_filled_behind_a_copy", "k:t@1", kBackwards},

@@ -24,6 +24,7 @@ using arith::Affine;
 using thread::Store;
 
 constexpr size_t kMaxStatements = 256;  // of a point: each is compared with others
+constexpr int64_t kMostBelow = 4096;    // elements of a constant that a swizzle leaves alone
 
 class ReplacedLoads final : public ir::ExprRewriter {
  public:
@@ -67,6 +68,31 @@ class Joiner {
     return !loads.empty();
   }
 
+  // Constants below what a swizzle XORs stand beside it: (8 * t + 1) ^ 8 * u is (8 * t ^ 8 * u) + 1.
+  std::optional<Affine> place_of(ExprId index) {
+    auto place = arith::to_affine(k_.ctx, k_.simplified(index));
+    if (!place) return place;
+    const auto terms = place->terms;
+    for (const auto& [atom, weight] : terms) {
+      const ir::ExprNode n = e_[atom];
+      if (n.op != ir::ExprOp::bit_xor) continue;
+      for (const auto& [own, other] : {std::pair(n.a, n.b), std::pair(n.b, n.a)}) {
+        const auto sum = arith::to_affine(k_.ctx, own);
+        if (!sum) continue;
+        const int64_t divisor = arith::divisor_of(k_.ctx, arith::from_affine(k_.ctx, {sum->terms, 0})) |
+                                arith::divisor_of(k_.ctx, other) | kMostBelow,
+                      low = sum->constant & ((divisor & -divisor) - 1);
+        if (low == 0) continue;
+        const ExprId rest = arith::from_affine(k_.ctx, {sum->terms, sum->constant - low});
+        place->terms.erase(atom);
+        place->terms[k_.simplified(e_.binary(ir::ExprOp::bit_xor, rest, other))] += weight;
+        place->constant += weight * low;
+        break;
+      }
+    }
+    return place;
+  }
+
   // False where there are other statements than stores of values.
   bool collect() {
     for (size_t at = 0; at < body_.size(); ++at) {
@@ -97,7 +123,7 @@ class Joiner {
     if (k_.out.memory(memory).in_registers) return;
     for (ExprId e : {index, predicate, under})
       if (reads_memory(e)) return;  // it may be another value at another statement
-    const auto affine = arith::to_affine(k_.ctx, k_.simplified(index));
+    const auto affine = place_of(index);
     if (!affine) return;
     Element& element = rows[{memory, affine->terms}][affine->constant];
     if (!element.index) element = {index, predicate, under, {}};
@@ -156,8 +182,7 @@ class Joiner {
     if (memory != row.memory && a.space != thread::Space::global) return true;
     if (memory != row.memory && a.type != b.type) return false;
     if (!index || reads_memory(index)) return true;
-    const auto at = arith::to_affine(k_.ctx, k_.simplified(index)),
-               own = arith::to_affine(k_.ctx, k_.simplified(element.index));
+    const auto at = place_of(index), own = place_of(element.index);
     return !at || !own || at->terms != own->terms || at->constant == own->constant;
   }
   bool stores_to(size_t at, const Row& row, const Element& element) {
