@@ -74,7 +74,6 @@ constexpr Conflict kConflicts[] = {
     {"tiles_of_branches_share_bytes", "k:first", kBackwards},
     {"tiles_of_branches_share_bytes", "k:second", kComputed},
     {"value_of_an_earlier_iteration_behind_a_branch", "branch:t", kBackwards},
-    {"value_of_an_earlier_iteration_behind_a_branch", "loop:t", kBackwards},
     {"views", "pixels:o", kBothWays},
 };
 
