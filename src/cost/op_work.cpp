@@ -5,6 +5,7 @@
 #include <set>
 
 #include "analysis/exchange.h"
+#include "analysis/neighbour_accesses.h"
 #include "analysis/warpgroup_operand.h"
 #include "cost/conversion_work.h"
 #include "cost/expression_work.h"
@@ -156,31 +157,37 @@ class ThreadOp {
 
   void access(size_t i) {
     const OpAccess& a = op_.accesses[i];
-    if (in_registers(a)) return;
+    const analysis::JoinedAccess joined = i < joined_.size() ? joined_[i] : analysis::JoinedAccess();
+    if (in_registers(a) || joined.elements == 0) return;
     const ops::ElementAccess& view = op_.view.accesses[i];
     const ir::Buffer& buffer = k_.p.buffer(a.buffer);
     const int64_t bytes = ir::dtype_bytes(buffer.type);
-    const int64_t vector = std::max<int64_t>(1, plan_.vector);
-    const bool walks = view.along_last() >= 0;
+    const bool walks = view.along_last() >= 0, together = joined.elements > 1;
+    const int64_t vector = together || !walks ? joined.elements : std::max<int64_t>(1, plan_.vector);
     const bool uniform =
         std::all_of(view.dim_of.begin(), view.dim_of.end(), [](int d) { return d == ops::kUniformIndex; });
-    const double accesses = uniform ? 1 : registers_points(view) / (walks ? as_double(vector) : 1);
+    const double accesses =
+        uniform ? 1 : registers_points(view) / (walks && !together ? as_double(vector) : 1);
     const bool by_lanes = plan_.engine == Engine::async_copy && k_.t.copies_in_lane_order;
     issue(by_lanes && !a.value.valid() ? accesses * (1 + kLaneOrderInstructions) : accesses);
-    const double warp_bytes = as_double(bytes * (walks ? vector : 1) * k_.t.warp);
+    const double warp_bytes = as_double(bytes * vector * k_.t.warp);
     if (buffer.scope == ir::MemScope::global) {
       const double least = std::max(1.0, warp_bytes / as_double(k_.t.line_bytes)),
-                   touched = uniform ? 1 : lines(view, bytes, least), row = row_bytes(view, bytes);
+                   touched = uniform            ? 1
+                             : joined.continued ? least
+                                                : lines(view, bytes, least),
+                   row = joined.continued ? as_double(bytes * vector * op_.view.extents.back())
+                                          : row_bytes(view, bytes * (together ? vector : 1));
       out_.work[Pipe::global] += accesses * warps() * touched;
       out_.least_lines += accesses * warps() * std::min(touched, least);
-      const double moved =
-          own_elements(view) * as_double(bytes) * std::max(1.0, as_double(k_.t.fetch_bytes) / row);
+      const double moved = own_elements(view) * as_double(bytes * joined.elements) *
+                           std::max(1.0, as_double(k_.t.fetch_bytes) / row);
       (a.write ? out_.work.written_bytes : out_.work.read_bytes) += moved;
       out_.work.l2_bytes += served_bytes(k_, buffer, moved, row);
       if (!a.write) out_.reads_tensor = true;
       return;
     }
-    out_.work[Pipe::shared] += accesses * warps() * wavefronts(i, view, walks ? vector : 1);
+    out_.work[Pipe::shared] += accesses * warps() * wavefronts(i, view, vector);
     out_.least_wavefronts +=
         accesses * warps() * std::max(1.0, warp_bytes / as_double(k_.t.banks.row_bytes()));
     if (!a.write) out_.work.latency = std::max(out_.work.latency, k_.t.shared_latency);
@@ -210,7 +217,7 @@ class ThreadOp {
     const double least = std::max(1.0, as_double(bytes * k_.t.warp) / as_double(k_.t.banks.row_bytes()));
     const auto& memory = op_.accesses[i].value.valid() ? k_.value(op_.accesses[i].value).memory
                                                        : std::optional<layout::Layout>();
-    if (!iteration() || !memory) return least;
+    if (!iteration() || !memory || (i < joined_.size() && joined_[i].continued)) return least;
     std::vector<int64_t> addresses;
     for (const std::vector<int64_t>& point : lane_points()) {
       std::vector<int64_t> index;
@@ -227,6 +234,8 @@ class ThreadOp {
   const KernelOp& op_;
   const plan::OpPlan& plan_;
   double registers_ = 1;
+  const std::vector<analysis::JoinedAccess> joined_ =
+      analysis::joined_accesses(k_.p, op_, plan_, k_.schedule.values, k_.t.vector_bytes);
   OpWork out_;
 };
 

@@ -125,6 +125,15 @@ double crossing_transactions(const ir::Program& p, const ops::ElementAccess& a, 
   return static_cast<double>(most);
 }
 
+// Some access to memory goes along the iteration dimension.
+bool moves_along(const ir::Program& p, const KernelOp& op, int dim, const KnownLayouts& known) {
+  for (size_t i = 0; i < op.view.accesses.size(); ++i)
+    if (!in_registers(p.buffer(op.accesses[i].buffer), op.accesses[i].value, known) &&
+        buffer_dim_walking(op.view.accesses[i], dim) >= 0)
+      return true;
+  return false;
+}
+
 int64_t points(const Fragment& f) { return f.map().elements(); }
 
 }  // namespace
@@ -166,7 +175,9 @@ double access_cost(const ir::Program& p, const KernelOp& op, const Fragment& ite
   const int dim = analysis::vector_dim(iteration);
   const double accesses =
       static_cast<double>(points(iteration) * iteration.replicas()) / static_cast<double>(width);
-  double cost = accesses;  // loop and address work
+  // Loop and address work, and what is computed: of registers alone element by element, copies of it too.
+  const bool wide = !t.has_block_threads() || moves_along(p, op, dim, known);
+  double cost = wide ? accesses : accesses * static_cast<double>(width);
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const ops::ElementAccess& a = op.view.accesses[i];
     const ir::Buffer& b = p.buffer(a.buffer);

@@ -7,6 +7,7 @@
 #include "analysis/exchange.h"
 #include "analysis/index_links.h"
 #include "analysis/lane_reads.h"
+#include "analysis/neighbour_accesses.h"
 #include "analysis/projection.h"
 #include "analysis/scan_exchange.h"
 #include "infer/inference.h"
@@ -49,6 +50,12 @@ void Inference::finish_op(OpId id) {
   if (op.form == OpForm::element) {
     plan.vector =
         transposes ? transposing->vector : vector_width(p_, op, iteration, state_.known, in_.target);
+    if (!transposes && in_.target.has_block_threads() &&
+        !(plan.vector > 1 && analysis::walks_in_vectors(p_, op, iteration, plan.vector))) {
+      const auto runs = analysis::neighbour_runs(p_, op, in_.target.vector_bytes);
+      if (!runs.empty()) plan.vector = 1;
+      for (const analysis::NeighbourRun& run : runs) plan.vector = std::max(plan.vector, run.width());
+    }
     if (transposes) {
       plan.transposing = true;
       plan.reason = "blocks along the tensor's rows, stored as the tile lies";

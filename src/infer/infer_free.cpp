@@ -167,9 +167,10 @@ void Inference::free_value(ValueId v) {
   RootSearch search(v);
   for (OpId i : ops_leading_to(v))
     if (ops_.ops[i].form != OpForm::contraction && touches_unpinned(ops_.ops[i])) try_roots(i, search);
-  if (!search.best.empty()) {
-    for (RootSearch::Pin& p : search.best) pin_form(p.value, p.form, p.origin, std::move(p.reason), p.by);
-    state_.reason[v] += "; cheapest root: " + search.best_root;
+  if (!search.best.pins.empty()) {
+    const RootResult& r = cheaper_when_whole(search);
+    pin_all(r);
+    state_.reason[v] += "; cheapest root: " + r.root;
     return;
   }
   // No op can propagate a layout to it (parts or irregular indices only): one thread's row-major, or a copy
@@ -178,6 +179,47 @@ void Inference::free_value(ValueId v) {
   pin(v, Fragment::replicated(ops_.values[v].shape, in_.threads), Origin::free,
       "only parts or computed indices of it are used; every thread holds a copy", "");
   propagate(users_since(mark));
+}
+
+void Inference::pin_all(const RootResult& r) {
+  for (const RootResult::Pin& p : r.pins) pin_form(p.value, p.form, p.origin, p.reason, p.by);
+}
+
+// A root may leave values to others that a dearer one settles at once: both are judged with what all of these
+// then take.
+const RootResult& Inference::cheaper_when_whole(const RootSearch& search) {
+  if (completing_ || search.fullest.pins.size() <= search.best.pins.size()) return search.best;
+  std::vector<ValueId> settled;
+  for (const RootResult::Pin& p : search.fullest.pins) settled.push_back(p.value);
+  const double best = whole_cost(search.best, settled);
+  return best > whole_cost(search.fullest, settled) + 1e-9 ? search.fullest : search.best;
+}
+
+// What all ops cost with this result and the cheapest roots of the values that it leaves open; those that are
+// settled then.
+double Inference::whole_cost(const RootResult& r, std::vector<ValueId>& settled) {
+  const size_t mark = pinned_order_.size();
+  const auto costs = costs_;
+  completing_ = true;
+  size_t counted = mark;
+  const auto count = [&] {
+    for (OpId i : users_since(counted)) costs_[i] = rooted_cost(i);
+    counted = pinned_order_.size();
+  };
+  pin_all(r);
+  count();
+  for (ValueId v : settled) {
+    if (pinned(state_, v)) continue;
+    free_value(v);
+    count();
+  }
+  double whole = 0;
+  for (OpId i : ops_.ops.ids()) whole += costs_[i];
+  settled.assign(pinned_order_.begin() + static_cast<std::ptrdiff_t>(mark), pinned_order_.end());
+  completing_ = false;
+  take_back(mark);
+  costs_ = costs;
+  return whole;
 }
 
 // The op's candidates, and what follows from values that it takes at computed indices: the threads that hold
@@ -215,14 +257,18 @@ void Inference::judge(OpId root, size_t mark, const std::vector<RootSearch::Seed
                       RootSearch& search) {
   const std::set<OpId> changed = users_since(mark);
   const double cost = total_cost(changed);
-  if (cost < search.best_cost - 1e-9) {
-    search.best_cost = cost;
-    search.best_root = ops_.ops[root].path;
-    search.best.clear();
+  const size_t settled = pinned_order_.size() - mark;
+  const bool cheapest = cost < search.best.cost - 1e-9;
+  const bool fullest = settled > search.fullest.pins.size() ||
+                       (settled == search.fullest.pins.size() && cost < search.fullest.cost - 1e-9);
+  if (cheapest || fullest) {
+    RootResult r{{}, cost, ops_.ops[root].path};
     for (size_t i = mark; i < pinned_order_.size(); ++i) {
       const ValueId v = pinned_order_[i];
-      search.best.push_back({v, state_.form[v], state_.origin[v], state_.reason[v], state_.pinned_by[v]});
+      r.pins.push_back({v, state_.form[v], state_.origin[v], state_.reason[v], state_.pinned_by[v]});
     }
+    if (fullest) search.fullest = r;
+    if (cheapest) search.best = std::move(r);
   }
   if (search.layouts.size() == RootSearch::kLayouts) return;
   IdVector<ValueId, bool> fresh(ops_.values.size(), false);

@@ -18,6 +18,7 @@ using analysis::OpAccess;
 using analysis::OpForm;
 using analysis::Value;
 
+struct RootResult;
 struct RootSearch;
 
 // What is decided so far.
@@ -131,6 +132,9 @@ class Inference {
   std::vector<ValueId> reduced_first() const;
   void free_values();
   void free_value(ValueId v);
+  void pin_all(const RootResult& r);
+  const RootResult& cheaper_when_whole(const RootSearch& search);
+  double whole_cost(const RootResult& r, std::vector<ValueId>& settled);
   void try_roots(OpId id, RootSearch& search);
   std::vector<FormId> iteration_forms(OpId id);
   static std::vector<size_t> accesses_by_value(const KernelOp& op);
@@ -193,6 +197,7 @@ class Inference {
   std::vector<ValueId> pinned_order_;                          // values, as they were pinned
   std::map<std::pair<OpId, FormId>, FormId> reduced_forms_;    // by op and form of its source
   IdVector<OpId, double> costs_;                               // of what was pinned when a search began
+  bool completing_ = false;                                    // what a root leaves open is looked for
   IdVector<OpId, std::optional<layout::Fragment>> iteration_;  // given
   std::set<OpId> fallback_to_loop_;
   InferResult result_;

@@ -15,15 +15,21 @@ namespace tilegen::infer {
 
 using analysis::ValueId;
 
-struct RootSearch {
-  using Seed = std::pair<ValueId, FormId>;  // a value and its form, which a root pins itself
+// What a root leads to: layouts, and what all ops cost of which these tell something.
+struct RootResult {
   struct Pin {
     ValueId value;
     FormId form;
     plan::Origin origin;
     std::string reason, by;
   };
+  std::vector<Pin> pins;
+  double cost = INFINITY;
+  std::string root;
+};
 
+struct RootSearch {
+  using Seed = std::pair<ValueId, FormId>;  // a value and its form, which a root pins itself
   explicit RootSearch(ValueId v) : value(v) {}
 
   static std::vector<Seed> seeds(const std::vector<ValueId>& pinned, size_t mark,
@@ -44,9 +50,8 @@ struct RootSearch {
   }
 
   const ValueId value;
-  std::vector<Pin> best;
-  double best_cost = INFINITY;
-  std::string best_root;
+  RootResult best;     // the cheapest
+  RootResult fullest;  // the cheapest of those that pin most values
   std::set<std::vector<Seed>> tried;
   static constexpr size_t kLayouts = 64;           // remembered at most
   std::vector<IdVector<ValueId, FormId>> layouts;  // none for values that do not spread to all of it

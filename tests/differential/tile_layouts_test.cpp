@@ -61,7 +61,6 @@ constexpr Conflict kConflicts[] = {
     {"loop_that_a_condition_skips", "k:other", kBackwards},
     {"loop_that_a_condition_skips", "k:x", kBackwards},
     {"loops_of_different_extents_over_one_fragment", "k:f", kConditional},
-    {"moe_gate", "gate:keys", kRuns},
     {"operand_written_under_a_condition", "elements:packed", kUnaligned},
     {"part_filled_behind_a_copy", "k:t", kBackwards},
     {"part_filled_behind_a_copy", "k:t@1", kBackwards},
@@ -76,7 +75,6 @@ constexpr Conflict kConflicts[] = {
     {"tiles_of_branches_share_bytes", "k:first", kBackwards},
     {"tiles_of_branches_share_bytes", "k:second", kComputed},
     {"value_of_an_earlier_iteration_behind_a_branch", "branch:t", kBackwards},
-    {"value_of_an_earlier_iteration_behind_a_branch", "loop:t", kBackwards},
     {"views", "pixels:o", kBothWays},
 };
 

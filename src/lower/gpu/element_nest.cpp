@@ -8,6 +8,7 @@
 #include "lower/gpu/access_facts.h"
 #include "lower/gpu/full_tile.h"
 #include "lower/gpu/iteration.h"
+#include "lower/gpu/joined_accesses.h"
 #include "lower/gpu/mask_parts.h"
 #include "lower/gpu/masks.h"
 #include "lower/iteration.h"
@@ -68,6 +69,40 @@ bool emit_parts(LoweringContext& k, const Walk& walk, const EmitPoint& emit, thr
   return false;
 }
 
+bool is_of_vectors(const Nest& nest) {
+  return !nest.loops.empty() && nest.loops.back().form == thread::LoopForm::vectorized;
+}
+
+// With loops of `lanes` as vectors; without them accesses of a point may be joined, to as many as `width`.
+Attempt try_nest(LoweringContext& k, const Walk& walk, int64_t lanes, int64_t width, const EmitPoint& emit,
+                 bool code) {
+  auto mark = k.ctx.mark();
+  k.walk.bounds.clear();
+  k.walk.staged = false;
+  if (k.walk.assumed_interior) k.ctx.assume(k.walk.assumed_interior);
+  if (k.walk.mask_known) k.ctx.assume(k.walk.mask_known);
+  Nest nest = make_thread_nest(k, walk.iteration, lanes, walk.iteration.shape(),
+                               walk.plan && walk.in_memory && walk.plan->unroll == 1);
+  thread::Block body;
+  k.walk.no_padding = both(k, ExprId(), nest.inside);
+  emit(nest, body);
+  k.walk.no_padding = ExprId();
+  if (k.walk.mask_known) fold_mask(k, body);
+  if (k.walk.mask_open) shorten_mask(k, nest, body);
+  Attempt result;
+  if (width > 1 && is_of_vectors(nest))
+    inspect_vector(k, nest, body, result);
+  else if (width > 1 && !k.walk.staged)
+    result.wide = join_accesses(k, width, body, walk.origin);
+  if (k.walk.staged) result.legal = false;  // a barrier stands between the elements of a vector
+  if (result.lane_bounds) result.interior = interior_of_bounds(k, nest);
+  if (code) finish_thread_nest(k, nest, body);
+  if (!body.empty()) result.block = wrap(k, nest, 0, nest.loops.size(), std::move(body), walk.origin);
+  k.ctx.rollback(mark);
+  result.scattered = is_of_vectors(nest) && !result.wide && !result.lane_bounds && !result.registers;
+  return result;
+}
+
 void find_condition(LoweringContext& k, const Walk& walk, const EmitPoint& emit) {
   ConditionSearch& search = *k.condition_search;
   const bool of_mask = search.condition == expand::Version::Condition::unmasked;
@@ -106,27 +141,11 @@ void drop_since(LoweringContext& k, const Sizes& before) {
 }
 
 Attempt try_walk(LoweringContext& k, const Walk& walk, int64_t width, const EmitPoint& emit, bool code) {
-  auto mark = k.ctx.mark();
-  k.walk.bounds.clear();
-  k.walk.staged = false;
-  if (k.walk.assumed_interior) k.ctx.assume(k.walk.assumed_interior);
-  if (k.walk.mask_known) k.ctx.assume(k.walk.mask_known);
-  Nest nest = make_thread_nest(k, walk.iteration, width, walk.iteration.shape(),
-                               walk.plan && walk.in_memory && walk.plan->unroll == 1);
-  thread::Block body;
-  k.walk.no_padding = both(k, ExprId(), nest.inside);
-  emit(nest, body);
-  k.walk.no_padding = ExprId();
-  if (k.walk.mask_known) fold_mask(k, body);
-  if (k.walk.mask_open) shorten_mask(k, nest, body);
-  Attempt result;
-  if (width > 1) inspect_vector(k, nest, body, result);
-  if (k.walk.staged) result.legal = false;  // a barrier stands between the elements of a vector
-  if (result.lane_bounds) result.interior = interior_of_bounds(k, nest);
-  if (code) finish_thread_nest(k, nest, body);
-  if (!body.empty()) result.block = wrap(k, nest, 0, nest.loops.size(), std::move(body), walk.origin);
-  k.ctx.rollback(mark);
-  return result;
+  const Sizes before = sizes(k);
+  const Attempt vectors = try_nest(k, walk, width, width, emit, code);
+  if (width <= 1 || !vectors.scattered) return vectors;
+  drop_since(k, before);
+  return try_nest(k, walk, 1, width, emit, code);
 }
 
 // Vectors that were looked at: a fact, or as planned.
@@ -142,7 +161,7 @@ void judge_vector(LoweringContext& k, const Attempt& a, int64_t width, const std
 
 void inspect_vector(LoweringContext& k, const Nest& nest, const thread::Block& body, Attempt& result) {
   ir::ExprPool& e = k.out.exprs;
-  if (nest.loops.empty() || nest.loops.back().form != thread::LoopForm::vectorized) return;
+  if (!is_of_vectors(nest)) return;
   bool memory = false;
   const VarId lane = nest.loops.back().var;
   const int64_t width = nest.loops.back().extent;

@@ -23,6 +23,7 @@ struct Attempt {
   bool legal = true;         // every wide access is aligned
   bool wide = false;         // there is one
   bool registers = false;    // all accesses are to registers; told of vectors
+  bool scattered = false;    // no access to memory lies along the vectors
   bool lane_bounds = false;  // predicates differ between the lanes of a vector
   ExprId interior;           // the block's accesses to tensors are all in bounds; invalid: not told
 };

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "analysis/neighbour_accesses.h"
 #include "analysis/projection.h"
 #include "analysis/tensor_bytes.h"
 #include "analysis/tensor_copy.h"
@@ -170,6 +171,10 @@ class AssumptionPlanner {
             widest[a.buffer] = layout::kTensorUnit / ir::dtype_bytes(p_.buffer(a.buffer).type);
       if (allowed_ == Assumptions::copy_engine) continue;
       if (op.form != analysis::OpForm::element || plan.vector < 2 || !plan.iteration) continue;
+      const auto joined = analysis::joined_accesses(p_, op, plan, s.values, target_.vector_bytes);
+      for (size_t i = 0; i < joined.size(); ++i)
+        if (const ir::BufferId b = op.accesses[i].buffer; tensor(b) && joined[i].elements > 1)
+          widest[b] = std::max(widest[b], joined[i].elements);
       const int dim = analysis::vector_dim(*plan.iteration);
       const bool by_copies = plan.engine == plan::Engine::async_copy && ir::is_asynchronous(p_.stmt(op.stmt));
       for (const ops::ElementAccess& a : op.view.accesses) {

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "analysis/loads.h"
+#include "analysis/neighbour_accesses.h"
 #include "analysis/projection.h"
 #include "infer/access_cost.h"
 #include "ir/store_parts.h"
@@ -122,8 +125,8 @@ class Walk {
 class Collector {
  public:
   Collector(const ir::Program& p, const analysis::KernelOps& ops, ValueId value, analysis::ValuePlans values,
-            const target::Target& t)
-      : p_(p), ops_(ops), value_(value), values_(values), target_(t) {
+            const target::Target& t, bool joined)
+      : p_(p), ops_(ops), value_(value), values_(values), target_(t), join_(joined) {
     shape_ = ops.values[value].shape;
     row_ = row_dim(shape_);
     buffer_ = ops.values[value].buffer;
@@ -141,6 +144,7 @@ class Collector {
     keep_vector(op, plan);
     if (const auto* copy = p_.as<ir::TileOp>(op.stmt)) return regions(op, *copy, plan);
     if (const auto* loop = p_.as<ir::Loop>(op.stmt)) {
+      find_joined(op, plan);
       for (ir::StmtId s : loop->body) statement(s, loop->vars, plan);
     } else {
       statement(op.stmt, {}, plan);
@@ -168,8 +172,28 @@ class Collector {
     return true;
   }
 
-  // Requests of all warps in all steps, or an even part of them.
-  void walk(const Fragment& iteration, int64_t vector, bool write, const ElementAt& element) {
+  // Accesses to elements beside each other that lowering joins, where no loop is a vector.
+  void find_joined(const KernelOp& op, const plan::OpPlan& plan) {
+    joined_.clear(), joins_ = false;
+    if (plan.vector < 2 || Walk(*plan.iteration, plan.vector).vector() > 1) return;
+    for (const analysis::NeighbourRun& run : analysis::neighbour_runs(p_, op, target_.vector_bytes)) {
+      const int64_t width = std::min(run.width(), plan.vector);
+      joins_ = true;
+      if (run.buffer != buffer_) continue;
+      result_.apart = !join_;
+      for (int64_t i = 0; join_ && i < run.width(); ++i)
+        joined_[{run.write, run.elements[static_cast<size_t>(i)]}] = i % width == 0 ? width : 0;
+    }
+  }
+  // Elements that move with this one; 0: it moves with another, or has been counted.
+  int64_t take_joined(std::span<const ir::ExprId> indices, bool write) {
+    const auto found = joined_.find({write, {indices.begin(), indices.end()}});
+    return found == joined_.end() || branches_ > 0 ? 1 : std::exchange(found->second, 0);
+  }
+
+  // Requests of all warps in all steps, or an even part of them, of `beside` elements for each point.
+  void walk(const Fragment& iteration, int64_t vector, bool write, const ElementAt& element,
+            int64_t beside = 1) {
     const Walk w(iteration, std::min(vector, most_));
     const int64_t warps = ceil_div(iteration.threads(), int64_t{target_.warp}), all = warps * w.steps();
     const int64_t stride = all <= kMaxRequests ? 1 : ceil_div(all, kMaxRequests) | 1;
@@ -195,8 +219,8 @@ class Collector {
       }
       if (together) {
         lanes.resize(1);
-        lanes[0].elements = w.vector();
-        result_.widest = std::max(result_.widest, w.vector());
+        lanes[0].elements = std::max(w.vector(), beside);
+        result_.widest = std::max(result_.widest, lanes[0].elements);
       } else if (std::all_of(lanes.begin(), lanes.end(),
                              [&](const TileRequest& l) { return l.indices == lanes[0].indices; })) {
         lanes.resize(1);  // an element that the whole vector takes
@@ -243,16 +267,20 @@ class Collector {
   }
   void indexed(std::span<const ir::ExprId> indices, const std::vector<ir::VarId>& vars,
                const plan::OpPlan& plan, bool write) {
+    const int64_t beside = take_joined(indices, write);
+    if (beside == 0) return;
     IndexValue value(p_, vars);
-    walk(*plan.iteration, std::max<int64_t>(plan.vector, 1), write,
-         [&](std::span<const int64_t> point, std::span<int64_t> index) {
-           for (size_t d = 0; d < index.size(); ++d) {
-             const auto i = value.at(indices[d], point);
-             if (!i) return false;
-             index[d] = *i;
-           }
-           return true;
-         });
+    walk(
+        *plan.iteration, joins_ ? 1 : std::max<int64_t>(plan.vector, 1), write,
+        [&](std::span<const int64_t> point, std::span<int64_t> index) {
+          for (size_t d = 0; d < index.size(); ++d) {
+            const auto i = value.at(indices[d], point);
+            if (!i) return false;
+            index[d] = *i;
+          }
+          return true;
+        },
+        beside);
   }
 
   // A copy or a fill. Of a part of a fragment every thread walks what it holds (lower/gpu_element.cpp).
@@ -315,12 +343,15 @@ class Collector {
   const ValueId value_;
   const analysis::ValuePlans values_;
   const target::Target& target_;
+  const bool join_;
   std::vector<int64_t> shape_;
   size_t row_ = 0;
   ir::BufferId buffer_;
-  int64_t most_ = 1;  // elements of the widest access
-  double depth_ = 1;  // of the loops around the op
-  int branches_ = 0;  // around the statement
+  int64_t most_ = 1;                                                    // elements of the widest access
+  double depth_ = 1;                                                    // of the loops around the op
+  int branches_ = 0;                                                    // around the statement
+  std::map<std::pair<bool, std::vector<ir::ExprId>>, int64_t> joined_;  // of the op
+  bool joins_ = false;  // the op's loops are no vectors: it has runs, of this tile or of others
   TileAccesses result_;
 };
 
@@ -333,8 +364,9 @@ size_t row_dim(std::span<const int64_t> shape) {
 }
 
 TileAccesses accesses_of_tile(const ir::Program& p, const analysis::KernelOps& ops, ValueId value,
-                              analysis::ValuePlans values, analysis::OpPlans plans, const target::Target& t) {
-  Collector c(p, ops, value, values, t);
+                              analysis::ValuePlans values, analysis::OpPlans plans, const target::Target& t,
+                              bool joined) {
+  Collector c(p, ops, value, values, t, joined);
   for (OpId i : ops.ops.ids()) c.add(ops.ops[i], plans[i]);
   return c.take();
 }

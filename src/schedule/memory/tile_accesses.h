@@ -6,6 +6,7 @@
 //   the iteration: threads that hold copies of a point read it and one of them writes; what is padding or
 //   outside the tile is not touched. Of many requests a part is listed, evenly spread, and weighed for all.
 // why here: iterations are planned by then; the layouts of tiles that threads alone touch follow from them.
+//   Elements beside each other that a point touches are one access (`joined`), as where lowering joins them.
 // refuses: nothing. An index that an element of memory tells is known to nobody: accesses by it are left out.
 //   Offsets that are the same for all threads count as 0.
 #pragma once
@@ -30,12 +31,14 @@ struct TileRequest {
 struct TileAccesses {
   std::vector<TileRequest> requests;
   int64_t widest = 1;  // elements that one access moves: they stay together, at multiples of as many
+  bool apart = false;  // elements that lowering could join are counted one by one
 };
 
 // The dimension along which rows run: the last of more than one element.
 size_t row_dim(std::span<const int64_t> shape);
 
 TileAccesses accesses_of_tile(const ir::Program& p, const analysis::KernelOps& ops, analysis::ValueId value,
-                              analysis::ValuePlans values, analysis::OpPlans plans, const target::Target& t);
+                              analysis::ValuePlans values, analysis::OpPlans plans, const target::Target& t,
+                              bool joined = true);
 
 }  // namespace tilegen::schedule

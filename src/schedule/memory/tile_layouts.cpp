@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
+#include <optional>
 
 #include "analysis/tensor_copy.h"
 #include "layout/bank_model.h"
@@ -140,6 +142,21 @@ std::vector<Layout> boxed_candidates(const std::vector<int64_t>& shape, int elem
   return list;
 }
 
+struct Choice {
+  Count count;
+  Layout layout;
+};
+// Another layout in its place where one takes fewer transactions.
+void choose(const std::vector<Layout>& list, const Counter& counter,
+            const std::function<bool(const Layout&)>& fits, Choice& best) {
+  for (const Layout& l : list) {
+    const Count c = counter.count(l, best.count.weighed * (1 - 1e-9));
+    if (c.weighed >= best.count.weighed * (1 - 1e-9) || !fits(l)) continue;
+    best = {c, l};
+    if (!c.conflicts) break;
+  }
+}
+
 std::string reason_of(const Count& chosen, const Count& before, const Layout& layout) {
   const int64_t tenths = std::llround(10 * before.weighed / chosen.weighed);
   const std::string text = std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
@@ -162,28 +179,34 @@ void plan_tile_layouts(const ir::Program& p, const analysis::KernelOps& ops, con
     plan::ValuePlan& tile = r.values[value];
     const std::vector<int64_t> shape = tile.memory->shape();
     const int bytes = ir::dtype_bytes(p.buffer(ops.values[value].buffer).type);
-    TileAccesses accesses = accesses_of_tile(p, ops, value, r.values, r.ops, t);
-    const Counter counter(accesses, shape.size(), bytes, t.banks);
-    const Count plain = counter.count(*tile.memory, INFINITY);
-    if (!plain.conflicts) continue;
-    for (OpId o : ops.ops.ids())
-      if (ops.value_of(ops.ops[o], ops.values[value].buffer) == value &&
-          can_store_matrices(p, ops, ops.ops[o], t, r.values, r.conversions, r.ops[o]))
-        accesses.widest = std::max<int64_t>(accesses.widest, target::kMatrixRowBytes / bytes);
-    Count best = plain;
+    const auto accesses_with = [&](bool joined) {
+      TileAccesses accesses = accesses_of_tile(p, ops, value, r.values, r.ops, t, joined);
+      for (OpId o : ops.ops.ids())
+        if (ops.value_of(ops.ops[o], ops.values[value].buffer) == value &&
+            can_store_matrices(p, ops, ops.ops[o], t, r.values, r.conversions, r.ops[o]))
+          accesses.widest = std::max<int64_t>(accesses.widest, target::kMatrixRowBytes / bytes);
+      return accesses;
+    };
     const Layout before = *tile.memory;
-    for (const Layout& l : boxes.empty() ? tile_layout_candidates(shape, bytes, accesses.widest)
-                                         : boxed_candidates(shape, bytes, accesses.widest, boxes)) {
-      const Count c = counter.count(l, best.weighed * (1 - 1e-9));
-      if (c.weighed >= best.weighed * (1 - 1e-9) || !fits(value, l)) continue;
-      best = c;
-      tile.memory = l;
-      if (!c.conflicts) break;
+    std::optional<Choice> best;
+    Count plain;
+    for (const bool joined : {true, false}) {
+      const TileAccesses accesses = accesses_with(joined);
+      const Counter counter(accesses, shape.size(), bytes, t.banks);
+      const Count as_it_is = counter.count(before, INFINITY);
+      if (joined) plain = as_it_is;
+      if (joined) best = Choice{as_it_is, before};
+      if (!best->count.conflicts || (!joined && !accesses.apart)) break;
+      const auto list = boxes.empty() ? tile_layout_candidates(shape, bytes, accesses.widest)
+                                      : boxed_candidates(shape, bytes, accesses.widest, boxes);
+      choose(
+          list, counter, [&](const Layout& l) { return fits(value, l); }, *best);
     }
-    if (best.weighed == plain.weighed) continue;
+    if (best->layout == before) continue;
+    tile.memory = best->layout;
     const bool declared =
         ops.values[value].scope == ir::MemScope::shared;  // others say why they are in memory
-    tile.reason = (declared ? "" : tile.reason + "; ") + reason_of(best, plain, before);
+    tile.reason = (declared ? "" : tile.reason + "; ") + reason_of(best->count, plain, before);
   }
 }
 

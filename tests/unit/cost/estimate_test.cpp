@@ -223,5 +223,24 @@ TEST(Report, NamesKernelsOpsPipesAndSizes) {
     EXPECT_NE(json.find(word), json.npos) << word << "\n" << json;
 }
 
+// Four elements that a thread names one by one are one access of a quarter of the transactions.
+TEST(Estimate, JoinedAccesses) {
+  const auto estimate = [](const std::string& index) {
+    return planned(
+               "tl 1 program p\ndim m\ntensor X: f32[m, 512] readonly\ntensor Y: f32[m, 512]\n"
+               "kernel k grid (b: m) threads 128 {\n  threads t in 128 {\n    unroll i in 0 .. 4 { Y[b, " +
+                   index + "] = X[b, " + index + "] * 2.0 }\n  }\n}\n",
+               "sm_80")
+        .estimate({{"m", 1024}})
+        .kernels[0];
+  };
+  const KernelEstimate joined = estimate("4 * t + i"), coalesced = estimate("128 * i + t");
+  // as many lines, by a quarter of the instructions
+  EXPECT_EQ(joined.ops[0].work[Pipe::global], coalesced.ops[0].work[Pipe::global]);
+  EXPECT_EQ(joined.ops[0].work.read_bytes, coalesced.ops[0].work.read_bytes);
+  EXPECT_LT(joined.ops[0].work[Pipe::issue], coalesced.ops[0].work[Pipe::issue]);
+  EXPECT_LE(joined.microseconds, coalesced.microseconds);
+}
+
 }  // namespace
 }  // namespace tilegen::cost

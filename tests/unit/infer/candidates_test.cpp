@@ -4,6 +4,7 @@
 #include <set>
 
 #include "check/check_program.h"
+#include "infer/access_cost.h"
 #include "infer/infer_layouts.h"
 #include "ir/text.h"
 
@@ -59,6 +60,29 @@ TEST(Candidates, BlocksHoldEachElementOnce) {
   EXPECT_EQ(f.replicas(), 1);
   EXPECT_EQ(f.registers() * f.threads(), 64 * 64);
   EXPECT_TRUE(f.map().is_bijective());
+}
+
+// Of registers alone nothing is moved in vectors: two elements of a thread take the work of two, and so do
+// two threads that have the same.
+TEST(Candidates, CopiesOfARegisterTakeTheirTime) {
+  auto p = ir::parse_program(
+      "tl 1 program p\ntensor C: f32[4, 32]\nkernel k grid (b: 1) threads 128 {\n"
+      " alloc x: fragment f32[4, 32]\n alloc y: fragment f32[4, 32]\n"
+      " parallel i, j in 4, 32 { y[i, j] = x[i, j] * 2.0 }\n copy y -> C\n}\n",
+      "test.tl", Limits{});
+  ASSERT_TRUE(p) << p.error().to_text();
+  const auto ops = analysis::collect_kernel_ops(*p, 0);
+  KnownLayouts known;
+  known.fragments.resize(ops.values.size());
+  known.memories.resize(ops.values.size());
+  for (const char* name : {"sm_80", "gfx942"}) {
+    const auto cost = [&](const char* iteration) {
+      return access_cost(*p, *ops.ops.begin(), *Fragment::from_text(iteration), known,
+                         *target::find_target(name));
+    };
+    EXPECT_GT(cost("threads 128 : (4,32) -> [0: d0/1%4*16 + d1/2%16*1; 1: d1/1%2*1; r: o0/1%2*64]"),
+              1.9 * cost("threads 128 : (4,32) -> [0: d0/1%4*32 + d1/1%32*1; 1: 0]"));
+  }
 }
 
 }  // namespace

@@ -126,5 +126,35 @@ TEST(ComputedIndices, ShufflesAreNamed) {
   EXPECT_NE(k.op("i.j").reason.find("1 shuffle each"), std::string::npos) << k.op("i.j").reason;
 }
 
+// A root may leave what its threads read at computed indices to others: it is no cheaper for what is not
+// counted yet. Rows of 256 elements by 32 of 64 lanes; by 16 each wave would do the work of all.
+TEST(ComputedIndices, RootsAreJudgedWithWhatTheyLeaveOpen) {
+  const Inferred in(R"(tl 1 program p
+tensor X: f16[8, 256] readonly
+tensor Y: f32[8]
+fn welford(mean: f32, squares: f32, count: f32, mean_2: f32, squares_2: f32, count_2: f32) -> (f32, f32, f32) {
+  let total = count + count_2
+  let share = count_2 / max(total, 1)
+  let apart = mean_2 - mean
+  return mean + apart * share, squares + squares_2 + apart * apart * count * share, total
+}
+kernel k grid (b: 1) threads 256 {
+  alloc x: fragment f32[8, 256]
+  alloc zero: fragment f32[8, 256]
+  alloc one: fragment f32[8, 256]
+  alloc mean: fragment f32[8]
+  alloc squares: fragment f32[8]
+  alloc count: fragment f32[8]
+  fill zero, 0
+  copy X -> x
+  parallel i, j in 8, 256 { one[i, j] = select(j < 200, 1.0f32, 0) }
+  reduce x, zero, one -> mean, squares, count by welford {axis=1}
+  copy squares -> Y
+}
+)",
+                    nullptr, true, "gfx942");
+  for (const char* name : {"x", "zero", "one"}) EXPECT_EQ(in.fragment(name).replicas(), 1) << name;
+}
+
 }  // namespace
 }  // namespace tilegen::infer
