@@ -34,7 +34,7 @@ constexpr double kFewAsk = 0.3;
 constexpr double kRepeated = 0.6;
 // of blocks of a cluster that share a loop, their meeting, beside which nothing runs (few rows and long sums,
 // in all forms);
-constexpr double kMeeting = 4000;
+constexpr double kMeeting = 5500;
 // how much longer threads take for each part of the registers there are that they need beyond them.
 constexpr double kSpilled = 3.7;
 

@@ -36,9 +36,9 @@ constexpr double kWaitInstructions = 102, kOddInstructions = 12, kHandOver = 121
 // bytes in a cycle of the sums that blocks of a cluster read of each other (few rows and long sums, in all
 // forms);
 constexpr double kOtherBytes = 4;
-// the same of what blocks leave for each other in a workspace, the order of it among what takes time, and of
-// what the last of them reads behind it;
-constexpr double kLeftBytes = 8, kGatheredBytes = 18;
+// the same of what blocks leave for each other in a workspace and of what the last of them reads, and cycles
+// of the operation that orders the one before the other;
+constexpr double kLeftBytes = 8, kGatheredBytes = 18, kOrder = 2200;
 // how much later tiles come that wait for slots of all blocks of a cluster (few rows, with and without);
 constexpr double kOtherSlots = 300;
 // instructions in a cycle of a warp by itself, dependences among them.
@@ -142,7 +142,7 @@ Span KernelWalk::block_in_parts(double weight) {
         id != kernel_.body.back() && !(loop && loop->condition.valid()))
       own.push_back(id);
   Span span = walk(own, weight, {}), behind;
-  meeting_ = 0;
+  meeting_ = kOrder;
   for (ir::StmtId id : last.then_body)
     if (!gather(id, weight * share, behind)) rest.push_back(id);
   behind += walk(rest, weight * share, {});
