@@ -2,8 +2,8 @@
 //
 // requires: a product of the program. ensures: the operations that the parallel loops of its block, which run
 //   as often, take for one element of the operand; 0 where nothing there makes it.
-// why here: each warp that multiplies such an element makes it for itself, which splits over warps are weighed
-//   by. refuses: nothing.
+// why here: each warp that multiplies such an element makes it for itself, so it counts in splits over warps.
+// refuses: nothing.
 #pragma once
 
 #include "ir/program.h"
