@@ -73,6 +73,15 @@ void Generator::parallel_store(Tile* target, RandomTensor* output) {
     ensure_written(*target);
     for (int64_t& e : extents) e = r_.between(1, e);
   }
+  // Now and then one row or column, which no variable of the loop runs over.
+  size_t fixed = shape.size();
+  if (target && shape.size() > 1 && others_.chance(6)) {
+    std::swap(r_, others_);
+    ensure_written(*target);
+    fixed = static_cast<size_t>(r_.below(static_cast<int64_t>(shape.size())));
+    extents[fixed] = 1;
+    std::swap(r_, others_);
+  }
   const bool conditional = r_.chance(4);
   if (target && conditional) ensure_written(*target);
   // Loop variables in a random order of the target's dimensions.
@@ -85,9 +94,13 @@ void Generator::parallel_store(Tile* target, RandomTensor* output) {
   std::string vars, ranges;
   for (size_t i = 0; i < order.size(); ++i) {
     const size_t d = order[i];
+    if (d == fixed) {
+      points[d] = std::to_string(others_.below(shape[d]));
+      continue;
+    }
     const std::string v = fresh("v");
-    vars += (i ? ", " : "") + v;
-    ranges += (i ? ", " : "") + constant_text(extents[d]);
+    vars += (vars.empty() ? "" : ", ") + v;
+    ranges += (ranges.empty() ? "" : ", ") + constant_text(extents[d]);
     vars_.push_back({v, extents[d]});
     const int64_t slack = r_.between(0, shape[d] - extents[d]);
     points[d] = !plain && r_.chance(8) ? std::to_string(slack + extents[d] - 1) + " - " + v
@@ -104,7 +117,7 @@ void Generator::parallel_store(Tile* target, RandomTensor* output) {
     element += "]";
   }
   // Now and then a second tile is written along.
-  Tile* second = !output && !partial && r_.chance(3)
+  Tile* second = !output && !partial && r_.chance(3) && fixed == shape.size()
                      ? tile_of(shape, random_type(), r_.pick({MemScope::shared, MemScope::fragment}))
                      : nullptr;
   if (second && (second->name == target->name || (conditional && !second->written))) second = nullptr;
@@ -160,7 +173,7 @@ void Generator::parallel_store(Tile* target, RandomTensor* output) {
   same_element_.clear();
   same_type_.clear();
   vars_.resize(outer_vars);
-  if (target && !partial && !conditional) target->written = true;
+  if (target && !partial && !conditional && fixed == shape.size()) target->written = true;
   if (second && !conditional) second->written = true;
 }
 
