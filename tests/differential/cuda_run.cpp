@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "launch_memory.h"
 #include "launch_watch.h"
 #include "runtime/device_memory.h"
 #include "runtime/devices.h"
@@ -128,7 +129,10 @@ std::string CudaRun::launch(std::span<const uint64_t> slots, std::vector<Guarded
   }
   {
     const LaunchWatch watch(describe_launch(*artifact_, slots));
-    if (Checked ok = executable_->launch(arguments, {}); !ok) return ok.error().to_text();
+    runtime::LaunchOptions options;
+    options.lines = lines_to(lines_);
+    lines_.clear();
+    if (Checked ok = executable_->launch(arguments, options); !ok) return ok.error().to_text();
     if (Checked ok = runtime::wait_for_stream(cuda_device(), nullptr); !ok) return ok.error().to_text();
   }
   std::string error;

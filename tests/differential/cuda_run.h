@@ -26,11 +26,13 @@ class CudaRun {
   // results afterwards. Tensors begin `shift` elements after an aligned address. An error text, or empty. A
   // launch that does not end takes the process with it (launch_watch.h).
   std::string launch(std::span<const uint64_t> slots, std::vector<GuardedMemory>& memory, int64_t shift);
+  // What the last launch told.
+  const std::string& lines() const { return lines_; }
 
  private:
   std::shared_ptr<const driver::Artifact> artifact_;
   std::unique_ptr<runtime::Executable> executable_;
-  std::string failed_;
+  std::string failed_, lines_;
 };
 
 }  // namespace tilegen::differential

@@ -338,7 +338,9 @@ Outcome Subject::compare(const Launch& launch, const Differ& differ) {
     else if (const auto fault = crash_of([&] { ran = run(e, memory, got, launch); }))
       return {Kind::crashed, e.target + ": the kernel ends in " + *fault};
     if (ran.is_defect()) return ran;
-    if (std::string d = differ(memory, expected, got); !d.empty()) return {Kind::differ, e.target + ": " + d};
+    std::string d = differ(memory, expected, got);
+    if (d.empty()) d = memory.compare_told(expected, e.cuda ? e.cuda->lines() : memory.told(got));
+    if (!d.empty()) return {Kind::differ, e.target + ": " + d};
   }
   return outcome;
 }

@@ -192,13 +192,24 @@ std::string LaunchMemory::told(const std::vector<GuardedMemory>& memory) const {
   for (const runtime::Reports::Piece& piece : reports.pieces())
     pieces.push_back(memory[static_cast<size_t>(tensor_of_[piece.param])].bytes().data());
   std::string lines;
-  const runtime::LineSink sink{[](const void* to, const char* line) {
-                                 *static_cast<std::string*>(const_cast<void*>(to)) +=
-                                     line + std::string("\n");
-                               },
-                               &lines};
-  if (Checked held = reports.tell(slots(memory), pieces, sink); !held) lines += held.error().to_text();
-  return std::regex_replace(lines, std::regex("-0(?=[,\n ])"), "0");
+  if (Checked held = reports.tell(slots(memory), pieces, lines_to(lines)); !held)
+    lines += held.error().to_text();
+  return lines;
+}
+
+std::string LaunchMemory::compare_told(const std::vector<GuardedMemory>& expected,
+                                       const std::string& lines) const {
+  const std::regex zero("-0(?=[,\n ])");
+  const std::string want = std::regex_replace(told(expected), zero, "0"),
+                    have = std::regex_replace(lines, zero, "0");
+  return want == have ? "" : "a launch tells\n" + have + "expected\n" + want;
+}
+
+runtime::LineSink lines_to(std::string& lines) {
+  return {[](const void* to, const char* line) {
+            *static_cast<std::string*>(const_cast<void*>(to)) += line + std::string("\n");
+          },
+          &lines};
 }
 
 std::string LaunchMemory::compare(const std::vector<GuardedMemory>& expected,
@@ -221,8 +232,6 @@ std::string LaunchMemory::compare(const std::vector<GuardedMemory>& expected,
     for (size_t k = 0; k < want.size(); ++k)
       if (!is_element[k] && want[k] != have[k]) return "padding inside tensor " + t.name + " was written";
   }
-  const std::string want = told(expected), have = told(got);
-  if (want != have) return "a launch tells\n" + have + "expected\n" + want;
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include "executors.h"
 #include "guarded_memory.h"
 #include "runtime/dim_solver.h"
+#include "runtime/reports.h"
 
 namespace tilegen::differential {
 
@@ -59,10 +60,11 @@ class LaunchMemory {
   void add_zeros();
   std::vector<GuardedMemory> fresh(bool at_end) const;
   std::vector<uint64_t> slots(const std::vector<GuardedMemory>& memory) const;
-  // What a launch that left this memory tells: lines that are printed, then assertions that do not hold. -0
-  // is told as 0.
+  // What a launch that left this memory tells: lines that are printed, then assertions that do not hold.
   std::string told(const std::vector<GuardedMemory>& memory) const;
-  // First difference, or empty, of results and of what is told.
+  // The difference of such lines, or empty; -0 and 0 are one.
+  std::string compare_told(const std::vector<GuardedMemory>& expected, const std::string& lines) const;
+  // First difference, or empty, of results.
   std::string compare(const std::vector<GuardedMemory>& expected, const std::vector<GuardedMemory>& got,
                       const Bound& bound) const;
 
@@ -78,5 +80,8 @@ class LaunchMemory {
   std::vector<Tensor> tensors_;
   std::vector<int> tensor_of_;  // by parameter; -1: not a tensor
 };
+
+// Adds them, each with its end.
+runtime::LineSink lines_to(std::string& lines);
 
 }  // namespace tilegen::differential

@@ -48,7 +48,7 @@ void run(const FewBlocks& p) {
 
 TEST(SharedLoops, OfOneTileAndMore) {
   run({64, 64, 4096});
-  run(FewBlocks(128, 192, 2048).of("bf16", "f32", "bf16"));
+  run(FewBlocks(128, 192, 8192).of("bf16", "f32", "bf16"));
 }
 
 // Parts of other lengths, and tiles that hang over.

@@ -38,13 +38,15 @@ void PtxEmitter::emit_node(const AsyncCopy& copy) {
   Place to = place(copy.dst, copy.dst_index), from = place(copy.src, copy.src_index);
   std::string text = copy.bytes == 16 ? "cp.async.cg" : "cp.async.ca";
   std::string constraints = "r,n,l,n";
-  Value* policy = cache_policy(b_, program_.memory(copy.src).loads);
+  // Of copies that read none of their bytes an H200 takes a policy as an illegal instruction.
+  const bool partial = c.value || c.never;
+  Value* policy = partial ? nullptr : cache_policy(b_, program_.memory(copy.src).loads);
   text += std::string(".shared.global") + (policy ? ".L2::cache_hint" : "") + " [$0+$1], [$2+$3], " +
           std::to_string(copy.bytes);
   Values operands = address(b_, to);
   for (Value* v : address(b_, from)) operands.push_back(v);
   Value* bytes = b_.getInt32(static_cast<uint32_t>(copy.bytes));
-  if (c.value || c.never) {
+  if (partial) {
     text += ", $4";
     constraints += ",r";
     operands.push_back(c.never ? b_.getInt32(0) : b_.CreateSelect(c.value, bytes, b_.getInt32(0)));
