@@ -3,6 +3,7 @@
 #include <charconv>
 #include <string>
 
+#include "ir/copy_groups.h"
 #include "ir/point_loops.h"
 #include "support/diag_codes.h"
 
@@ -27,17 +28,8 @@ std::vector<ExprId> element_at(Program& p, const Region& r, const std::vector<Va
 }  // namespace
 
 std::optional<Diagnostic> bulk_copy_refusal(const Program& p, const Region& from, const Region& to) {
+  if (auto refused = tile_load_refusal("copy_bulk", p, from, to)) return refused;
   const Buffer &src = p.buffer(from.buffer), &dst = p.buffer(to.buffer);
-  if (src.scope != MemScope::global || dst.scope != MemScope::shared)
-    return diagnostic(DiagCode::scope_not_allowed,
-                      "copy_bulk copies from " + src.name + " (" + scope_name(src.scope) + ") to " +
-                          dst.name + " (" + scope_name(dst.scope) + "), expected a tensor and a shared tile",
-                      "store the elements one by one: " + dst.name + "[...] = " + src.name + "[...]");
-  if (src.type != dst.type || is_packed(src.type))
-    return diagnostic(DiagCode::dtype_mismatch,
-                      "copy_bulk copies " + std::string(dtype_name(src.type)) + " to " +
-                          dtype_name(dst.type) + ", expected elements of one type, each of whole bytes",
-                      "copy the bytes as they are, and cast what is read from the tile");
   const std::vector<int64_t> box = box_of(from);
   if (box.empty() || box != box_of(to) || from.extents.back() == 1 || to.extents.back() == 1)
     return diagnostic(DiagCode::shape_mismatch,

@@ -30,18 +30,25 @@ std::vector<ExprId> element_at(Program& p, const Region& r, ExprId part) {
 
 }  // namespace
 
-std::optional<Diagnostic> async_copy_refusal(const Program& p, const Region& from, const Region& to) {
+std::optional<Diagnostic> tile_load_refusal(const std::string& word, const Program& p, const Region& from,
+                                            const Region& to) {
   const Buffer &src = p.buffer(from.buffer), &dst = p.buffer(to.buffer);
   if (src.scope != MemScope::global || dst.scope != MemScope::shared)
     return diagnostic(DiagCode::scope_not_allowed,
-                      "copy_async copies from " + src.name + " (" + scope_name(src.scope) + ") to " +
-                          dst.name + " (" + scope_name(dst.scope) + "), expected a tensor and a shared tile",
+                      word + " copies from " + src.name + " (" + scope_name(src.scope) + ") to " + dst.name +
+                          " (" + scope_name(dst.scope) + "), expected a tensor and a shared tile",
                       "store the elements one by one: " + dst.name + "[...] = " + src.name + "[...]");
   if (src.type != dst.type || is_packed(src.type))
     return diagnostic(DiagCode::dtype_mismatch,
-                      "copy_async copies " + std::string(dtype_name(src.type)) + " to " +
-                          dtype_name(dst.type) + ", expected elements of one type, each of whole bytes",
+                      word + " copies " + std::string(dtype_name(src.type)) + " to " + dtype_name(dst.type) +
+                          ", expected elements of one type, each of whole bytes",
                       "copy the bytes as they are, and cast what is read from the tile");
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> async_copy_refusal(const Program& p, const Region& from, const Region& to) {
+  if (auto refused = tile_load_refusal("copy_async", p, from, to)) return refused;
+  const Buffer &src = p.buffer(from.buffer), &dst = p.buffer(to.buffer);
   const int64_t elements = elements_of(from);
   if (!is_line(from) || !is_line(to) || elements_of(to) != elements)
     return diagnostic(DiagCode::shape_mismatch,

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "ir/draft.h"
 #include "ir/program.h"
@@ -18,6 +19,9 @@ namespace tilegen::ir {
 
 constexpr int64_t kMaxPendingGroups = 63;
 
+// Why a statement of this word cannot copy from the one to the other, whatever the regions' extents.
+std::optional<Diagnostic> tile_load_refusal(const std::string& word, const Program& p, const Region& from,
+                                            const Region& to);
 // Why copies of the threads cannot be so; nothing where they can.
 std::optional<Diagnostic> async_copy_refusal(const Program& p, const Region& from, const Region& to);
 // Of regions that are not refused.

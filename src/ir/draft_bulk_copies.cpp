@@ -9,21 +9,6 @@ namespace tilegen::ir {
 
 namespace {
 
-class Renamed : public ExprRewriter {
- public:
-  Renamed(ExprPool& pool, const std::vector<VarId>& from, const std::vector<VarId>& to)
-      : ExprRewriter(pool, pool), from_(from), to_vars_(to) {}
-
- protected:
-  ExprId rewrite_var(const ExprNode& n) override {
-    const auto it = std::find(from_.begin(), from_.end(), n.var());
-    return to_->var(it == from_.end() ? n.var() : to_vars_[static_cast<size_t>(it - from_.begin())], n.type);
-  }
-
- private:
-  const std::vector<VarId>&from_, &to_vars_;
-};
-
 constexpr int64_t kWarp = 32;
 
 // The copy engine brings rows behind each other. What a tile's annotations say stays.
@@ -124,7 +109,7 @@ void DraftResolver::run_bulk_copy(StmtId s, Block& out) {
   ExprId guard;
   const std::vector<VarId> threads(loop.vars.begin(), loop.vars.end() - 1);
   if (threads_->guard.valid())
-    guard = Renamed(p_.exprs, threads_->head.vars, threads).rewrite(threads_->guard);
+    guard = OfPart(p_.exprs, threads_->head.vars, threads).rewrite(threads_->guard);
   if (chunks % count != 0) {
     const ExprId inside = p_.exprs.lt(number, p_.exprs.const_int(chunks));
     guard = guard.valid() ? p_.exprs.logical_and(guard, inside) : inside;

