@@ -17,6 +17,12 @@ std::vector<int64_t> box_of(const Region& r) {
   return box;
 }
 
+std::string box_text(const Region& r) {
+  std::string text;
+  for (int64_t n : r.extents) text += (text.empty() ? "" : "x") + std::to_string(n);
+  return text;
+}
+
 std::vector<ExprId> element_at(Program& p, const Region& r, const std::vector<VarId>& vars) {
   std::vector<ExprId> indices;
   size_t next = 0;
@@ -33,7 +39,8 @@ std::optional<Diagnostic> bulk_copy_refusal(const Program& p, const Region& from
   const std::vector<int64_t> box = box_of(from);
   if (box.empty() || box != box_of(to) || from.extents.back() == 1 || to.extents.back() == 1)
     return diagnostic(DiagCode::shape_mismatch,
-                      "copy_bulk copies a box of " + src.name + " to another one of " + dst.name +
+                      "copy_bulk copies a box of " + src.name + ", " + box_text(from) + ", to one of " +
+                          dst.name + ", " + box_text(to) +
                           ", expected the same ranges on both sides, the last index of each among them",
                       "give both the box's extents: X[row :+ 4, at :+ 128] -> tile[slot, 0 :+ 4, 0 :+ 128]");
   if (bulk_chunk(box.back(), dtype_bytes(src.type)) > 0) return std::nullopt;
