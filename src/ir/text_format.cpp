@@ -28,8 +28,9 @@ bool takes_operand(const Token& t) {
 bool is_keyword(const Token& t) { return takes_operand(t) || t.is("grid") || t.is("strides"); }
 
 bool is_infix(const Token& t) {
-  return is_one_of(t.text, {"+", "-",  "*",  "/", "//", "%",  "<",  "<=", ">",  ">=", "==", "!=",  "&", "|",
-                            "^", "<<", ">>", "=", "+=", "-=", "*=", "/=", "->", "..", ":+", "and", "or"}) &&
+  return is_one_of(t.text, {"+",  "-",  "*",  "/",   "//",  "%",  "<",  "<=", ">",   ">=", "==",  "!=",
+                            "&",  "|",  "^",  "<<",  ">>",  "=",  "+=", "-=", "*=",  "/=", "//=", "%=",
+                            "&=", "|=", "^=", "<<=", ">>=", "->", "..", ":+", "and", "or"}) &&
          t.kind != TokenKind::string;
 }
 

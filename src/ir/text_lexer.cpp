@@ -7,8 +7,9 @@
 namespace tilegen::ir::text {
 namespace {
 
-constexpr std::array<std::string_view, 14> kTwoCharSymbols = {
-    ":+", "->", "..", "//", "<=", ">=", "==", "!=", "<<", ">>", "+=", "-=", "*=", "/="};
+constexpr std::array<std::string_view, 21> kLongSymbols = {
+    "//=", "<<=", ">>=", ":+", "->", "..", "//", "<=", ">=", "==", "!=",
+    "<<",  ">>",  "+=",  "-=", "*=", "/=", "%=", "&=", "|=", "^="};  // those of three characters first
 constexpr std::string_view kOneCharSymbols = "()[]{},:=+-*/%<>&|^";
 
 // Locale-independent, and defined for every byte.
@@ -91,10 +92,12 @@ Token Lexer::next() {
     t.kind = TokenKind::string;
     t.body = text_.substr(start + 1, end - start - 2);
     pos_ = end;
-  } else if (std::find(kTwoCharSymbols.begin(), kTwoCharSymbols.end(), text_.substr(pos_, 2)) !=
-             kTwoCharSymbols.end()) {
+  } else if (const auto symbol =
+                 std::find_if(kLongSymbols.begin(), kLongSymbols.end(),
+                              [&](std::string_view s) { return text_.substr(pos_).starts_with(s); });
+             symbol != kLongSymbols.end()) {
     t.kind = TokenKind::symbol;
-    pos_ += 2;
+    pos_ += symbol->size();
   } else {
     t.kind = kOneCharSymbols.find(c) != std::string_view::npos ? TokenKind::symbol : TokenKind::bad;
     ++pos_;

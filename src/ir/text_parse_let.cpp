@@ -93,7 +93,10 @@ bool Parser::parse_assigned(ExprId& value, ExprId old, DType type, std::string_v
   static constexpr struct {
     std::string_view text;
     ExprOp op;
-  } kCompound[] = {{"+=", ExprOp::add}, {"-=", ExprOp::sub}, {"*=", ExprOp::mul}, {"/=", ExprOp::div}};
+  } kCompound[] = {{"+=", ExprOp::add},     {"-=", ExprOp::sub},       {"*=", ExprOp::mul},
+                   {"/=", ExprOp::div},     {"//=", ExprOp::floordiv}, {"%=", ExprOp::floormod},
+                   {"&=", ExprOp::bit_and}, {"|=", ExprOp::bit_or},    {"^=", ExprOp::bit_xor},
+                   {"<<=", ExprOp::shl},    {">>=", ExprOp::shr}};
   const Token at = token_;
   for (const auto& [text, op] : kCompound) {
     if (!accept(text)) continue;

@@ -83,6 +83,10 @@ TEST(Draft, CompoundAssignments) {
   EXPECT_EQ(made(kernel_of("x[i, j] += a x[i, j] -= 1 x[i, j] *= 2 + a x[i, j] /= 3")),
             "x[i, j] = x[i, j] + a\nx[i, j] = x[i, j] - 1.0f32\nx[i, j] = x[i, j] * (2.0f32 + a)\n"
             "x[i, j] = x[i, j] / 3.0f32\n");
+  EXPECT_EQ(
+      made(kernel_of("var k = 7 k //= 2 k %= 5 k &= 3 k |= 8 k ^= 1 k <<= 2 k >>= i x[i, j] = cast(f32, k)")),
+      made(kernel_of("var k = 7 k = k // 2 k = k % 5 k = k & 3 k = k | 8 k = k ^ 1 k = k << 2 k = k >> i "
+                     "x[i, j] = cast(f32, k)")));
 }
 
 // A literal without a type takes that of what it is combined with, or of where it is stored.
