@@ -329,6 +329,12 @@ enum {
                               nearest by instructions of a warp, toward zero by those of a warpgroup */
   TL_GEMM_PROMOTE = 16,     /* tl_gemm of 8-bit floats: matrix instructions, which keep fewer bits of a sum
                               than TL_F32, sum at most 128 products; these sums are added in TL_F32 */
+  TL_CAST_NEAREST = 1,      /* tl_cast_by: to nearest, halves to even */
+  TL_CAST_ZERO = 2,         /* towards 0 */
+  TL_CAST_DOWN = 3,         /* towards minus infinity */
+  TL_CAST_UP = 4,           /* towards infinity */
+  TL_CAST_SATURATE = 8,     /* what lies beyond the type's ends, infinities too, becomes the end */
+  TL_CAST_OVERFLOW = 16,    /* to 8-bit floats: it becomes infinity, or NaN where the type has none */
   TL_REDUCE_ACCUMULATE = 1, /* tl_reduce, tl_reduce_by: the old destination is one more term, the first */
   TL_CUMSUM_REVERSE = 1,    /* tl_cumsum: sums begin at the end of the axis */
   TL_SCAN_REVERSE = 1,      /* tl_scan, tl_scan_by: it begins at the end of the axis */
@@ -736,10 +742,10 @@ TL_API void tl_builder_bind(tl_builder* builder, const char* name, int64_t value
 
 /** Declares a compile-time parameter with a domain of `count` distinct values, which are copied, and gives
  *  the value that this build uses: the one bound by tl_builder_bind, which must be in the domain, else the
- *  first. Use it where a number is wanted: shapes, extents, threads, stages. A builder that has failed, and
- *  NULL, give the first value too, or 1 where there is none, so that arithmetic on it stays defined. A domain
- *  that is empty or repeats a value is TL_INVALID_PROGRAM, one above the limit "domain_values"
- *  TL_LIMIT_EXCEEDED. */
+ *  first. Use it where a number is wanted: shapes, extents, threads, stages; or a type, as a tl_dtype. A
+ *  builder that has failed, and NULL, give the first value too, or 1 where there is none, so that arithmetic
+ *  on it stays defined. A domain that is empty or repeats a value is TL_INVALID_PROGRAM, one above the limit
+ *  "domain_values" TL_LIMIT_EXCEEDED. */
 TL_API int64_t tl_param(tl_builder* builder, const char* name, const int64_t* values, size_t count);
 
 /* Parameters, in launch order, before the first kernel. */
@@ -801,6 +807,11 @@ TL_API tl_expr tl_select(tl_builder* builder, tl_expr condition, tl_expr a, tl_e
  *  value, infinities too; float to integer: truncates and saturates, NaN gives 0;
  *  integers wrap; to bool: x != 0. */
 TL_API tl_expr tl_cast(tl_builder* builder, tl_dtype dtype, tl_expr a);
+
+/** The same, done otherwise: `mode` is one of the roundings, one of the ends, or both (TL_CAST_*). Refused
+ *  are directed roundings to floats of 8 bits or fewer and of integers of 64 bits to floats,
+ *  TL_CAST_OVERFLOW of a float to an integer, and casts to TL_BOOL and TL_E8M0. */
+TL_API tl_expr tl_cast_by(tl_builder* builder, tl_dtype dtype, tl_expr a, uint32_t mode);
 
 /** The bits of `a` as a value of another type of as many bits, no bool: a TL_U16 of a TL_F16. */
 TL_API tl_expr tl_bitcast(tl_builder* builder, tl_dtype dtype, tl_expr a);
@@ -970,7 +981,9 @@ TL_API tl_buffer tl_view_box(tl_builder* builder, tl_buffer tensor, uint32_t ran
                              const tl_expr* extents);
 
 /** The elements of a tile, a tensor or another view, read and written as values of another type of as many
- *  bits, as tl_bitcast has it. It stands in elements, copies and fills. */
+ *  bits, as tl_bitcast has it. It stands in elements, copies and fills. Of a type of more bits an element is
+ *  neighbours of the last dimension, the first in its lowest bits, and the last extent, which is known to be
+ *  a multiple, counts these; of a type of fewer bits it is the other way. Such a view is only read. */
 TL_API tl_buffer tl_view_reinterpret(tl_builder* builder, tl_buffer tile, tl_dtype dtype);
 
 /** dst = src, converted where types differ. Of shapes of different rank, dimensions of extent 1 may be left
@@ -1030,7 +1043,8 @@ TL_API tl_expr tl_operand(tl_builder* builder, tl_dtype dtype, const char* name)
  *  target that takes one of the forms is that text; the interpreter, the simulator and other targets compute
  *  `results`, with which the text must agree. Instructions name their operands $0, $1, ...: the results, then
  *  the operands; each result is written, operands are only read. LLVM IR defines a function of that name.
- *  Lines of a text are separated by newlines; it has no quotation marks. docs/language.md. */
+ *  Lines of a text are separated by newlines; it has no quotation marks. tl_call also takes the names of the
+ *  library's functions, fast_exp and others, which the program makes none of. docs/language.md. */
 TL_API void tl_function(tl_builder* builder, const char* name, uint32_t operand_count,
                         const tl_expr* operands, uint32_t result_count, const tl_expr* results,
                         uint32_t text_count, const tl_native_form* forms, const char* const* texts);

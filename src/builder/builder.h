@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ir/annotations.h"
+#include "ir/cast_modes.h"
 #include "ir/combination.h"
 #include "ir/compress.h"
 #include "ir/draft.h"
@@ -66,6 +67,7 @@ class Builder {
   ir::ExprId uniform(ir::ExprId word);
   ir::ExprId select(ir::ExprId cond, ir::ExprId a, ir::ExprId b);
   ir::ExprId cast(ir::DType t, ir::ExprId a);
+  ir::ExprId cast_by(ir::CastMode mode, ir::DType t, ir::ExprId a);
   ir::ExprId bitcast(ir::DType t, ir::ExprId a);
   // none for an id that is not one of this builder's
   ir::DType type_of(ir::ExprId id) const;

@@ -294,6 +294,17 @@ ir::ExprId Builder::cast(ir::DType t, ir::ExprId a) {
   return program_.exprs.cast(t, a);
 }
 
+ir::ExprId Builder::cast_by(ir::CastMode mode, ir::DType t, ir::ExprId a) {
+  constexpr std::string_view kCall = "tl_cast_by";
+  if (!ready(kCall) || !check_dtype(kCall, t) || !check_operands(kCall, {a})) return {};
+  if (const auto wrong = ir::cast_refusal(mode, program_.exprs.type(a), t)) {
+    fail(DiagCode::dtype_mismatch, kCall, wrong->message, wrong->hint);
+    return {};
+  }
+  const ir::ExprId value = ir::cast_by(program_.exprs, mode, t, a);
+  return check_operands(kCall, {value}) ? value : ir::ExprId();
+}
+
 ir::ExprId Builder::bitcast(ir::DType t, ir::ExprId a) {
   constexpr std::string_view kCall = "tl_bitcast";
   if (!ready(kCall) || !check_dtype(kCall, t) || !check_operands(kCall, {a})) return {};

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "builder/builder.h"
+#include "ir/library_functions.h"
 #include "ir/matrix_atom.h"
 #include "ir/text_grammar.h"
 #include "support/diag_codes.h"
@@ -104,9 +105,16 @@ ir::ExprId Builder::call(std::string_view function, std::span<const ir::ExprId> 
   constexpr std::string_view kCall = "tl_call";
   if (!ready(kCall)) return {};
   const std::string shown(function.substr(0, 32));
-  const auto it = functions_.find(function);
+  auto it = functions_.find(function);
+  const ir::LibraryFunction* own =
+      it == functions_.end() ? ir::find_library_function(program_, function) : nullptr;
+  if (own != nullptr && static_cast<int64_t>(program_.natives.size()) < limits_.buffers) {
+    ir::LibraryCall made = ir::add_library_function(program_, *own);
+    it = functions_.emplace(shown, Function{std::move(made.parameters), {made.value}, made.native}).first;
+  }
   if (it == functions_.end()) {
-    fail(DiagCode::unknown_name, kCall, "there is no function '" + shown + "'", "make it with tl_function");
+    fail(DiagCode::unknown_name, kCall, "there is no function '" + shown + "'",
+         "make it with tl_function, or take one of the library's, such as fast_exp");
     return {};
   }
   const Function& f = it->second;

@@ -211,6 +211,23 @@ tl_expr tl_cast(tl_builder* builder, tl_dtype dtype, tl_expr a) {
   });
 }
 
+tl_expr tl_cast_by(tl_builder* builder, tl_dtype dtype, tl_expr a, uint32_t mode) {
+  return on_builder(builder, "tl_cast_by", tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
+    const auto type = c.dtype(dtype);
+    const auto x = c.expr("a", a);
+    const uint32_t rounding = mode % TL_CAST_SATURATE, end = mode / TL_CAST_SATURATE;
+    if (mode == 0 || rounding > TL_CAST_UP || end > TL_CAST_OVERFLOW / TL_CAST_SATURATE) {
+      c.fail(
+          DiagCode::bad_enum, "there is no way to cast " + std::to_string(mode),
+          "use one rounding of TL_CAST_NEAREST to TL_CAST_UP, TL_CAST_SATURATE or TL_CAST_OVERFLOW, or one "
+          "of each");
+      return {0};
+    }
+    const ir::CastMode how{static_cast<ir::CastRounding>(rounding), static_cast<ir::CastEnd>(end)};
+    return c.failed() ? tl_expr{0} : c.give(c->cast_by(how, type, x));
+  });
+}
+
 tl_expr tl_bitcast(tl_builder* builder, tl_dtype dtype, tl_expr a) {
   return on_builder(builder, "tl_bitcast", tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
     const auto type = c.dtype(dtype);

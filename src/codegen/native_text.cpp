@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/library_functions.h"
+
 namespace tilegen::codegen {
 
 const ir::NativeText* native_text(const ir::NativeFunction& f, target::CodeFormat format) {
@@ -20,7 +22,7 @@ const ir::NativeText* native_text(const ir::NativeFunction& f, target::CodeForma
 std::string native_text_list(Natives natives, target::CodeFormat format) {
   std::string list;
   for (const auto& f : natives)
-    if (const ir::NativeText* t = native_text(*f, format))
+    if (const ir::NativeText* t = native_text(*f, format); t != nullptr && !ir::is_library_function(*f))
       list += f->name + " " + std::string(ir::native_form_row(t->form).words) + "\n";
   return list;
 }

@@ -13,6 +13,7 @@
 #include "driver/stages.h"
 #include "ir/annotations.h"
 #include "ir/copy_groups.h"
+#include "ir/library_functions.h"
 #include "ir/text.h"
 #include "ops/op.h"
 #include "schedule/annotations.h"
@@ -156,9 +157,10 @@ void add_notes(const std::vector<plan::Note>& notes, plan::Schedule& s) {
 // What the caller does not want, or the target cannot take.
 std::optional<Error> refuse_native_text(const ir::Program& program, const target::Target& target,
                                         const CompileOptions& options) {
-  if (program.natives.empty()) return std::nullopt;
-  const ir::NativeFunction& first = *program.natives.front();
-  if (!options.native_text)
+  const auto given = std::find_if(program.natives.begin(), program.natives.end(),
+                                  [](const auto& f) { return !ir::is_library_function(*f); });
+  if (!options.native_text && given != program.natives.end()) {
+    const ir::NativeFunction& first = **given;
     return Error(DiagCode::native_text_off, first.name,
                  std::string(first.atom ? "the atom '" : "the function '") + first.name +
                      "' has native text (" + first.forms() + "), and the option native_text is false",
@@ -166,6 +168,7 @@ std::optional<Error> refuse_native_text(const ir::Program& program, const target
                      (first.atom ? "the atom out: products are the target's own instructions then"
                                  : "the text out: the function's meaning is compiled then"),
                  first.location);
+  }
   if (target.simulated || options.plan_only) return std::nullopt;
   return codegen::check_native_text(program.natives, target);
 }

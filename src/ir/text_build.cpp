@@ -316,7 +316,7 @@ ExprId Parser::make_ternary(ExprOp op, ExprId a, ExprId b, ExprId c, const Token
 ExprId Parser::make_random(ExprOp op, std::array<ExprId, 3> operands, const Token& at) {
   for (ExprId& id : operands) {
     if (!id.valid() || !operand_fits(op, program_.exprs.type(id), at)) return {};
-    if (program_.exprs.type(id) != DType::u64) id = make_cast(DType::u64, id, at);
+    if (program_.exprs.type(id) != DType::u64) id = make_cast(DType::u64, id, {}, at);
     if (!id.valid() || !room_for_node(program_.exprs[id].depth + 1, at)) return {};
   }
   return program_.exprs.ternary(op, operands[0], operands[1], operands[2]);
@@ -349,9 +349,13 @@ ExprId Parser::make_select(ExprId c, ExprId a, ExprId b, const Token& at) {
   return program_.exprs.select(c, a, b);
 }
 
-ExprId Parser::make_cast(DType type, ExprId a, const Token& at) {
-  if (!a.valid() || !room_for_node(program_.exprs[a].depth + 1, at)) return {};
-  return program_.exprs.cast(type, a);
+ExprId Parser::make_cast(DType type, ExprId a, CastMode mode, const Token& at) {
+  if (!a.valid() || !room_for_node(program_.exprs[a].depth + (mode.plain() ? 1 : kCastLevels), at)) return {};
+  if (const auto wrong = cast_refusal(mode, program_.exprs.type(a), type)) {
+    error(DiagCode::dtype_mismatch, at, wrong->message, wrong->hint);
+    return {};
+  }
+  return cast_by(program_.exprs, mode, type, a);
 }
 
 ExprId Parser::make_bitcast(DType type, ExprId a, const Token& at) {

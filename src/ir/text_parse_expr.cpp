@@ -1,10 +1,11 @@
 // Expressions of the text form, by operator precedence over two explicit stacks.
+#include <algorithm>
 #include <array>
 
+#include "ir/cast_modes.h"
 #include "ir/lane_exchange.h"
 #include "ir/text_parser.h"
 #include "support/diag_codes.h"
-#include "support/spelling.h"
 
 namespace tilegen::ir::text {
 
@@ -30,6 +31,7 @@ struct Parser::Pending {
   Infix infix{};             // infix
   ExprOp op{};               // call
   DType type = DType::none;  // cast
+  CastMode mode{};           // cast
   BufferId buffer{};         // load; invalid = unknown name, already reported
   const Function* function = nullptr;
   std::optional<size_t> result{};  // function: which of several
@@ -58,7 +60,7 @@ bool Parser::parse_expr(ExprId& out, Level loosest, DType context) {
     while (!complete)
       if (!parse_operand(s, complete)) return false;
     // After an operand: close what closes here, then go on with an operator, a further argument, or end.
-    while (s.brackets > 0 && (token_.is(")") || token_.is("]")))
+    while (s.brackets > 0 && (token_.is(")") || token_.is("]") || ends_cast_value(s)))
       if (!close_bracket(s)) return false;
     if (std::optional<Infix> infix = infix_from_text(token_.text);
         infix && token_.kind != TokenKind::number && (s.brackets > 0 || infix_level(infix->op) >= loosest)) {
@@ -183,8 +185,7 @@ bool Parser::open_call(ExprStacks& s, const Token& name, std::optional<size_t> r
   if (name.text == "cast" || name.text == "bitcast") {
     call.kind = Kind::cast;
     call.op = name.text == "cast" ? ExprOp::cast : ExprOp::bitcast;
-    bool known =
-        dtype_from_name(token_.text).has_value();  // without a type the rest would only raise more errors
+    bool known = type_named(token_.text).has_value();  // without a type the rest would only raise more errors
     if (!parse_dtype(call.type) || !known || !expect(",", "and the value to " + std::string(name.text)))
       return false;
   } else if (name.text == "ceildiv") {
@@ -193,33 +194,16 @@ bool Parser::open_call(ExprStacks& s, const Token& name, std::optional<size_t> r
     call.kind = Kind::uniform;
   } else if (std::optional<ExprOp> op = function_from_text(name.text)) {
     call.op = *op;
-  } else if (const auto it = functions_.find(name.text); it != functions_.end()) {
+  } else if (const Function* function = find_function(name)) {
     call.kind = Kind::function;
-    call.function = &it->second;
+    call.function = function;
   } else if (lane_op_from_text(name.text)) {
     call.kind = Kind::lanes;
   } else if (id_op_from_text(name.text)) {
     call.kind = Kind::ids;
   } else {
     call.kind = Kind::unknown_call;
-    NearestName nearest(name.text);
-    for (const auto& [known, function] : functions_) nearest.offer(known);
-    for (size_t i = 0; i < expr_op_count(); ++i) {
-      const char* text = expr_text(static_cast<ExprOp>(i));
-      if (function_from_text(text)) nearest.offer(text);
-    }
-    nearest.offer("cast");
-    nearest.offer("bitcast");
-    nearest.offer("ceildiv");
-    nearest.offer("uniform");
-    for (int op = 0; op < kLaneOps; ++op) nearest.offer(lane_op_text(static_cast<LaneOp>(op)));
-    for (int op = 0; op < kIdOps; ++op) nearest.offer(id_op_text(static_cast<IdOp>(op)));
-    error(DiagCode::unknown_name, name, "expected a function, found the unknown name " + describe(name),
-          foreign_hint(name.text).empty()
-              ? nearest.hint("functions are the words of the expression table, such as exp, max, select or "
-                             "cast, and those "
-                             "of the program that stand before; none calls itself")
-              : std::string(foreign_hint(name.text)));
+    unknown_function(name);
   }
   const bool takes_none =
       call.kind == Kind::ids || (call.kind == Kind::function && call.function->parameters.empty());
@@ -227,6 +211,14 @@ bool Parser::open_call(ExprStacks& s, const Token& name, std::optional<size_t> r
   if (!push_bracket(s, std::move(call))) return false;
   complete = empty;
   return !empty || close_bracket(s);
+}
+
+// Behind a comma in a cast stand words that say how it is done.
+bool Parser::ends_cast_value(const ExprStacks& s) const {
+  if (!token_.is(",")) return false;
+  const auto open =
+      std::find_if(s.pending.rbegin(), s.pending.rend(), [](const Pending& p) { return p.bracket(); });
+  return open->kind == Kind::cast && open->op == ExprOp::cast;
 }
 
 bool Parser::push_bracket(ExprStacks& s, Pending p) {
@@ -311,6 +303,7 @@ bool Parser::close_bracket(ExprStacks& s) {
   Pending top = std::move(s.pending.back());
   s.pending.pop_back();
   --s.brackets;
+  if (top.kind == Kind::cast && top.op == ExprOp::cast && !parse_cast_mode(top.mode)) return false;
   std::string_view close = top.kind == Kind::load ? "]" : ")";
   if (!expect(close, "to close the bracket opened at line " + std::to_string(top.at.line) + ", column " +
                          std::to_string(top.at.column)))
@@ -344,7 +337,7 @@ bool Parser::close_bracket(ExprStacks& s) {
     result = call_function(*top.function, top.result, args, top.at);
   } else if (top.kind == Kind::cast) {
     result = top.op == ExprOp::bitcast ? make_bitcast(top.type, args[0], top.at)
-                                       : make_cast(top.type, args[0], top.at);
+                                       : make_cast(top.type, args[0], top.mode, top.at);
   } else if (top.kind == Kind::lanes) {
     result = make_lane_call(top.at.text, args, top.at);
   } else if (top.kind == Kind::ids) {

@@ -1,6 +1,9 @@
 // Constants and functions of the text form. Both are expressions that take the place of their names.
+#include "ir/lane_exchange.h"
+#include "ir/library_functions.h"
 #include "ir/text_parser.h"
 #include "support/diag_codes.h"
+#include "support/spelling.h"
 
 namespace tilegen::ir::text {
 namespace {
@@ -152,6 +155,50 @@ bool Parser::parse_result(ExprId& value, DType type) {
         std::string("write cast(") + dtype_name(type) + ", ...) around it");
   value = ExprId();
   return true;
+}
+
+const Parser::Function* Parser::find_function(const Token& name) {
+  if (const auto it = functions_.find(name.text); it != functions_.end()) return &it->second;
+  const LibraryFunction* own = find_library_function(program_, name.text);
+  if (own == nullptr || outer_exprs_ != nullptr ||
+      static_cast<int64_t>(program_.natives.size()) >= limits_.buffers || !room_for_node(1, name))
+    return nullptr;
+  LibraryCall call = add_library_function(program_, *own);
+  draft_.functions = true;
+  return &functions_.try_emplace(own->name, Function{std::move(call.parameters), {call.value}, call.native})
+              .first->second;
+}
+
+bool Parser::parse_cast_mode(CastMode& mode) {
+  while (accept(",")) {
+    if (token_.kind != TokenKind::name || !set_cast_mode(mode, token_.text))
+      return expected("how the cast rounds, or ends", "the words are " + std::string(kCastModeWords) +
+                                                          ", one of the first four and one of the last two");
+    advance();
+  }
+  return true;
+}
+
+void Parser::unknown_function(const Token& name) {
+  NearestName nearest(name.text);
+  for (const auto& [known, function] : functions_) nearest.offer(known);
+  for (size_t i = 0; i < expr_op_count(); ++i) {
+    const char* text = expr_text(static_cast<ExprOp>(i));
+    if (function_from_text(text)) nearest.offer(text);
+  }
+  nearest.offer("cast");
+  nearest.offer("bitcast");
+  nearest.offer("ceildiv");
+  nearest.offer("uniform");
+  for (const LibraryFunction& f : library_functions()) nearest.offer(f.name);
+  for (int op = 0; op < kLaneOps; ++op) nearest.offer(lane_op_text(static_cast<LaneOp>(op)));
+  for (int op = 0; op < kIdOps; ++op) nearest.offer(id_op_text(static_cast<IdOp>(op)));
+  error(DiagCode::unknown_name, name, "expected a function, found the unknown name " + describe(name),
+        foreign_hint(name.text).empty()
+            ? nearest.hint("functions are the words of the expression table, such as exp, max, select or "
+                           "cast, and those "
+                           "of the program that stand before; none calls itself")
+            : std::string(foreign_hint(name.text)));
 }
 
 ExprId Parser::call_function(const Function& f, std::optional<size_t> result, std::span<const ExprId> args,

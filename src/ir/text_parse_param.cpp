@@ -15,31 +15,46 @@ bool Parser::parse_param() {
   param.name = name.text;
   param.location = location(name);
   std::optional<int64_t> given;
-  if (accept("=") && !parse_int(given.emplace(0), "the parameter's value")) return false;
-  if (!expect("in", "and the parameter's domain") || !parse_domain(param)) return false;
+  bool types = false, given_type = false;
+  const bool gives = accept("=");
+  if (gives && !parse_param_value(given.emplace(0), given_type, "the parameter's value")) return false;
+  if (!expect("in", "and the parameter's domain") || !parse_domain(param, types)) return false;
   if (param.domain.empty()) {
     error(DiagCode::bad_domain, name, "the domain of parameter " + describe(name) + " is empty",
           "give at least one value, for example 'param BM in {64, 128}'");
     return true;
   }
-  param.value = given.value_or(param.domain.front());
-  if (given && std::find(param.domain.begin(), param.domain.end(), *given) == param.domain.end()) {
+  param.value = given && given_type == types ? *given : param.domain.front();
+  if (given && (given_type != types ||
+                std::find(param.domain.begin(), param.domain.end(), *given) == param.domain.end())) {
     error(DiagCode::bad_domain, name,
-          "parameter " + describe(name) + " is " + std::to_string(*given) +
-              ", expected a value of its domain " + domain_text(param),
+          "parameter " + describe(name) + " is " + value_text(given_type, *given) +
+              ", expected a value of its domain " + domain_text(types, param),
           "add the value to the domain, or choose one that is in it");
   }
   const int64_t by_default = param.value;
-  bind(param, name);
+  bind(param, types, name);
   overridden_.push_back(param.value != by_default);
   const auto id = static_cast<uint32_t>(program_.compile_params.size());
   program_.compile_params.push_back(std::move(param));
   param_used_.push_back(false);
+  param_of_types_.push_back(types);
   declare(name, SymbolKind::compile_param, id);
   return true;
 }
 
-bool Parser::parse_domain(CompileParam& param) {
+// A plain integer, or a type, whose value is its number among the types.
+bool Parser::parse_param_value(int64_t& value, bool& types, std::string_view what) {
+  const std::optional<DType> type =
+      token_.kind == TokenKind::name ? dtype_from_name(token_.text) : std::nullopt;
+  if (!type) return parse_int(value, what);
+  value = static_cast<int64_t>(*type);
+  types = true;
+  advance();
+  return true;
+}
+
+bool Parser::parse_domain(CompileParam& param, bool& types) {
   if (!expect("{", "and the values of the domain")) return false;
   if (accept("}")) return true;
   do {
@@ -50,10 +65,19 @@ bool Parser::parse_domain(CompileParam& param) {
                    "the domain of parameter '" + param.name + "' has more than " +
                        std::to_string(limits_.domain_values) + " values",
                    "give fewer values, or split the parameter");
-    if (!parse_int(value, "a value of the domain")) return false;
+    bool type = false;
+    if (!parse_param_value(value, type, "a value of the domain")) return false;
+    if (!param.domain.empty() && type != types) {
+      error(DiagCode::bad_domain, at,
+            "the domain of parameter '" + param.name + "' has types and integers, found " + describe(at) +
+                " behind " + value_text(types, param.domain.back()),
+            "a parameter is of either: declare two");
+      continue;
+    }
+    types = type;
     if (std::find(param.domain.begin(), param.domain.end(), value) != param.domain.end()) {
       error(DiagCode::bad_domain, at,
-            "the domain of parameter '" + param.name + "' has " + std::to_string(value) +
+            "the domain of parameter '" + param.name + "' has " + value_text(types, value) +
                 " twice, expected distinct values",
             "remove one of them");
       continue;
@@ -64,16 +88,17 @@ bool Parser::parse_domain(CompileParam& param) {
 }
 
 // Takes the value that the caller has bound to the parameter's name, if any.
-void Parser::bind(CompileParam& param, const Token& at) {
+void Parser::bind(CompileParam& param, bool types, const Token& at) {
   for (size_t i = 0; i < bindings_.size(); ++i) {
     if (bindings_[i].name != param.name) continue;
     if (bound_[i]) continue;
     bound_[i] = true;
     if (std::find(param.domain.begin(), param.domain.end(), bindings_[i].value) == param.domain.end()) {
       error(DiagCode::bad_binding, at,
-            "parameter " + describe(at) + " is bound to " + std::to_string(bindings_[i].value) +
-                ", expected a value of its domain " + domain_text(param),
+            "parameter " + describe(at) + " is bound to " + value_text(types, bindings_[i].value) +
+                ", expected a value of its domain " + domain_text(types, param),
             "bind one of these values, or add this one to the domain");
+      if (types) return;  // a number that may be no type
     }
     param.value = bindings_[i].value;
     return;
@@ -115,23 +140,44 @@ void Parser::check_bindings() {
     declared.line = p.location.line;
     declared.column = p.location.column;
     error(DiagCode::bad_binding, declared,
-          "parameter '" + p.name + "' is bound to " + std::to_string(p.value) +
+          "parameter '" + p.name + "' is bound to " + value_text(param_of_types_[i], p.value) +
               ", which changes nothing: the text names it nowhere, as a printed text does whose values are "
               "folded in",
           "bind the parameters of the source text");
   }
 }
 
-std::string Parser::domain_text(const CompileParam& param) {
+std::string Parser::value_text(bool types, int64_t value) {
+  if (types && value > 0 && value <= static_cast<int64_t>(DType::e8m0))
+    return dtype_name(static_cast<DType>(value));
+  return std::to_string(value);
+}
+
+std::string Parser::domain_text(bool types, const CompileParam& param) {
   std::string out = "{";
   for (size_t i = 0; i < param.domain.size(); ++i) {
     if (i == kShownValues) return out + ", ...}";
-    out += (i > 0 ? ", " : "") + std::to_string(param.domain[i]);
+    out += (i > 0 ? ", " : "") + value_text(types, param.domain[i]);
   }
   return out + "}";
 }
 
+// A type by its own name or that of a parameter.
+std::optional<DType> Parser::type_named(std::string_view name) const {
+  if (const auto type = dtype_from_name(name)) return type;
+  const Symbol* symbol = find(name);
+  if (symbol == nullptr || symbol->kind != SymbolKind::compile_param || !param_of_types_[symbol->id])
+    return std::nullopt;
+  return static_cast<DType>(program_.compile_params[symbol->id].value);
+}
+
 ExprId Parser::use_param(uint32_t id, const Token& at) {
+  if (param_of_types_[id]) {
+    error(DiagCode::syntax_error, at, "expected a value, found " + describe(at) + ", which is a type",
+          "a type stands where f32 may: cast(" + std::string(at.text) + ", x), shared " +
+              std::string(at.text) + "[64]");
+    return {};
+  }
   param_used_[id] = true;
   in_constant_.push_back(id);
   return constant(program_.compile_params[id].value, at);

@@ -72,7 +72,8 @@ bool Parser::parse_view() {
     if (!expect("]", "or ',' and a further extent")) return false;
   } else if (renames) {
     view.form = TileView::Form::reinterpret;
-    const bool known = expect(",", "and the type of the view's elements") && dtype_from_name(token_.text);
+    const bool known =
+        expect(",", "and the type of the view's elements") && type_named(token_.text).has_value();
     if (!parse_dtype(view.type) || !known) return false;
   } else if (accept(",")) {
     view.form = TileView::Form::transpose;

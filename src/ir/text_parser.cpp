@@ -66,8 +66,11 @@ bool Parser::parse_int(int64_t& out, std::string_view what) {
 
 bool Parser::parse_dtype(DType& out) {
   if (token_.kind != TokenKind::name) return expected("an element type", "write a type such as f32");
-  if (std::optional<DType> type = dtype_from_name(token_.text)) {
+  if (std::optional<DType> type = type_named(token_.text)) {
     out = *type;
+    if (const Symbol* symbol = find(token_.text);
+        symbol != nullptr && symbol->kind == SymbolKind::compile_param)
+      param_used_[symbol->id] = true;
   } else {
     NearestName nearest(token_.text);
     std::string all;
@@ -76,6 +79,8 @@ bool Parser::parse_dtype(DType& out) {
   all += all.empty() ? text : ", " text;
 #include "ir/dtypes.def"
 #undef TILEGEN_DTYPE
+    for (size_t i = 0; i < param_of_types_.size(); ++i)
+      if (param_of_types_[i]) nearest.offer(program_.compile_params[i].name);
     error(DiagCode::unknown_name, token_, "expected an element type, found " + describe(token_),
           nearest.hint("the types are " + all));
     out = DType::f32;

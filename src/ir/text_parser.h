@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ir/annotations.h"
+#include "ir/cast_modes.h"
 #include "ir/combination.h"
 #include "ir/draft.h"
 #include "ir/native.h"
@@ -103,6 +104,10 @@ class Parser {
   ExprId call_function(const Function& f, std::optional<size_t> result, std::span<const ExprId> args,
                        const Token& at);
   bool parse_chosen_result(const Function& f, size_t& result);
+  // The program's, else the library's, which is the program's from then on.
+  const Function* find_function(const Token& name);
+  void unknown_function(const Token& name);
+  bool parse_cast_mode(CastMode& mode);
   bool arguments_fit(const Function& f, std::span<const ExprId> args, const Token& at);
   ExprId result_of(const Function& f, size_t result, std::span<const ExprId> args, const Token& at);
 
@@ -126,15 +131,18 @@ class Parser {
 
   // text_parse_param.cpp: compile-time parameters and constants
   bool parse_param();
-  bool parse_domain(CompileParam& param);
-  void bind(CompileParam& param, const Token& at);
+  bool parse_domain(CompileParam& param, bool& types);
+  bool parse_param_value(int64_t& value, bool& types, std::string_view what);
+  void bind(CompileParam& param, bool types, const Token& at);
   void check_bindings();
   ExprId use_param(uint32_t id, const Token& at);
   bool begins_constant(std::string_view what);
   // `dynamic`: what to write where the value that stands there is known at launch only.
   bool parse_constant(int64_t& out, std::string_view what, std::string_view dynamic = {});
   bool parse_extent(int64_t& out, std::string_view what, std::string_view dynamic = {});
-  static std::string domain_text(const CompileParam& param);
+  std::optional<DType> type_named(std::string_view name) const;
+  static std::string value_text(bool types, int64_t value);
+  static std::string domain_text(bool types, const CompileParam& param);
 
   // text_parse_block.cpp: blocks and statements
   void parse_item();
@@ -267,6 +275,7 @@ class Parser {
   bool parse_named_operand(ExprStacks& s, bool& complete);
   bool parse_infix(ExprStacks& s, const Infix& infix);
   bool open_call(ExprStacks& s, const Token& name, std::optional<size_t> result, bool& complete);
+  bool ends_cast_value(const ExprStacks& s) const;
   bool push_bracket(ExprStacks& s, Pending p);
   bool push_prefix(ExprStacks& s, Pending p);
   bool close_bracket(ExprStacks& s);
@@ -310,7 +319,7 @@ class Parser {
   ExprId make_random(ExprOp op, std::array<ExprId, 3> operands, const Token& at);
   ExprId make_uniform(ExprId word, const Token& at);
   ExprId make_select(ExprId c, ExprId a, ExprId b, const Token& at);
-  ExprId make_cast(DType type, ExprId a, const Token& at);
+  ExprId make_cast(DType type, ExprId a, CastMode mode, const Token& at);
   ExprId make_bitcast(DType type, ExprId a, const Token& at);
   ExprId make_ceildiv(ExprId a, ExprId b, const Token& at);
   bool require_index(ExprId& id, std::string_view what, const Token& at);
@@ -362,6 +371,7 @@ class Parser {
   std::vector<bool> bound_;            // by binding
   std::vector<bool> overridden_;       // by parameter: bound to another value than the text's
   std::vector<bool> param_used_;       // by parameter: the text names it
+  std::vector<bool> param_of_types_;   // by parameter: its values are types
   std::vector<uint32_t> in_constant_;  // parameters that the latest constant names
   bool in_attributes_ = false;         // the "}" ahead closes an attribute list
   Draft draft_;

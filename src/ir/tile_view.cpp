@@ -8,6 +8,7 @@
 #include "ir/store_parts.h"
 #include "ir/text.h"
 #include "ir/view_shape.h"
+#include "ir/view_widths.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
 
@@ -45,21 +46,56 @@ class ViewResolver : public ExprRewriter {
 
  protected:
   ExprId rewrite_load(const ExprNode& n, std::span<const ExprId> indices) override {
-    BufferId buffer = n.object;
-    std::vector<ExprId> at(indices.begin(), indices.end());
-    element(buffer, at);
-    return read(buffer, n.type, at);
+    return read(n.object, {indices.begin(), indices.end()});
   }
 
  private:
-  // An element of a tile, as the view's type has it; and what the tile keeps of such a one.
-  ExprId read(BufferId tile, DType type, std::span<const ExprId> at) {
-    const DType kept = p_.buffer(tile).type;
-    return p_.exprs.bitcast(type, p_.exprs.load(tile, kept, at));
+  // An element of a view, as its type has it; and what the tile keeps of such a one.
+  ExprId read(BufferId view, std::vector<ExprId> at) {
+    const DType type = p_.buffer(view).type;
+    ExprPool& e = p_.exprs;
+    BufferId b = view;
+    while (is_view(b) && !other_width(b)) step(b, at);
+    if (!is_view(b)) return e.bitcast(type, e.load(b, p_.buffer(b).type, at));
+    for (size_t d = 0; d < at.size(); ++d) check_constant(b, at[d], 1, d);
+    const BufferId inner = draft_.views.at(b).of;
+    for (BufferId of = inner; is_view(of); of = draft_.views.at(of).of)
+      if (other_width(of)) return two_widths(b, type);
+    const DType whole = p_.buffer(b).type, part = p_.buffer(inner).type;
+    const ExprId ratio = e.const_int(width_ratio(whole, part)), place = at.back();
+    if (dtype_bits(whole) < dtype_bits(part)) {
+      at.back() = e.floordiv(place, ratio);
+      const ExprId found = narrow(inner, at);
+      return e.bitcast(type, part_of_value(e, whole, found, e.floormod(place, ratio)));
+    }
+    std::vector<ExprId> parts;
+    for (int64_t i = 0; i < width_ratio(whole, part); ++i) {
+      at.back() = e.add(e.mul(place, ratio), i);
+      parts.push_back(narrow(inner, at));
+    }
+    return e.bitcast(type, joined_parts(e, whole, parts));
+  }
+  // Of a view without other widths, or a tile.
+  ExprId narrow(BufferId view, std::vector<ExprId> at) {
+    const DType type = p_.buffer(view).type;
+    element(view, at);
+    return p_.exprs.bitcast(type, p_.exprs.load(view, p_.buffer(view).type, at));
+  }
+  ExprId two_widths(BufferId view, DType type) {
+    error(DiagCode::dtype_mismatch,
+          "'" + p_.buffer(view).name + "' reads a view of another number of bits than its tile's",
+          "name it of the tile itself, whose elements have " +
+              std::to_string(dtype_bits(p_.buffer(tile_of(view)).type)) + " bits");
+    return p_.exprs.const_number(0, type);
   }
   ExprId kept(BufferId tile, ExprId value) { return p_.exprs.bitcast(p_.buffer(tile).type, value); }
 
   bool is_view(BufferId b) const { return draft_.views.contains(b); }
+  bool other_width(BufferId view) const { return has_other_width(p_, draft_.views.at(view)); }
+  BufferId tile_of(BufferId b) const {
+    while (is_view(b)) b = draft_.views.at(b).of;
+    return b;
+  }
   void move(ExprId& e) {
     if (e.valid()) e = rewrite(e);
   }
@@ -117,20 +153,31 @@ class ViewResolver : public ExprRewriter {
 
   // Of the tile in the place of the view.
   void element(BufferId& buffer, std::vector<ExprId>& indices) {
-    for (auto it = draft_.views.find(buffer); it != draft_.views.end(); it = draft_.views.find(buffer)) {
-      const TileView& view = it->second;
-      const Extents shape = p_.buffer(buffer).shape;
-      for (size_t d = 0; d < indices.size(); ++d) check_constant(buffer, indices[d], 1, d);
-      if (view.form == TileView::Form::reshape) {
-        indices = reshape(buffer, view.of).element(indices);
-      } else if (view.form == TileView::Form::transpose) {
-        const std::vector<ExprId> seen = indices;
-        for (size_t d = 0; d < seen.size(); ++d) indices[static_cast<size_t>(view.order[d])] = seen[d];
-      } else if (view.form == TileView::Form::slice) {
-        for (size_t d = 0; d < indices.size(); ++d) indices[d] = sliced(view, indices[d], shape[d], d);
+    while (is_view(buffer)) {
+      if (other_width(buffer)) {
+        const BufferId tile = tile_of(buffer);
+        return error(DiagCode::dtype_mismatch,
+                     "the view '" + p_.buffer(buffer).name + "' of " + dtype_name(p_.buffer(buffer).type) +
+                         " is written, and the elements of '" + p_.buffer(tile).name + "' are " +
+                         dtype_name(p_.buffer(tile).type),
+                     "views of another number of bits are only read; store the elements of the tile");
       }
-      buffer = view.of;
+      step(buffer, indices);
     }
+  }
+  void step(BufferId& buffer, std::vector<ExprId>& indices) {
+    const TileView& view = draft_.views.at(buffer);
+    const Extents shape = p_.buffer(buffer).shape;
+    for (size_t d = 0; d < indices.size(); ++d) check_constant(buffer, indices[d], 1, d);
+    if (view.form == TileView::Form::reshape) {
+      indices = reshape(buffer, view.of).element(indices);
+    } else if (view.form == TileView::Form::transpose) {
+      const std::vector<ExprId> seen = indices;
+      for (size_t d = 0; d < seen.size(); ++d) indices[static_cast<size_t>(view.order[d])] = seen[d];
+    } else if (view.form == TileView::Form::slice) {
+      for (size_t d = 0; d < indices.size(); ++d) indices[d] = sliced(view, indices[d], shape[d], d);
+    }
+    buffer = view.of;
   }
 
   struct Box {
@@ -146,7 +193,9 @@ class ViewResolver : public ExprRewriter {
       Region& at = b.region;
       const Extents shape = p_.buffer(at.buffer).shape;
       for (size_t d = 0; d < shape.size(); ++d) check_constant(at.buffer, at.offsets[d], at.extents[d], d);
-      if (view.form == TileView::Form::reshape) {
+      if (other_width(at.buffer)) {
+        b.is_box = false;
+      } else if (view.form == TileView::Form::reshape) {
         b.is_box = reshape(at.buffer, view.of).box(at);
       } else if (view.form == TileView::Form::transpose) {
         const Region seen = at;
@@ -222,10 +271,11 @@ class ViewResolver : public ExprRewriter {
       const Box b = box_of(op.operands[i]);
       whole.operands[i] = b.region;
       const DType seen = p_.buffer(op.operands[i].buffer).type;
-      BufferId tile = b.region.buffer;
-      while (is_view(tile)) tile = draft_.views.at(tile).of;
+      const BufferId tile = tile_of(b.region.buffer);
       if (p_.buffer(tile).type != seen) {
-        if (op.kind == OpKind::fill)
+        if (op.kind == OpKind::fill && dtype_bits(seen) != dtype_bits(p_.buffer(tile).type))
+          boxes = false;
+        else if (op.kind == OpKind::fill)
           whole.value = kept(tile, op.value);
         else if (op.kind == OpKind::copy)
           boxes = false;
@@ -262,8 +312,7 @@ class ViewResolver : public ExprRewriter {
 
   void refuse(const TileOp& op, size_t operand) {
     const OpRow& row = op_row(op.kind);
-    BufferId tile = op.operands[operand].buffer;
-    while (is_view(tile)) tile = draft_.views.at(tile).of;
+    const BufferId tile = tile_of(op.operands[operand].buffer);
     error(DiagCode::shape_mismatch,
           std::string(row.text) + "'s operand '" + std::string(row.operands[operand].name) + "', " +
               shape_text(op.operands[operand].extents) + " of the view '" +
@@ -306,22 +355,21 @@ class ViewResolver : public ExprRewriter {
       p_.vars.push_back(std::move(v));
       bounds_.add(loop.vars.back(), loop.extents[i]);
     }
-    const auto place = [&](const Region& r, BufferId& buffer) {
+    const auto place = [&](const Region& r) {
       std::vector<ExprId> at = r.offsets;
       size_t next = 0;
       for (size_t d = 0; d < at.size(); ++d)
         if (r.extents[d] != 1) at[d] = IndexMaker(p_.exprs).add(at[d], p_.exprs.var(loop.vars[next++]));
-      buffer = r.buffer;
-      element(buffer, at);
       return at;
     };
     Store store;
-    store.indices = place(to, store.buffer);
+    store.buffer = to.buffer;
+    store.indices = place(to);
+    element(store.buffer, store.indices);
+    if (!errors_.empty()) return;
     store.value = op.value;
     if (op.kind != OpKind::fill) {
-      BufferId from;
-      const std::vector<ExprId> at = place(op.operands[0], from);
-      const ExprId value = read(from, p_.buffer(op.operands[0].buffer).type, at);
+      const ExprId value = read(op.operands[0].buffer, place(op.operands[0]));
       store.value = p_.exprs.cast(p_.buffer(to.buffer).type, value);
     }
     store.value = kept(store.buffer, store.value);
@@ -341,23 +389,6 @@ class ViewResolver : public ExprRewriter {
 };
 
 }  // namespace
-
-Shape several(std::span<const int64_t> extents) {
-  Shape list;
-  std::copy_if(extents.begin(), extents.end(), std::back_inserter(list), [](int64_t e) { return e != 1; });
-  return list;
-}
-
-bool correspond(const Region& a, const Region& b) {
-  const Shape of_a = several(a.extents), of_b = several(b.extents);
-  if (a.extents == b.extents || of_a == of_b)
-    return a.extents == b.extents || a.extents.size() != b.extents.size();
-  if (of_a.size() == of_b.size() || !checked_product(of_a) || checked_product(of_a) != checked_product(of_b))
-    return false;
-  const std::vector<DimRange> groups = common_ranges(of_a, of_b);
-  return std::all_of(groups.begin(), groups.end(),
-                     [](const DimRange& g) { return g.v_end - g.v == 1 || g.b_end - g.b == 1; });
-}
 
 std::vector<Diagnostic> resolve_views(Program& p, Draft& draft) {
   if (draft.views.empty()) return {};

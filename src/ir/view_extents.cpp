@@ -66,6 +66,11 @@ bool ExtentFacts::divides(int64_t d, const ExtentProduct& e) const {
   return by && *by > 0 && multiple % *by == 0;
 }
 
+bool ExtentFacts::divides(int64_t d, ExprId extent) const {
+  const auto e = product(extent);
+  return e && divides(d, *e);
+}
+
 // a // b where it is exact.
 std::optional<ExtentProduct> ExtentFacts::quotient(ExprId a, ExprId b, int depth) const {
   const auto of = product(a, depth), by = product(b, depth);

@@ -30,6 +30,7 @@ class ExtentFacts {
   static std::optional<ExtentProduct> product(const ExtentProduct& a, const ExtentProduct& b);
   // Of all extents.
   std::optional<ExtentProduct> product(std::span<const ExprId> extents) const;
+  bool divides(int64_t d, ExprId extent) const;
   // a == b, as sums of terms.
   bool same(ExprId a, ExprId b) const;
 

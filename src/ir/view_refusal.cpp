@@ -1,4 +1,5 @@
-// Which views there are of a tile or a tensor, and the buffer that stands for one while a program is made.
+// Which views there are of a tile or a tensor, and the buffer that stands for one while a program is made;
+// which boxes may be copied to each other.
 #include <algorithm>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "ir/text.h"
 #include "ir/tile_view.h"
 #include "ir/view_shape.h"
+#include "ir/view_widths.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
 
@@ -21,9 +23,7 @@ class Refusal {
   std::optional<ViewRefusal> run() const {
     switch (view_.form) {
       case TileView::Form::reinterpret:
-        if (const auto wrong = bits_refusal("a view of '" + of_.name + "'", of_.type, view_.type))
-          return ViewRefusal{DiagCode::dtype_mismatch, wrong->message, wrong->hint};
-        return std::nullopt;
+        return reinterpreted();
       case TileView::Form::reshape:
         if (auto wrong = of_extents()) return wrong;
         return reshaped();
@@ -65,6 +65,22 @@ class Refusal {
                            "name its value first: let n = ..., and the view of extent n"};
     }
     return std::nullopt;
+  }
+
+  // Elements of more bits are whole runs of the last dimension.
+  std::optional<ViewRefusal> reinterpreted() const {
+    const bool bits = is_bool(of_.type) || is_bool(view_.type) || extents_.empty();
+    if (const auto wrong = bits_refusal("a view of '" + of_.name + "'", of_.type, view_.type); wrong && bits)
+      return ViewRefusal{DiagCode::dtype_mismatch, wrong->message, wrong->hint};
+    if (dtype_bits(view_.type) <= dtype_bits(of_.type)) return std::nullopt;
+    const int64_t ratio = width_ratio(view_.type, of_.type);
+    if (ExtentFacts(p_).divides(ratio, extents_.back())) return std::nullopt;
+    const std::string times = std::to_string(ratio);
+    return ViewRefusal{DiagCode::shape_mismatch,
+                       "the last extent of " + what() + " is not known to be a multiple of " + times +
+                           ", and a " + dtype_name(view_.type) + " has the bits of " + times + " of its " +
+                           dtype_name(of_.type),
+                       "choose an extent of whole ones, or a dim that is 'divisible " + times + "'"};
   }
 
   std::optional<ViewRefusal> reshaped() const {
@@ -154,6 +170,23 @@ std::optional<ViewRefusal> view_refusal(const Program& p, const TileView& view,
   return Refusal(p, view, shape).run();
 }
 
+Shape several(std::span<const int64_t> extents) {
+  Shape list;
+  std::copy_if(extents.begin(), extents.end(), std::back_inserter(list), [](int64_t e) { return e != 1; });
+  return list;
+}
+
+bool correspond(const Region& a, const Region& b) {
+  const Shape of_a = several(a.extents), of_b = several(b.extents);
+  if (a.extents == b.extents || of_a == of_b)
+    return a.extents == b.extents || a.extents.size() != b.extents.size();
+  if (of_a.size() == of_b.size() || !checked_product(of_a) || checked_product(of_a) != checked_product(of_b))
+    return false;
+  const std::vector<DimRange> groups = common_ranges(of_a, of_b);
+  return std::all_of(groups.begin(), groups.end(),
+                     [](const DimRange& g) { return g.v_end - g.v == 1 || g.b_end - g.b == 1; });
+}
+
 BufferId add_view(Program& p, Draft& draft, TileView view, std::span<const ExprId> shape, std::string name,
                   SourceLocation location) {
   Buffer b = p.buffer(view.of);
@@ -162,6 +195,8 @@ BufferId add_view(Program& p, Draft& draft, TileView view, std::span<const ExprI
   if (view.form == TileView::Form::transpose)
     for (size_t d = 0; d < b.shape.size(); ++d)
       b.shape[d] = p.buffer(view.of).shape[static_cast<size_t>(view.order[d])];
+  else if (view.form == TileView::Form::reinterpret && has_other_width(p, view))
+    b.shape.back() = extent_in_width(p.exprs, b.type, view.type, b.shape.back());
   else if (view.form != TileView::Form::reinterpret)
     b.shape.assign(shape.begin(), shape.end());
   b.kernel = static_cast<int>(p.kernels.size()) - 1;

@@ -292,10 +292,26 @@ TEST(Misuse, ViewsOfWhatHasNoneAreReported) {
   expect_code("null_argument", [&](B b, T, T t) { tl_view_reshape(b, t, 2, nullptr); });
   expect_code("bad_attribute", [&](B b, T, T t) { tl_view_transpose(b, t, 2, twice); });
   expect_code("bad_attribute", [&](B b, T, T t) { tl_view_transpose(b, t, 1, twice); });
-  expect_code("dtype_mismatch", [&](B b, T, T t) { tl_view_reinterpret(b, t, TL_F16); });
   expect_code("dtype_mismatch", [&](B b, T, T t) { tl_view_reinterpret(b, t, TL_BOOL); });
   expect_code("bad_enum", [&](B b, T, T t) { tl_view_reinterpret(b, t, 99); });
-  expect_code("dtype_mismatch", [&](B b, T x, T) { tl_view_reinterpret(b, x, TL_I16); });
+  expect_code("shape_mismatch", [&](B b, T x, T) { tl_view_reinterpret(b, x, TL_I64); });
+  expect_code("bad_enum", [&](B b, T, T) { tl_cast_by(b, TL_I32, tl_index(b, 1), 0); });
+  expect_code("bad_enum", [&](B b, T, T) { tl_cast_by(b, TL_I32, tl_index(b, 1), 5); });
+  expect_code("bad_enum", [&](B b, T, T) { tl_cast_by(b, TL_I32, tl_index(b, 1), 32); });
+  expect_code("dtype_mismatch", [&](B b, T, T) { tl_cast_by(b, TL_BOOL, tl_index(b, 1), TL_CAST_UP); });
+  expect_code("dtype_mismatch", [&](B b, T, T) { tl_cast_by(b, TL_F32, tl_index(b, 1), TL_CAST_DOWN); });
+  expect_code("unknown_name", [&](B b, T, T) {
+    const tl_expr x = tl_const_f64(b, TL_F32, 1);
+    tl_call(b, "fast_none", 1, &x, 0);
+  });
+  expect_code("dtype_mismatch", [&](B b, T, T) {
+    const tl_expr x = tl_index(b, 1);
+    tl_call(b, "fast_exp", 1, &x, 0);
+  });
+  expect_code("rank_mismatch", [&](B b, T, T) {
+    const tl_expr x = tl_const_f64(b, TL_F32, 1);
+    tl_call(b, "fast_div", 1, &x, 0);
+  });
   expect_code("dtype_mismatch", [&](B b, T, T) { tl_bitcast(b, TL_F32, tl_index(b, 1)); });
   expect_code("dtype_mismatch", [&](B b, T, T) { tl_bitcast(b, TL_U8, tl_const_i64(b, TL_BOOL, 1)); });
   expect_code("bad_enum", [&](B b, T, T) { tl_bitcast(b, 0, tl_index(b, 1)); });

@@ -239,10 +239,16 @@ Expr Generator::converted(DType t, int depth) {
   const DType from = type_at_hand();
   Expr e = expr(from, depth);
   const std::string cast = std::string("cast(") + ir::dtype_name(t) + ", ";
-  if (!ir::is_float(t)) return {cast + e.text + ")", 0};
+  // How it rounds and ends, now and then; a bool has neither.
+  std::string mode;
+  if (!ir::is_bool(t) && r_.chance(3)) {
+    if (r_.chance(2)) mode = r_.pick({", nearest", ", zero", ", down", ", up"});
+    if (mode.empty() || r_.chance(2)) mode += ", saturate";
+  }
+  if (!ir::is_float(t)) return {cast + e.text + mode + ")", 0};
   if (ir::is_float(from)) {
     e = bounded(e, from, exact_limit(t));
-    return {cast + e.text + ")", e.bound};
+    return {cast + e.text + mode + ")", e.bound};
   }
   if (ir::is_bool(from)) return {cast + e.text + ")", 1};
   const int64_t modulus = r_.between(1, 9);
@@ -306,7 +312,10 @@ Expr Generator::int_expr(DType t, int depth) {
       break;
   }
   const std::string b = expr(t, depth - 1).text;
-  if (t == DType::u32 && r_.chance(4)) return {words_of(a, b)};
+  if (t == DType::u32 && r_.chance(4)) {
+    if (r_.chance(2)) return {words_of(a, b)};
+    return {"byte_permute(" + a + ", " + b + ", " + expr(t, 0).text + ")"};
+  }
   if (t == DType::i64 && !functions_.empty() && r_.chance(4)) return {call(a, b)};
   static const char* const infix[] = {"+", "-", "*", "+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>"};
   const int64_t at = r_.below(16);
@@ -335,6 +344,8 @@ Expr Generator::bool_expr(int depth) {
   }
   const DType t = type_at_hand();
   const Expr a = expr(t, depth - 1), b = expr(t, depth - 1);
+  if (ir::is_float(t) && !ir::is_storage_only(t) && r_.chance(6))
+    return {r_.pick({"isnan(", "isinf("}) + a.text + r_.pick({"", " / 0"}) + ")"};
   return {"(" + a.text + r_.pick({" < ", " <= ", " == ", " != ", " > ", " >= "}) + b.text + ")"};
 }
 

@@ -151,7 +151,17 @@ TEST(ProgramErrors, Bits) {
   expect_golden("dtype_mismatch.bits_of_bool",
                 parse_failure(kernel("  parallel i in 4 {\n    A[b, i] = bitcast(bool, 7u8)\n  }\n")));
   expect_golden("dtype_mismatch.view", parse_failure(kernel("  alloc t: shared f32[8, 4]\n"
-                                                            "  view v = reinterpret(t, u16)\n")));
+                                                            "  view v = reinterpret(t, bool)\n")));
+  expect_golden("dtype_mismatch.written_view",
+                parse_failure(kernel("  alloc t: shared f32[8, 4]\n  view v = reinterpret(t, u64)\n"
+                                     "  parallel i in 8 { v[i, 0] = 1 }\n")));
+  expect_golden("shape_mismatch.view_width", parse_failure(kernel("  alloc t: shared f32[8, 3]\n"
+                                                                  "  view v = reinterpret(t, u64)\n")));
+  expect_golden(
+      "dtype_mismatch.cast_mode",
+      parse_failure(kernel("  parallel i in 4 { A[b, i] = cast(f32, cast(e4m3, B[b, i], up)) }\n")));
+  expect_golden("syntax_error.cast_mode",
+                parse_failure(kernel("  parallel i in 4 { A[b, i] = cast(f32, i, towards_zero) }\n")));
   expect_golden("dtype_mismatch.view_of_operation",
                 parse_failure(kernel("  alloc t: shared f32[8, 4]\n  alloc s: fragment u32[8]\n"
                                      "  view v = reinterpret(t, u32)\n  fill v, 0\n"

@@ -46,8 +46,10 @@ CommandLine::CommandLine(int argc, char** argv, const std::set<std::string>& fla
     }
     if (name == "param") {
       const size_t split = value.find('=');
-      const auto number = split == std::string::npos ? std::nullopt : parse_integer(value.substr(split + 1));
-      if (!number || split == 0) fail_usage("--param needs NAME=INTEGER, got '" + value + "'");
+      auto number = split == std::string::npos ? std::nullopt : parse_integer(value.substr(split + 1));
+      for (tl_dtype type = 1; !number && split != std::string::npos && *tl_dtype_name(type) != 0; ++type)
+        if (value.substr(split + 1) == tl_dtype_name(type)) number = type;
+      if (!number || split == 0) fail_usage("--param needs NAME=INTEGER or NAME=TYPE, got '" + value + "'");
       if (!params_.emplace(value.substr(0, split), *number).second)
         fail_usage("--param " + value.substr(0, split) + " is given twice");
       continue;

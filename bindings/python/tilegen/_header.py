@@ -192,6 +192,12 @@ TL_GEMM_TRANSPOSE_B = 2
 TL_GEMM_CLEAR = 4
 TL_GEMM_TF32 = 8
 TL_GEMM_PROMOTE = 16
+TL_CAST_NEAREST = 1
+TL_CAST_ZERO = 2
+TL_CAST_DOWN = 3
+TL_CAST_UP = 4
+TL_CAST_SATURATE = 8
+TL_CAST_OVERFLOW = 16
 TL_REDUCE_ACCUMULATE = 1
 TL_CUMSUM_REVERSE = 1
 TL_SCAN_REVERSE = 1
@@ -480,6 +486,7 @@ FUNCTIONS = {
     "tl_uniform": (tl_expr, (c_void_p, tl_expr,)),
     "tl_select": (tl_expr, (c_void_p, tl_expr, tl_expr, tl_expr,)),
     "tl_cast": (tl_expr, (c_void_p, c_uint32, tl_expr,)),
+    "tl_cast_by": (tl_expr, (c_void_p, c_uint32, tl_expr, c_uint32,)),
     "tl_bitcast": (tl_expr, (c_void_p, c_uint32, tl_expr,)),
     "tl_load": (tl_expr, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr),)),
     "tl_expr_dtype": (c_uint32, (c_void_p, tl_expr,)),

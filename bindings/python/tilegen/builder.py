@@ -28,7 +28,7 @@ from .combinations import Combinations
 from .expressions import Buffer, Expr, Region, lib, _Memory
 from .maths import Maths
 from .program import Program, int64_of
-from .types import boolean, dtype_of, f32, i64, u64, FLOATS
+from .types import boolean, dtype_of, f32, i64, u64, DType, FLOATS
 
 _CUT = ("cut it: of b in a grid, or a serial loop, of ceildiv(n, 64), b.parallel(64) has the elements b * 64 + i; beyond its end a tensor "
         "reads 0 and drops what is written")
@@ -85,10 +85,12 @@ class Builder(Atomics, Combinations, Maths):
     # Parameters.
 
     def param(self, name, values):
-        """Declares a compile-time parameter with a domain; gives the int that this build uses, the domain's first unless
-        the builder was given another."""
-        values = [int64_of(v) for v in values]
-        return lib.tl_param(self.handle, name.encode(), (ctypes.c_int64 * len(values))(*values), len(values))
+        """Declares a compile-time parameter with a domain of ints, or of types; gives the one that this build uses, the domain's
+        first unless the builder was given another."""
+        values = list(values)
+        raw = [int64_of(v) for v in values]
+        chosen = lib.tl_param(self.handle, name.encode(), (ctypes.c_int64 * len(raw))(*raw), len(raw))
+        return next((v for v, number in zip(values, raw) if number == chosen and isinstance(v, DType)), chosen)
 
     def dim(self, name, lower=0, upper=2**63 - 1, divisor=1):
         """A symbolic extent, with what is known of it."""

@@ -240,7 +240,12 @@ class Buffer(_Memory):
         return Buffer(self.builder, lib.tl_view_slice(self.builder.handle, region.raw), region.shape, self.dtype)
 
     def reinterpret(self, dtype):
-        """The elements of a tile or a tensor as values of another type of as many bits, without a copy."""
-        dtype = dtype_of(dtype)
+        """The elements of a tile or a tensor as values of another type, without a copy; of more bits neighbours of the last
+        dimension together, of fewer several of each, which are read, not written."""
+        dtype, shape = dtype_of(dtype), list(self.shape)
         raw = lib.tl_view_reinterpret(self.builder.handle, self.raw, dtype.value)
-        return Buffer(self.builder, raw, self.shape, dtype)
+        if dtype.bits > self.dtype.bits and shape:
+            shape[-1] = shape[-1] // (dtype.bits // self.dtype.bits)
+        elif dtype.bits < self.dtype.bits and shape:
+            shape[-1] = shape[-1] * (self.dtype.bits // dtype.bits)
+        return Buffer(self.builder, raw, shape, dtype)

@@ -1,7 +1,11 @@
 """Functions of expressions that no operator of Python's is."""
 from . import _header as h
+from .arguments import choice
 from .expressions import Expr, lib
-from .types import boolean, dtype_of
+from .types import boolean, dtype_of, f32, u32
+
+_ROUNDINGS = {"nearest": h.TL_CAST_NEAREST, "zero": h.TL_CAST_ZERO, "down": h.TL_CAST_DOWN, "up": h.TL_CAST_UP}
+_ENDS = {"saturate": h.TL_CAST_SATURATE, "overflow": h.TL_CAST_OVERFLOW}
 
 
 class Maths:
@@ -45,6 +49,29 @@ class Maths:
     def min(self, a, b): return self._of_two(h.TL_MIN, a, b)
     def max(self, a, b): return self._of_two(h.TL_MAX, a, b)
 
+    # Forms of f32 that are an instruction or a few where the target has them; their bounds are in docs/numerics.md.
+    def fast_exp(self, a): return self._of_library("fast_exp", f32, a)
+    def fast_exp2(self, a): return self._of_library("fast_exp2", f32, a)
+    def fast_exp10(self, a): return self._of_library("fast_exp10", f32, a)
+    def fast_log(self, a): return self._of_library("fast_log", f32, a)
+    def fast_log2(self, a): return self._of_library("fast_log2", f32, a)
+    def fast_sin(self, a): return self._of_library("fast_sin", f32, a)
+    def fast_cos(self, a): return self._of_library("fast_cos", f32, a)
+    def fast_tanh(self, a): return self._of_library("fast_tanh", f32, a)
+    def fast_sigmoid(self, a): return self._of_library("fast_sigmoid", f32, a)
+    def fast_sqrt(self, a): return self._of_library("fast_sqrt", f32, a)
+    def fast_rsqrt(self, a): return self._of_library("fast_rsqrt", f32, a)
+    def fast_div(self, a, b): return self._of_library("fast_div", f32, a, b)
+    def fast_pow(self, a, b): return self._of_library("fast_pow", f32, a, b)
+
+    def byte_permute(self, a, b, selector):
+        """A u32 whose byte i is the one of the bytes of a, 0 to 3, and b, 4 to 7, that digit i of the selector names; 8 more: its sign."""
+        return self._of_library("byte_permute", u32, a, b, selector)
+
+    def _of_library(self, name, dtype, *arguments):
+        raw = [self.expr(a, dtype).raw for a in arguments]
+        return Expr(self, lib.tl_call(self.handle, name.encode(), len(raw), (h.tl_expr * len(raw))(*raw), 0))
+
     def ceildiv(self, a, b):
         """(a + b - 1) // b."""
         a, b = self._alike(a, b)
@@ -76,8 +103,12 @@ class Maths:
         a, b = self._alike(a, b)
         return Expr(self, lib.tl_select(self.handle, self.expr(condition, boolean).raw, a.raw, b.raw))
 
-    def cast(self, a, dtype):
-        return Expr(self, lib.tl_cast(self.handle, dtype_of(dtype).value, self.expr(a).raw))
+    def cast(self, a, dtype, rounding=None, end=None):
+        """rounding: "nearest", "zero", "down" or "up"; end: "saturate", or "overflow" of 8-bit floats, whose casts saturate."""
+        if rounding is None and end is None:
+            return Expr(self, lib.tl_cast(self.handle, dtype_of(dtype).value, self.expr(a).raw))
+        mode = (choice(_ROUNDINGS, rounding, "rounding") if rounding else 0) | (choice(_ENDS, end, "end of a cast") if end else 0)
+        return Expr(self, lib.tl_cast_by(self.handle, dtype_of(dtype).value, self.expr(a).raw, mode))
 
     def bitcast(self, a, dtype):
         """The bits of a as a value of another type of as many bits."""

@@ -10,7 +10,7 @@ from . import tuning
 from ._library import Diagnostic, Error, call, error_from, lib, take_blob
 from .tensors import GPUS, Described, describe
 from .tuning import option_values
-from .types import FLOATS, dtype_of
+from .types import FLOATS, DType, dtype_of
 
 
 _FLOATS = {t.value for t in FLOATS}
@@ -94,8 +94,8 @@ Param = collections.namedtuple("Param", "value domain")  # of a compile-time par
 
 
 def int64_of(value):
-    """An integer that the library takes; ctypes would cut a larger one."""
-    value = operator.index(value)
+    """An integer that the library takes; ctypes would cut a larger one. A type is its number."""
+    value = value.value if isinstance(value, DType) else operator.index(value)
     if not -2**63 <= value < 2**63:
         raise OverflowError(f"{value} does not fit 64 bits")
     return value

@@ -41,6 +41,32 @@ TEST(TextParams, FoldToTheBoundValueAndRoundTrip) {
   EXPECT_FALSE(read(printed, {{"BM", 64}}));  // its body is folded
 }
 
+TEST(TextParams, ValuesMayBeTypes) {
+  const std::string text =
+      "tl 1 program p\nparam T in {f16, f32}\nparam A = i32 in {i32, i64}\ntensor X: T[64]\n"
+      "fn up(x: T) -> T { return x + cast(T, 1) }\n"
+      "kernel k grid (b: 1) {\n  alloc s: shared T[64]\n  copy X -> s\n  view u = reinterpret(s, T)\n"
+      "  parallel i in 64 { let v: T = u[i] X[i] = cast(T, cast(A, up(v))) }\n}\n";
+  const auto half = read(text), single = read(text, {{"T", 3}});
+  ASSERT_TRUE(half && single) << half.error().to_text();
+  EXPECT_EQ(half->compile_params[0].domain, (std::vector<int64_t>{1, 3}));
+  EXPECT_EQ(half->buffers[0].type, DType::f16);
+  EXPECT_EQ(single->buffers[0].type, DType::f32);
+  std::string plain = text;
+  for (const auto& [name, type] : {std::pair("T", "f32"), std::pair("A", "i32")})
+    for (size_t at = plain.find(name); at != plain.npos; at = plain.find(name, at + 1))
+      if (std::string("[( \n:").find(plain[at - 1]) != std::string::npos && !std::isalpha(plain[at + 1]))
+        plain.replace(at, 1, type);
+  plain.erase(plain.find("param"), plain.find("tensor") - plain.find("param"));
+  const auto without = read(plain);
+  ASSERT_TRUE(without) << plain << without.error().to_text();
+  const auto body = [](const std::string& printed) { return printed.substr(printed.find("tensor")); };
+  EXPECT_EQ(body(print_program(*single)), body(print_program(*without)));
+  const auto again = read(print_program(*single));
+  ASSERT_TRUE(again) << again.error().to_text();
+  EXPECT_EQ(program_hash(*again), program_hash(*single));
+}
+
 void refused(DiagCode code, const std::string& part, const Expected<Program>& read) {
   ASSERT_FALSE(read) << part;
   const Diagnostic& d = read.error().diagnostics[0];
@@ -64,6 +90,14 @@ TEST(TextParams, Refusals) {
   refused(DiagCode::bad_binding, "bound twice", read(good, {{"BM", 64}, {"BM", 64}}));
   refused(DiagCode::bad_shape, "BM = 32", read(with("param BM in {64, 32}"), {{"BM", 32}}));
   refused(DiagCode::syntax_error, "no integer constant", read(with("dim BM")));
+  refused(DiagCode::bad_domain, "has types and integers, found number 64 behind f16",
+          read(with("param BM in {f16, 64}")));
+  refused(DiagCode::bad_domain, "f16 twice", read(with("param BM in {f16, f16}")));
+  refused(DiagCode::bad_domain, "is 1, expected a value of its domain {f16}",
+          read(with("param BM = 1 in {f16}")));
+  refused(DiagCode::bad_binding, "bound to 999, expected a value of its domain {f16}",
+          read(with("param BM in {f16}"), {{"BM", 999}}));
+  refused(DiagCode::syntax_error, "which is a type", read(with("param BM in {f16}")));
 }
 
 }  // namespace

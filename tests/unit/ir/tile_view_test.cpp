@@ -18,6 +18,39 @@ std::string made(const std::string& body) { return kProgram.made(body); }
 void expect_same(const std::string& with, const std::string& without) { kProgram.expect_same(with, without); }
 void expect_error(const std::string& body, const std::string& words) { kProgram.expect_error(body, words); }
 
+// Neighbours of the last dimension as one element, and several of each.
+TEST(TileView, OtherWidths) {
+  const std::string wide = "fill a, 0 view u = reinterpret(a, u32) ",
+                    narrow = "fill c, 0 view u = reinterpret(c, u16) ";
+  const std::string pair =
+      "(cast(u32, bitcast(u16, a[i, j * 2 + 0])) << 0) | (cast(u32, bitcast(u16, a[i, j * 2 + 1])) << 16)";
+  expect_same(wide + "parallel i, j in 32, 8 { c[i, j] = bitcast(f32, u[i, j]) }",
+              "fill a, 0 parallel i, j in 32, 8 { c[i, j] = bitcast(f32, " + pair + ") }");
+  expect_same(wide + "view v = reinterpret(c, u32) view part = v[0 :+ 32, 0 :+ 8] copy u -> part",
+              "fill a, 0 parallel i, j in 32, 8 { c[i, j] = bitcast(f32, " + pair + ") }");
+  expect_same(
+      narrow + "parallel i, j in 32, 32 { w[j % 16, i] = bitcast(f16, u[i, j]) }",
+      "fill c, 0 parallel i, j in 32, 32 { w[j % 16, i] = bitcast(f16, cast(u16, bitcast(u32, c[i, j // "
+      "2]) >> cast(u32, j % 2 * 16))) }");
+  expect_same(
+      "fill a, 0 view t = transpose(a) view u = reinterpret(t, u32) parallel i, j in 16, 16 { c[i, j] = "
+      "cast(f32, u[i, j]) }",
+      "fill a, 0 parallel i, j in 16, 16 { c[i, j] = cast(f32, (cast(u32, bitcast(u16, a[j * 2 + 0, i])) << "
+      "0) "
+      "| (cast(u32, bitcast(u16, a[j * 2 + 1, i])) << 16)) }");
+  expect_error(wide + "fill u, 0", "the view 'u' of u32 is written, and the elements of 'a' are f16");
+  expect_error(wide + "parallel i, j in 32, 8 { u[i, j] = 1 }",
+               "views of another number of bits are only read");
+  expect_error(wide + "copy c[0 :+ 32, 0 :+ 8] -> u", "is written");
+  expect_error(wide + "parallel i in 32 { atomic_add(u[i, 0], 1) }", "is written");
+  expect_error(wide + "parallel i in 32 { c[i, 0] = cast(f32, u[i, 8]) }",
+               "index 8 in dimension 1 of the view 'u' [32, 8] is outside");
+  expect_error(wide + "view v = reinterpret(u, u8) parallel i in 32 { c[i, 0] = cast(f32, v[i, 0]) }",
+               "name it of the tile itself, whose elements have 16 bits");
+  expect_error("view v = a[0 :+ 32, 0 :+ 3] view u = reinterpret(v, f32)",
+               "the last extent of 'v' [32, 3] is not known to be a multiple of 2");
+}
+
 TEST(TileView, BoxesOfReshapedTiles) {
   expect_same("view v = reshape(a, [4, 8, 16]) copy X[b :+ 1, 0 :+ 4, 0 :+ 8, 0 :+ 16] -> v",
               "copy X[b :+ 1, 0 :+ 4, 0 :+ 8, 0 :+ 16] -> a");
@@ -51,7 +84,6 @@ TEST(TileView, BitsOfTiles) {
       "fill a, 0 fill w, 0 parallel i, j in 16, 32 { w[i, j] = bitcast(f16, cast(i16, bitcast(u16, a[j, "
       "i]))) }");
   expect_same("view u = reinterpret(a, f16) fill u, 0", "fill a, 0");  // its own type
-  expect_error("view u = reinterpret(a, f32)", "of 16 bits, as f32, of 32");
   expect_error("view u = reinterpret(a, bool)", "a bool has no bits of its own");
   expect_error("view u = reinterpret(a, f17)", "[unknown_name]");
   expect_error(u + "fill a, 0 fill w, 0 fill c, 0 gemm u, w -> c", "gemm takes");
