@@ -21,7 +21,7 @@ target_compile_definitions(tilegen PRIVATE TILEGEN_VERSION="${PROJECT_VERSION}")
 set_target_properties(tilegen PROPERTIES
   SOVERSION 0
   VERSION ${PROJECT_VERSION}
-  PUBLIC_HEADER ${TILEGEN_HEADER}
+  PUBLIC_HEADER "${TILEGEN_HEADER};${CMAKE_SOURCE_DIR}/include/tilelang_expressions.h"
   SKIP_BUILD_RPATH ON  # it needs none: everything is inside
   LINK_DEPENDS ${TILEGEN_SYMBOL_MAP})
 target_link_options(tilegen PRIVATE

@@ -38,7 +38,15 @@ def main() -> int:
             documented = False
         elif line.startswith("TL_API") and not documented:
             bad.append(f"not documented: {line}")
-    for number, line in enumerate(header.splitlines(), 1):
+    # Each operation of expressions has a macro of its own arguments.
+    macros = (root / "include/tilelang_expressions.h").read_text()
+    for kind, arguments in (("unary", "a"), ("binary", "a, b"), ("ternary", "a, b, c")):
+        body = re.search(rf"typedef uint32_t tl_{kind}_op;\s*enum \{{(.*?)\}}", code, flags=re.S).group(1)
+        for name in re.findall(r"TL_(\w+) =", body):
+            call = ", ".join(f"({a})" for a in arguments.split(", "))
+            if f"#define TLE_{name}({arguments}) tl_{kind}(TLE_BUILDER, TL_{name}, {call})\n" not in macros:
+                bad.append(f"tilelang_expressions.h has no TLE_{name}({arguments}) of tl_{kind}")
+    for number, line in enumerate((header + macros).splitlines(), 1):
         if len(line) > 110:
             bad.append(f"line {number} has {len(line)} columns")
     for line in bad:

@@ -8,8 +8,8 @@ rm -rf "$work"
 mkdir -p "$work"
 cmake --install "$build" --prefix "$prefix" >"$work/install.log"
 
-headers=$(cd "$prefix/include" && find . -type f)
-[ "$headers" = ./tilelang.h ] || { echo "installed headers: $headers"; exit 1; }
+headers=$(cd "$prefix/include" && find . -type f | sort | tr '\n' ' ')
+[ "$headers" = "./tilelang.h ./tilelang_expressions.h " ] || { echo "installed headers: $headers"; exit 1; }
 library=$(find "$prefix" -name libtilegen.so)
 [ -n "$library" ] || { echo "no libtilegen.so under $prefix"; exit 1; }
 
