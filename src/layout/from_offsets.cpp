@@ -111,4 +111,42 @@ Expected<Layout> layout_of_offsets(std::span<const int64_t> shape, std::span<con
                  ", and those along each dimension come to another there");
 }
 
+Expected<Fragment> fragment_of_places(std::span<const int64_t> shape, std::span<const int64_t> places,
+                                      int64_t threads) {
+  const auto of_registers = [](const std::string& why) {
+    return Error(DiagCode::schedule_illegal, "", why,
+                 "write a function of the indices that gives thread * registers + register, each place once, "
+                 "or the text of a fragment: \"threads 128 : (64,64) -> [0: ..; 1: ..]\"");
+  };
+  const auto elements = static_cast<int64_t>(places.size());
+  if (threads < 1 || elements % threads != 0)
+    return of_registers(std::to_string(elements) + " elements are no whole registers of " +
+                        std::to_string(threads) + " threads");
+  const int64_t registers = elements / threads;
+  const auto flat = layout_of_offsets(shape, places, 1);
+  if (!flat) return of_registers(flat.error().diagnostics.front().message);
+  if (!flat->swizzle().none()) return of_registers("threads and registers are mixed by XOR");
+  std::vector<Digit> digits;
+  for (const Digit& d : flat->digits()) {
+    if (d.stride == 0) return of_registers("it does not hold each element once: two share a place");
+    // Below `registers` a place counts registers, from there on threads.
+    const int64_t within =
+        d.stride >= registers ? 1 : std::min(d.extent, std::max<int64_t>(registers / d.stride, 1));
+    if (d.extent % within != 0 || (d.stride < registers && registers % d.stride != 0) ||
+        (d.stride >= registers && d.stride % registers != 0))
+      return of_registers("a digit of an index counts registers and threads at once");
+    if (within > 1) digits.push_back({d.dim, within, d.weight, kRegister, d.stride});
+    if (d.extent / within > 1)
+      digits.push_back({d.dim, d.extent / within, d.weight * within, kThread, d.stride * within / registers});
+  }
+  auto map = Layout::make({shape.begin(), shape.end()}, std::move(digits), 2);
+  if (!map) return of_registers(map.error().diagnostics.front().message);
+  auto made = Fragment::make(std::move(*map), threads);
+  if (!made) return of_registers(made.error().diagnostics.front().message);
+  if (made->registers() != registers || made->replicas() != 1 || !made->map().is_bijective())
+    return of_registers("it does not hold each element once, in " + std::to_string(registers) +
+                        " registers of " + std::to_string(threads) + " threads");
+  return made;
+}
+
 }  // namespace tilegen::layout

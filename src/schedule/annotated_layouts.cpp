@@ -9,6 +9,7 @@
 
 namespace tilegen::schedule {
 
+using layout::Fragment;
 using layout::Layout;
 
 namespace {
@@ -66,6 +67,28 @@ Expected<Layout> annotated_memory(const ir::Annotation& a, const std::vector<int
   if (!offsets) return with(offsets.error());
   auto l = layout::layout_of_offsets(shape, *offsets, element_bytes);
   return l ? std::move(l) : Expected<Layout>(with(l.error()));
+}
+
+Expected<Fragment> annotated_fragment(const ir::Annotation& a, const std::vector<int64_t>& shape,
+                                      int64_t threads) {
+  const std::string& text = a.values.front();
+  if (text.find('[') != text.npos) {
+    auto f = Fragment::from_text(text);
+    if (f) return f;
+    return refused(a, f.error().diagnostics.front().message,
+                   "give the text of a fragment: \"threads 128 : (64,64) -> [0: ..; 1: ..]\", as a schedule "
+                   "shows it");
+  }
+  if (threads == 0)
+    return refused(
+        a,
+        "a function tells thread * registers + register, and the kernel does not say how many threads it has",
+        "state them behind the grid: threads 128");
+  const auto places = ir::index_function_values(text, shape, Limits());
+  auto f = places ? layout::fragment_of_places(shape, *places, threads) : Expected<Fragment>(places.error());
+  if (f) return f;
+  const Diagnostic& d = f.error().diagnostics.front();
+  return refused(a, d.message, d.hint);
 }
 
 }  // namespace tilegen::schedule

@@ -151,19 +151,18 @@ class AnnotationReader {
       const Diagnostic& d = l.error().diagnostics.front();
       return refuse(a, v.name, d.code, d.message, d.hint);
     }
-    const bool is_text = a.key == "layout" && a.values.front().find('[') != std::string::npos;
-    const std::string hint =
-        "give the text of a fragment: \"threads 128 : (64,64) -> [0: ..; 1: ..]\", as a schedule shows it";
-    if (!is_text)
-      return refuse(a, v.name, DiagCode::schedule_illegal,
-                    "the annotation `" + a.key +
-                        "` is not possible: the tile is in registers, and a layout of "
-                        "these tells thread and register of an element",
-                    hint);
-    auto f = layout::Fragment::from_text(a.values.front());
+    if (a.key != "layout")
+      return refuse(
+          a, v.name, DiagCode::schedule_illegal,
+          "the annotation `" + a.key +
+              "` is not possible: the tile is in registers, and a layout of "
+              "these tells thread and register of an element",
+          "give layout = (i, j) -> thread * registers + register, or the text of a fragment: \"threads "
+          "128 : (64,64) -> [0: ..; 1: ..]\", as a schedule shows it");
+    auto f = annotated_fragment(a, v.shape, p_.kernels[static_cast<size_t>(kernel_)].threads);
     if (f) return void(plan.fragment = std::move(*f));
-    refuse(a, v.name, DiagCode::schedule_illegal,
-           "the annotation `layout` is not possible: " + f.error().diagnostics.front().message, hint);
+    const Diagnostic& d = f.error().diagnostics.front();
+    refuse(a, v.name, d.code, d.message, d.hint);
   }
 
   void of_statement(ir::StmtId s) {

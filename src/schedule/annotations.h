@@ -42,5 +42,8 @@ struct AnnotatedSchedule {
 // The layout that a tile's annotation asks for (annotated_layouts.cpp): `layout`, `swizzle` or `padding`.
 Expected<layout::Layout> annotated_memory(const ir::Annotation& a, const std::vector<int64_t>& shape,
                                           int element_bytes);
+// The same of a tile in registers: `layout`, of a kernel of so many threads, 0 where it does not say.
+Expected<layout::Fragment> annotated_fragment(const ir::Annotation& a, const std::vector<int64_t>& shape,
+                                              int64_t threads);
 
 }  // namespace tilegen::schedule

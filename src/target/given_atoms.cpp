@@ -13,9 +13,7 @@ namespace tilegen::target {
 namespace {
 
 using ir::DType;
-using layout::Digit;
 using layout::Fragment;
-using layout::Layout;
 
 struct Operand {
   const ir::NativeFunction& f;
@@ -49,26 +47,9 @@ struct Operand {
     if (text.find('[') != std::string::npos) return checked(Fragment::from_text(text));
     const auto places = ir::index_function_values(text, shape, Limits());
     if (!places) return refused(places.error().diagnostics.front().message);
-    const auto flat = layout::layout_of_offsets(shape, *places, 1);
-    if (!flat) return refused(flat.error().diagnostics.front().message);
-    if (!flat->swizzle().none()) return refused("lanes and registers are mixed by XOR");
-    const int64_t registers = shape[0] * shape[1] / lanes;
-    std::vector<Digit> digits;
-    for (Digit d : flat->digits()) {
-      // Below `registers` a place counts registers, from there on lanes.
-      const int64_t within =
-          d.stride >= registers ? 1 : std::min(d.extent, std::max<int64_t>(registers / d.stride, 1));
-      if (d.extent % within != 0 || (d.stride < registers && registers % d.stride != 0) ||
-          (d.stride >= registers && d.stride % registers != 0))
-        return refused("a digit of an index counts registers and lanes at once");
-      if (within > 1) digits.push_back({d.dim, within, d.weight, layout::kRegister, d.stride});
-      if (d.extent / within > 1)
-        digits.push_back(
-            {d.dim, d.extent / within, d.weight * within, layout::kThread, d.stride * within / registers});
-    }
-    auto map = Layout::make(shape, std::move(digits), 2);
-    if (!map) return refused(map.error().diagnostics.front().message);
-    return checked(Fragment::make(std::move(*map), lanes));
+    auto made = layout::fragment_of_places(shape, *places, lanes);
+    if (!made) return refused(made.error().diagnostics.front().message);
+    return checked(std::move(made));
   }
 };
 

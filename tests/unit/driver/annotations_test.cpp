@@ -188,6 +188,35 @@ TEST(Annotations, LayoutsThatAreNoneAreRefused) {
   expect_words(refused(text), "the tile is in registers");
 }
 
+// Registers by a function: thread * registers + register.
+TEST(Annotations, FragmentsAreFunctionsToo) {
+  const auto kernel = [](const std::string& layout, const std::string& threads = " threads 128") {
+    return "tl 1 program p\ntensor X: f32[16, 32]\nkernel k grid(b: 1)" + threads +
+           " {\nalloc x: fragment f32[16, 32] {layout = " + layout +
+           "}\ncopy X -> x\nparallel i, j in 16, 32 { x[i, j] *= 2 }\ncopy x -> X\n}\n";
+  };
+  const std::string by_rows = "(i, j) -> (i // 4 * 32 + j) * 4 + i % 4";
+  const auto planned_layout = [](const std::string& text) {
+    for (const plan::ValuePlan& v : plan_of(text).values)
+      if (v.value == "k:x" && v.fragment) return v.fragment->to_text();
+    return std::string("none");
+  };
+  const std::string text = planned_layout(kernel(by_rows));
+  EXPECT_EQ(text, "threads 128 : (16,32) -> [0: d0/4%4*32 + d1/1%32*1; 1: d0/1%4*1]");
+  EXPECT_EQ(planned_layout(kernel('"' + text + '"')), text);
+  const auto place = [](const std::string& why) {
+    return "t.tl:4:32: error [schedule_illegal] k:x: the annotation `layout` is not possible: " + why;
+  };
+  expect_words(refused(kernel(by_rows, "")),
+               place("a function tells thread * registers + register, and the kernel does"));
+  expect_words(refused(kernel(by_rows, " threads 96")),
+               place("512 elements are no whole registers of 96 threads"));
+  expect_words(refused(kernel("(i, j) -> i * 32 + (j ^ i % 4)")),
+               place("threads and registers are mixed by XOR"));
+  expect_words(refused(kernel("(i, j) -> i * 32 + j // 2 * 2")), place(""));
+  expect_words(refused(kernel("\"threads 128 : (4,32) -> [\"")), "the text of a fragment");
+}
+
 // The code of the first version.
 std::string code_of(const std::string& text, const char* target) {
   auto p = ir::parse_program(text, "t.tl", Limits{});

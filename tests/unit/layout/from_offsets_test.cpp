@@ -79,5 +79,36 @@ TEST(LayoutOfOffsets, WhatItRefuses) {
                  "element (1, 7) is at offset 8");
 }
 
+TEST(FragmentOfPlaces, ThreadsAndRegisters) {
+  const std::vector<int64_t> shape{8, 12};
+  const auto places = [&](auto place) {
+    std::vector<int64_t> all;
+    for (int64_t i = 0; i < 8; ++i)
+      for (int64_t j = 0; j < 12; ++j) all.push_back(place(i, j));
+    return all;
+  };
+  // Sixteen threads of six registers.
+  const auto f =
+      fragment_of_places(shape, places([](int64_t i, int64_t j) { return (i * 2 + j % 2) * 6 + j / 2; }), 16);
+  ASSERT_TRUE(f) << f.error().to_text();
+  EXPECT_EQ(f->registers(), 6);
+  for (int64_t i = 0; i < 8; ++i)
+    for (int64_t j = 0; j < 12; ++j) {
+      const int64_t at[] = {i, j};
+      EXPECT_EQ(f->holders(at), std::vector<int64_t>{i * 2 + j % 2});
+      EXPECT_EQ(f->register_of(at), j / 2);
+    }
+  const auto refused = [&](const std::vector<int64_t>& all, int64_t threads, const std::string& words) {
+    const auto made = fragment_of_places(shape, all, threads);
+    ASSERT_FALSE(made) << made->to_text();
+    EXPECT_NE(made.error().to_text().find(words), std::string::npos) << made.error().to_text();
+  };
+  const auto rows = places([](int64_t i, int64_t j) { return i * 12 + j; });
+  refused(rows, 5, "96 elements are no whole registers of 5 threads");
+  refused(rows, 0, "no whole registers");
+  refused(places([](int64_t i, int64_t j) { return i / 2 * 12 + j; }), 16, "once");
+  refused(places([](int64_t i, int64_t j) { return j * 8 + (i ^ j % 4); }), 16, "XOR");
+}
+
 }  // namespace
 }  // namespace tilegen::layout
