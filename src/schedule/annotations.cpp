@@ -1,7 +1,6 @@
 #include "schedule/annotations.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 #include "analysis/copy_groups.h"
@@ -80,7 +79,8 @@ class AnnotationReader {
       if (loop && says(*loop, f)) return true;
       return (f == "raster" && given->raster) || (f == "persistence" && given->persistence) ||
              (f == "cluster" && given->cluster) || (f == "overlap" && given->overlap) ||
-             (f == "launch" && given->launch) || (f == "split" && given->split);
+             (f == "launch" && given->launch) || (f == "split" && given->split) ||
+             (f == "roles" && given->roles);
     });
   }
 
@@ -108,6 +108,22 @@ class AnnotationReader {
     if (a.key == "overlap") {
       schedule_.overlap.emplace().along = a.values;
       return place(a, name, {"overlap", "overlap.along"});
+    }
+    if (a.key == "role_registers") {
+      if (a.values.size() != 2)
+        return refuse(
+            a, name, DiagCode::schedule_illegal,
+            "the annotation `role_registers` has " + std::to_string(a.values.size()) + " numbers, expected 2",
+            "give the registers of a computing thread and of one of the producer's, "
+            "role_registers = [240, 24]");
+      schedule_.roles.emplace();
+      for (const auto& [role, registers] :
+           {std::pair("consumer", a.values[0]), std::pair("producer", a.values[1])}) {
+        plan::RolePlan& plan = schedule_.roles->emplace_back();
+        plan.name = role;
+        plan.registers = number_of(registers);
+      }
+      return place(a, name, {"roles", "roles.registers"});
     }
     if (!schedule_.launch) schedule_.launch.emplace();
     set_field(*schedule_.launch, a);
@@ -159,10 +175,23 @@ class AnnotationReader {
               "these tells thread and register of an element",
           "give layout = (i, j) -> thread * registers + register, or the text of a fragment: \"threads "
           "128 : (64,64) -> [0: ..; 1: ..]\", as a schedule shows it");
-    auto f = annotated_fragment(a, v.shape, p_.kernels[static_cast<size_t>(kernel_)].threads);
+    auto f = annotated_fragment(a, v.shape, threads());
     if (f) return void(plan.fragment = std::move(*f));
     const Diagnostic& d = f.error().diagnostics.front();
     refuse(a, v.name, d.code, d.message, d.hint);
+  }
+
+  int64_t threads() const { return p_.kernels[static_cast<size_t>(kernel_)].threads; }
+
+  // Of a parallel loop; of others none.
+  std::vector<int64_t> points_of(ir::StmtId s) const {
+    std::vector<int64_t> extents;
+    if (const auto* loop = p_.as<ir::Loop>(s))
+      for (const ir::ExprId e : loop->extents) {
+        int64_t extent = 0;
+        if (p_.exprs.is_const_int(e, &extent)) extents.push_back(extent);
+      }
+    return extents;
   }
 
   void of_statement(ir::StmtId s) {
@@ -212,12 +241,11 @@ class AnnotationReader {
         plan.engine = plan::Engine::async_copy;
         fields = {"engine"};
       } else if (a.key == "iteration") {
-        auto f = layout::Fragment::from_text(a.values.front());
-        if (!f)
-          return refuse(
-              a, path, DiagCode::schedule_illegal,
-              "the annotation `iteration` is not possible: " + f.error().diagnostics.front().message,
-              "give the text of a fragment as a schedule shows it");
+        auto f = annotated_fragment(a, points_of(s), threads());
+        if (!f) {
+          const Diagnostic& d = f.error().diagnostics.front();
+          return refuse(a, path, d.code, d.message, d.hint);
+        }
         plan.iteration = std::move(*f);
       } else {
         set_field(plan, a);
@@ -358,56 +386,6 @@ Expected<AnnotatedSchedule> AnnotatedSchedule::make(const ir::Program& p, const 
     own == out.schedule->kernels.end() ? out.schedule->kernels.push_back(k) : plan::fill_open(*own, k);
   }
   return out;
-}
-
-namespace {
-
-bool has_word(const std::string& text, const std::string& word) {
-  const auto is_letter = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
-  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))
-    if ((at == 0 || !is_letter(text[at - 1])) &&
-        (at + word.size() == text.size() || !is_letter(text[at + word.size()])))
-      return true;
-  return false;
-}
-
-// How sure it is that a refusal is of the annotation. Some have words of their own for the field.
-int closeness(const std::string& message, const std::string& key, const std::vector<std::string>& fields) {
-  if (std::any_of(fields.begin(), fields.end(),
-                  [&](const std::string& f) { return has_word(message, "`" + f + "`"); }))
-    return 3;
-  if (has_word(message, key)) return 2;
-  const bool in_words = (key == "engine" && has_word(message, "tensor copies")) ||
-                        (key == "split" && has_word(message, "share"));
-  return in_words && message.find('`') == message.npos ? 1 : 0;
-}
-
-}  // namespace
-
-Error AnnotatedSchedule::with_place(Error e) const {
-  for (Diagnostic& d : e.diagnostics) {
-    if (d.code != DiagCode::schedule_illegal && d.code != DiagCode::schedule_mismatch) continue;
-    const Place* found = nullptr;
-    int most = 0;
-    for (const Place& place : places) {
-      const int close = place.path == d.op ? closeness(d.message, place.key, place.fields) : 0;
-      if (close > most) found = &place, most = close;
-    }
-    if (!found) continue;
-    d.location = found->location;
-    const size_t why = d.message.find(", but ");
-    if (found->key == "asynchronous" &&
-        why != d.message.npos) {  // what copy_async says, which names no field
-      d.message = "the copy is asynchronous, but " + d.message.substr(why + 6);
-      d.hint =
-          "copy whole words of 4 bytes: wider elements, or places and extents of the tensor that are "
-          "multiples of "
-          "a word at every size (constants, dims with `divisible`)";
-      continue;
-    }
-    d.message = "the annotation `" + found->key + "`: " + d.message;
-  }
-  return e;
 }
 
 }  // namespace tilegen::schedule

@@ -116,8 +116,8 @@ Checked plan_most_registers(const ir::Kernel& kernel, const target::Target& t,
     return Error(DiagCode::schedule_illegal, kernel.name,
                  "the given launch has at most `registers` " + std::to_string(most) + ": " + why,
                  s.has_producer()
-                     ? "leave `registers` out, give those of the schedule's roles, or have threads copy, "
-                       "`engine` async_copy, which leaves no producer"
+                     ? "leave `registers` out, give those of each role, role_registers = [240, 24], or have "
+                       "threads copy, `engine` async_copy, which leaves no producer"
                      : "leave `registers` out, or give `min_blocks`",
                  kernel.location);
   if (!s.launch) s.launch.emplace();

@@ -217,6 +217,45 @@ TEST(Annotations, FragmentsAreFunctionsToo) {
   expect_words(refused(kernel("\"threads 128 : (4,32) -> [\"")), "the text of a fragment");
 }
 
+// A computing thread's, and the producer's.
+TEST(Annotations, RegistersOfRoles) {
+  const auto with = [](const std::string& numbers) {
+    return gemm({.kernel = "with {role_registers = " + numbers + "}"});
+  };
+  const plan::KernelSchedule k = plan_of(with("[216, 56]"), "sm_90a");
+  ASSERT_TRUE(k.roles && k.roles->size() == 2);
+  EXPECT_EQ((*k.roles)[0].registers, 216);
+  EXPECT_EQ((*k.roles)[1].registers, 56);
+  EXPECT_EQ((*k.roles)[1].ops, (std::vector<std::string>{"gemm/load", "gemm/ko/copy#1"}));
+  expect_words(refused(with("[216]"), "sm_90a"), "has 1 numbers, expected 2");
+  expect_words(
+      refused(with("[217, 56]"), "sm_90a"),
+      "t.tl:8:78: error [schedule_illegal] gemm: the annotation `role_registers`: the given roles are not "
+      "possible: 217 registers are no multiple of 8");
+  expect_words(refused(with("[216, 56]")),
+               "t.tl:8:78: error [schedule_illegal] gemm: the annotation `role_registers`: ");
+  expect_words(refused(gemm({.kernel = "with {registers = 96}"}), "sm_90a"), "role_registers = [240, 24]");
+}
+
+TEST(Annotations, IterationsAreFunctionsToo) {
+  const auto kernel = [](const std::string& iteration) {
+    return "tl 1 program p\ntensor X: f32[16, 32]\nkernel k grid(b: 1) threads 128 {\nlabel l: parallel i, j "
+           "in 16, "
+           "32 with {iteration = " +
+           iteration + "} { X[i, j] *= 2 }\n}\n";
+  };
+  const auto planned_iteration = [](const std::string& text) {
+    const plan::KernelSchedule k = plan_of(text);
+    for (const plan::OpPlan& op : k.ops)
+      if (op.iteration) return op.iteration->to_text();
+    return std::string("none");
+  };
+  const std::string text = planned_iteration(kernel("(i, j) -> (i % 4 * 32 + j) * 4 + i // 4"));
+  EXPECT_EQ(text, "threads 128 : (16,32) -> [0: d0/1%4*32 + d1/1%32*1; 1: d0/4%4*1]");
+  EXPECT_EQ(planned_iteration(kernel('"' + text + '"')), text);
+  expect_words(refused(kernel("(i, j) -> i * 32 + j // 2")), "the annotation `iteration` is not possible: ");
+}
+
 // The code of the first version.
 std::string code_of(const std::string& text, const char* target) {
   auto p = ir::parse_program(text, "t.tl", Limits{});
