@@ -66,7 +66,7 @@ std::string refusal_hint(ExprOp op, DType t) {
   }
 }
 
-// The digits are those of the number.
+// The decimal digits are those of the number.
 bool is_whole(std::string_view digits, double v) {
   while (digits.size() > 1 && digits[0] == '0') digits.remove_prefix(1);
   char text[512];
@@ -131,6 +131,13 @@ ExprId Parser::make_literal(const Token& t, bool negative, DType context) {
     }
     type = *named;
   }
+  if (is_float(type) && t.hex) {
+    error(DiagCode::syntax_error, t,
+          describe(t) + " is an integer, expected a value of type " + type_name(type),
+          "the bits of a " + type_name(type) + " are " + std::string(t.text.substr(0, 20)) + ":" +
+              type_name(type) + ", its value has decimal digits");
+    return {};
+  }
   if (is_float(type)) {
     const ExprId value = make_float(t, negative, type);
     // An integer that takes the type of its context stays what it is.
@@ -155,10 +162,11 @@ ExprId Parser::make_literal(const Token& t, bool negative, DType context) {
 ExprId Parser::make_integer(const Token& t, bool negative, DType type) {
   std::string digits = (negative ? "-" : "") + std::string(t.body);
   const char *first = digits.data(), *last = first + digits.size();
+  const int base = t.hex ? 16 : 10;
   int64_t v = 0;
   uint64_t u = 0;
-  const bool read = is_u64(type) && !negative ? std::from_chars(first, last, u).ec == std::errc()
-                                              : std::from_chars(first, last, v).ec == std::errc();
+  const bool read = is_u64(type) && !negative ? std::from_chars(first, last, u, base).ec == std::errc()
+                                              : std::from_chars(first, last, v, base).ec == std::errc();
   if (is_u64(type) && !negative) v = static_cast<int64_t>(u);
   if (!read || wrap_to(type, v) != v || (is_u64(type) && negative && v != 0)) {
     error(DiagCode::syntax_error, t,
@@ -213,7 +221,8 @@ bool Parser::parse_bits(ExprId& out, const Token& number) {
   if (!parse_dtype(type)) return false;
   if (!is_float(type)) {
     error(DiagCode::dtype_mismatch, at, "exact bits have a floating type, not " + type_name(type),
-          "write integers in decimal");
+          "an integer has its type right behind its digits: " + std::string(number.text.substr(0, 20)) +
+              type_name(type));
     return true;
   }
   uint64_t bits = 0;

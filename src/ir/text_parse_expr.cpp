@@ -102,7 +102,7 @@ bool Parser::parse_operand(ExprStacks& s, bool& complete) {
       advance();
       if (literal.kind == TokenKind::name && token_.is(":")) {
         if (!parse_special_float(id, literal, true)) return false;
-      } else if (literal.kind == TokenKind::number && literal.hex) {
+      } else if (literal.hex && token_.is(":")) {
         error(DiagCode::syntax_error, literal, "exact bits carry their sign and take no '-'",
               "set the highest bit");
         if (!parse_bits(id, literal)) return false;
@@ -125,7 +125,7 @@ bool Parser::parse_operand(ExprStacks& s, bool& complete) {
   if (token_.kind == TokenKind::number) {
     advance();
     Operand operand;
-    if (at.hex) {
+    if (at.hex && token_.is(":")) {
       if (!parse_bits(operand.id, at)) return false;
     } else if (at.suffix.empty()) {
       operand = {ExprId(), true, false, at};

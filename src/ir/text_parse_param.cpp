@@ -188,8 +188,8 @@ bool Parser::begins_constant(std::string_view what) {
   const std::string hint =
       "write a plain integer such as 128, or arithmetic of integers and compile-time parameters";
   if (token_.kind == TokenKind::number) {
-    if (token_.hex || token_.fractional || !token_.suffix.empty())
-      return expected(what, "write a plain decimal integer without point or type suffix");
+    if (token_.fractional || !token_.suffix.empty())
+      return expected(what, "write a plain integer without point or type suffix");
     return true;
   }
   if (token_.kind != TokenKind::name) return token_.is("-") || token_.is("(") || expected(what, hint);

@@ -58,11 +58,12 @@ bool Parser::parse_case(VarId chosen) {
 // A literal may have its type behind it, and be one that only u64 has; else as other constants.
 bool Parser::parse_case_value(int64_t& number, DType type) {
   const Token at = token_;
-  const bool literal = at.kind == TokenKind::number && !at.hex && !at.fractional;
+  const bool literal = at.kind == TokenKind::number && !at.fractional;
   int64_t plain = 0;
   const char* digits = at.body.data();
   const bool beyond =
-      literal && is_u64(type) && std::from_chars(digits, digits + at.body.size(), plain).ec != std::errc();
+      literal && is_u64(type) &&
+      std::from_chars(digits, digits + at.body.size(), plain, at.hex ? 16 : 10).ec != std::errc();
   if (!literal || (at.suffix.empty() && !beyond)) return parse_constant(number, "a value of the case");
   advance();
   if (!token_.is(",") && !token_.is("{"))

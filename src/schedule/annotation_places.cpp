@@ -1,4 +1,4 @@
-// Whose decision planning refused: the annotation whose fields the message tells of, at its place in the text.
+// Whose decision planning refused: the annotation whose fields the message tells of, at its place.
 #include <algorithm>
 #include <cctype>
 

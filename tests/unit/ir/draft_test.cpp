@@ -89,6 +89,13 @@ TEST(Draft, CompoundAssignments) {
                      "x[i, j] = cast(f32, k)")));
 }
 
+TEST(Draft, HexadecimalIntegers) {
+  EXPECT_EQ(made(kernel_of("x[i, j] = cast(f32, (cast(u32, i & 0xF) ^ 0x000f000fu32) + 0x7F)")),
+            made(kernel_of("x[i, j] = cast(f32, (cast(u32, i & 15) ^ 983055u32) + 127)")));
+  EXPECT_EQ(made(kernel_of("serial k in 0x0 .. 0x2 { x[i, j] += cast(f32, -0x10 + k) }")),
+            made(kernel_of("serial k in 0 .. 2 { x[i, j] += cast(f32, -16 + k) }")));
+}
+
 // A literal without a type takes that of what it is combined with, or of where it is stored.
 TEST(Draft, LiteralsOfTheirContext) {
   const std::pair<const char*, const char*> cases[] = {
