@@ -57,6 +57,22 @@ class Annotations(unittest.TestCase):
             self.assertEqual(list(values), [2.0 * v for v in range(21 * 32)])
         self.assertIn("threads 128 : (16,32) -> [0: d0/4%4*32 + d1/1%32*1; 1: d0/1%4*1]", program.compile("sm_80").section("schedule_json"))
 
+    def test_stores_of_the_engine_wait_for_copies_of_threads(self):
+        """The copy engine reads a tile that asynchronous copies fill in front of it."""
+        for statement in ("copy s -> Y[b * 64 :+ 64, 0 :+ 64] {engine = tensor_copy}",
+                          "atomic s -> Y[b * 64 :+ 64, 0 :+ 64] {kind = add, engine = tensor_copy}"):
+            for filled in ("copy X[b * 64 :+ 64, 0 :+ 64] -> s {engine = async_copy}",
+                           "if b > 0 { copy X[b * 64 :+ 64, 0 :+ 64] -> s {engine = async_copy} } else { fill s, 3 }"):
+                program = tg.Program.parse("tl 1 program stored dim m tensor X: f32[m, 64] readonly tensor Y: f32[m, 64]\n"
+                                           f"kernel k grid (b: ceildiv(m, 64)) threads 128 {{ alloc s: shared f32[64, 64] {filled}\n"
+                                           f"{statement} }}")
+                x = array.array("f", [float(v % 11) for v in range(100 * 64)])
+                y = [array.array("f", [0.0] * (100 * 64)) for _ in range(2)]
+                shaped = [memoryview(v).cast("B").cast("f", [100, 64]) for v in (x, *y)]
+                program.compile("sim:sm_90a").load()(shaped[0], shaped[1])
+                program.interpret(shaped[0], shaped[2])
+                self.assertEqual(y[0], y[1], statement)
+
     def test_mistakes(self):
         with self.assertRaisesRegex(TypeError, "made of the indices and integers"):
             self.build(layout=lambda i: i * 0.5)
