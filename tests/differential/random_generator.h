@@ -138,6 +138,7 @@ class Generator {
   void combine_rows();
   void view_of_tile();
   Tile random_view(const Tile& of);
+  bool view_of_other_width(Tile& view);
   std::vector<int64_t> random_factors(int64_t elements);
 
   // random_accesses.cpp

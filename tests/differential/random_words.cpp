@@ -243,6 +243,20 @@ Tile Generator::random_view(const Tile& of) {
   return view;
 }
 
+// Elements of more bits or fewer, which are only read; false where there are none.
+bool Generator::view_of_other_width(Tile& view) {
+  const int64_t bits = ir::dtype_bits(view.type), other = r_.pick<int64_t>({8, 16, 32, 64});
+  const int64_t row = view.shape.empty() ? 0 : view.shape.back() * bits;
+  if (!ir::is_integer(view.type) || bits == other || row == 0 || row % other != 0) return false;
+  Tile wide = view;
+  wide.name = fresh("w");
+  wide.type = *ir::dtype_from_name(std::string(r_.pick({"u", "i"})) + std::to_string(other));
+  wide.shape.back() = row / other;
+  line("view " + wide.name + " = reinterpret(" + view.name + ", " + ir::dtype_name(wide.type) + ")");
+  view = wide;
+  return true;
+}
+
 // A tile in another shape, on one side of a copy or of a loop.
 void Generator::view_of_tile() {
   Tile* base = any_tile([](const Tile& t) { return t.scope != MemScope::local; }, true);
@@ -250,9 +264,10 @@ void Generator::view_of_tile() {
   const Tile of = *base;
   Tile view = random_view(of);
   if (r_.chance(3)) view = random_view(view);
+  const bool read_only = r_.chance(2) && view_of_other_width(view);
   Tile* other = tile_of(view.shape, view.type, r_.pick({MemScope::fragment, MemScope::shared}));
   if (!other || other->name == of.name) return;
-  const bool writes = r_.chance(2) && other->written;
+  const bool writes = !read_only && r_.chance(2) && other->written;
   const std::string to = writes ? view.name : other->name, from = writes ? other->name : view.name;
   other->written = true;
   if (r_.chance(2)) return line("copy " + from + " -> " + to);
