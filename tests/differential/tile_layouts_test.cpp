@@ -51,6 +51,7 @@ constexpr Conflict kConflicts[] = {
     {"barrier_beside_a_branch", "k:t", kConditional},
     {"bits", "bits:x", kConditional},
     {"condition_on_what_the_if_around_writes", "k:w", kConditional},
+    {"conversions", "quantise:codes", kRuns},
     {"exchange_beside_a_tile_in_flight", "k:t", kBackwards},
     {"exchange_in_the_other_branch", "k:t", kBackwards},
     {"exchange_under_a_condition_in_a_loop", "k:t", kConditional},
