@@ -140,6 +140,7 @@ TEST(TextErrors, Statements) {
       {"pipelined i in 0 .. 4 num_stages 2 {\n}", syntax_error, 9, 23, "write 'stages 3' here"},
       {"if yes {\n} elif yes {\n}", unknown_name, 10, 3, "write 'else if'"},
       {"S[0, 0]++", syntax_error, 9, 8, "write += 1 here"},
+      {"transpose S -> S", unknown_name, 9, 1, "view t = transpose(x)"},
       {"parallel i in 4 {\nvar s = 0\ns += 1.5f32\n}", dtype_mismatch, 11, 3, "var s: f32 = 0"},
       {"parallel i in 4 {\nS[i, 0] += 1i32\n}", dtype_mismatch, 10, 9, "cast(f32, ...) around the value"},
   };
@@ -239,6 +240,8 @@ TEST(TextErrors, Expressions) {
       {"x ** 2", syntax_error, 9, 14, "pow(x, y)"},
       {"yes ? x : x", syntax_error, 9, 15, "write select"},
       {"float(c)", unknown_name, 9, 11, "cast(f32, x)"},
+      {"__expf(x)", unknown_name, 9, 11, "fast_exp(x)"},
+      {"clamp(x, 0, 1)", unknown_name, 9, 11, "min(max(x, lowest), greatest)"},
       {"c < c < c", syntax_error, 9, 17, "do not chain"},
       {"c == c != c", syntax_error, 9, 18, "do not chain"},
       {"1.5 // 2", syntax_error, 9, 11, "1.5f32"},
