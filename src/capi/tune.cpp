@@ -1,6 +1,7 @@
 // Tuning: the configurations of a program in the order of the cost model, or of measured times.
 #include "capi/tune.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -29,12 +30,26 @@ namespace tilegen::capi {
 
 namespace {
 
+// What a launch of the one takes, a launch of the other does: types of arguments are no choice of a tuner.
+bool takes_same_types(const ir::Program& a, const ir::Program& b) {
+  const auto type = [](const ir::Program& p, const ir::Param& q) {
+    return q.kind == ir::Param::Kind::tensor ? p.buffer(q.buffer).type : p.var(q.var).type;
+  };
+  return std::equal(
+      a.params.begin(), a.params.end(), b.params.begin(), b.params.end(),
+      [&](const ir::Param& x, const ir::Param& y) { return x.kind == y.kind && type(a, x) == type(b, y); });
+}
+
 // `program` and `context` must outlive it.
 tune::Bind binder(const tl_context& context, const tl_program& program, const Cancellation* cancellation) {
   return [&context, &program, cancellation](
              const std::vector<ir::ParamBinding>& values) -> Expected<std::shared_ptr<const ir::Program>> {
     if (!program.source) return program.program;
-    return checked_program(context.limits, *program.source, program.file, values, cancellation);
+    auto bound = checked_program(context.limits, *program.source, program.file, values, cancellation);
+    if (!bound || takes_same_types(*program.program, **bound)) return bound;
+    return Error(DiagCode::bad_binding, program.program->name,
+                 "its arguments would have other types than those of the program as it is bound",
+                 "bind the parameters whose values are types: a program is tuned for arguments of its own");
   };
 }
 

@@ -183,6 +183,12 @@ class Conversions(unittest.TestCase):
             b = tg.Builder("typed", params={"T": dtype})
             chosen = b.param("T", [f16, f32])
             self.assertIs(chosen, dtype)
+        # Tuned are programs that take the same arguments.
+        tiled = ("tl 1 program typed param T in {f16, f32} param B in {16, 32, 64} dim n tensor X: T[n] readonly tensor Y: T[n]\n"
+                 "kernel k grid (b: ceildiv(n, B)) { alloc s: shared T[B] copy X[b * B :+ B] -> s copy s -> Y[b * B :+ B] }")
+        found = tg.Program.parse(tiled, params={"T": f32}).configurations("sm_80", sizes="n=100000")
+        self.assertEqual({(c.values["T"], c.values["B"]) for c in found if c.us is not None}, {(f32.value, b) for b in (16, 32, 64)})
+        self.assertIn("other types", next(c.refused for c in found if c.us is None))
         self.assertEqual(tg.Program.parse(text).bind(T=f32).hash, tg.Program.parse(text, params={"T": f32}).hash)
 
 
