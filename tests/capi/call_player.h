@@ -167,6 +167,12 @@ class Player {
             rarely() ? small() : static_cast<uint32_t>(TL_POLICY_DEFAULT));
   }
   void call_function() {
+    if (rarely() || functions_.empty()) {  // the library's
+      const tl_expr x[] = {rarely() ? expr() : expr_of(TL_F32), expr_of(TL_F32)};
+      const char* const names[] = {"fast_exp", "fast_div", "byte_permute"};
+      keep(tl_call(b_, names[pick(3)], static_cast<uint32_t>(1 + pick(2)), x, 0));
+      return;
+    }
     const auto& [name, type] = functions_[pick(static_cast<int>(functions_.size()))];
     const tl_expr args[] = {rarely() ? expr() : expr_of(type), expr_of(type)};
     keep(tl_call(b_, name.c_str(), rarely() ? small() : 2, args,
@@ -266,7 +272,7 @@ class Player {
                         : kind == 5 ? tl_view_box(b_, buffer(), 2, sizes, sizes)
                         : kind == 0 ? tl_view_reshape(b_, buffer(), rarely() ? small() : 1 + pick(2), extents)
                         : kind == 1 ? tl_view_transpose(b_, buffer(), 2, order)
-                        : kind == 2 ? tl_view_reinterpret(b_, buffer(), rarely() ? small() : TL_I32)
+                        : kind == 2 ? tl_view_reinterpret(b_, buffer(), rarely() ? small() : 1 + pick(23))
                                     : tl_view_slice(b_, regions_.back());
     if (v.bits) buffers_.push_back(v);
   }
@@ -401,7 +407,7 @@ class Player {
         break;
       case 2: {
         const int which = pick(8);
-        if (which >= 4 && !functions_.empty())
+        if (which >= 4 && (which == 7 || !functions_.empty()))
           call_function();
         else
           keep(tl_unary(b_, rarely() ? TL_SIN + pick(19) : which % 2 ? TL_NEG : TL_ABS, expr_of(type)));
@@ -418,6 +424,8 @@ class Player {
       case 4:
         if (rarely())
           keep(tl_bitcast(b_, rarely() ? small() : type == TL_I64 ? TL_F64 : TL_U32, expr_of(type)));
+        else if (rarely())
+          keep(tl_cast_by(b_, 1 + pick(23), expr(), pick(27)));
         else
           keep(tl_cast(b_, rarely() ? small() : 1 + pick(9), expr()));
         break;
