@@ -86,8 +86,8 @@ Value* int_to_float(B& b, const MachineFeatures& f, DType from, DType to, Value*
   return round_held(b, f, to, convert(b.getFloatTy()));
 }
 
-// LLVM takes its intrinsics for cvt.rzi for fptosi and fptoui, of which what is out of range is poison: of f64
-// it is text. Those that flush denormals, which become 0 anyhow, it leaves alone.
+// LLVM takes its intrinsics for cvt.rzi for fptosi and fptoui, of which what is out of range is poison: of
+// f64 it is text. Those that flush denormals, which become 0 anyhow, it leaves alone.
 Value* truncated_nvptx(B& b, bool wide, bool is_unsigned, Value* v) {
   using namespace llvm::Intrinsic;
   if (!held_as_double(v))

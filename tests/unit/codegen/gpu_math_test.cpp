@@ -70,6 +70,16 @@ TEST(GpuMath, DivisionsWithoutCallsOfPtxas) {
     }
 }
 
+// ptxas gets those of 16 bits wrong beside a compare with the same constant.
+TEST(GpuMath, ExtremaOfWords) {
+  for (DType t : {DType::i8, DType::u8, DType::i16, DType::u16})
+    for (ExprOp op : {ExprOp::min, ExprOp::max}) {
+      const std::string ptx = compile_gpu(function(op, t)).ptx;
+      for (const char* narrow : {"min.s16", "min.u16", "max.s16", "max.u16"}) EXPECT_LACKS(ptx, narrow);
+      EXPECT_TRUE(ptx.find("min.") != std::string::npos || ptx.find("max.") != std::string::npos) << ptx;
+    }
+}
+
 TEST(GpuMath, Casts) {
   std::vector<thread::ThreadProgram> all;
   for (DType from : kAll)

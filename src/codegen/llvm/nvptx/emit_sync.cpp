@@ -39,9 +39,9 @@ void PtxEmitter::emit_node(const AsyncCopy& copy) {
   std::string text = copy.bytes == 16 ? "cp.async.cg" : "cp.async.ca";
   std::string constraints = "r,n,l,n";
   Value* policy = cache_policy(b_, program_.memory(copy.src).loads);
-  // ptxas (13.0, sm_90a) splits a shared address of a copy with a policy into a register and a
-  // uniform register, and encodes the pair as an illegal instruction. A byte permutation that keeps every byte
-  // hides the sum from it; ptxas drops the permutation itself.
+  // ptxas (13.0, sm_90a) splits a shared address of a copy with a policy into a register and a uniform
+  // register, and encodes the pair as an illegal instruction. A byte permutation that keeps every byte hides
+  // the sum from it; ptxas drops the permutation itself.
   if (policy) text = "{ .reg .b32 to; prmt.b32 to, $0, 0, 0x3210; " + text;
   text += std::string(".shared.global") + (policy ? ".L2::cache_hint [to" : " [$0") + "+$1], [$2+$3], " +
           std::to_string(copy.bytes);
