@@ -41,7 +41,8 @@ static_assert(sizeof(tl_launch) == 32 && offsetof(tl_launch, stream) == 8 &&
 static_assert(sizeof(tl_diagnostic) == 72 && offsetof(tl_diagnostic, code) == 24 &&
               offsetof(tl_diagnostic, file) == 64);
 static_assert(sizeof(tl_option_info) == 40 && offsetof(tl_option_info, name) == 8);
-static_assert(sizeof(tl_param_info) == 32 && offsetof(tl_param_info, name) == 24);
+static_assert(sizeof(tl_param_info) == 40 && offsetof(tl_param_info, name) == 24 &&
+              offsetof(tl_param_info, optional) == 32);
 static_assert(sizeof(tl_device_info) == 56 && offsetof(tl_device_info, name) == 16 &&
               offsetof(tl_device_info, memory_bytes) == 40);
 static_assert(sizeof(tl_kernel_info) == 104 && offsetof(tl_kernel_info, name) == 16 &&

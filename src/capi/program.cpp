@@ -62,7 +62,7 @@ Checked bind_program(const tl_context* context, const tl_program* program,
 
 size_t given_params(const ir::Program& p) {
   size_t count = 0;
-  for (const ir::Param& param : p.params) count += !p.is_workspace(param);
+  for (const ir::Param& param : p.params) count += p.takes_argument(param);
   return count;
 }
 
@@ -206,7 +206,7 @@ tl_status tl_program_param(const tl_program* program, size_t index, tl_param_inf
       return Error(DiagCode::bad_enum, "", "there is no parameter " + std::to_string(index),
                    "count them with tl_program_param_count");
     size_t at = 0;
-    for (size_t before = 0; p.is_workspace(p.params[at]) || before++ < index;) ++at;
+    for (size_t before = 0; !p.takes_argument(p.params[at]) || before++ < index;) ++at;
     const ir::Param& param = p.params[at];
     tl_param_info info{};
     if (param.kind == ir::Param::Kind::tensor) {
@@ -216,6 +216,7 @@ tl_status tl_program_param(const tl_program* program, size_t index, tl_param_inf
       info.codes = static_cast<tl_dtype>(b.packed);  // none is 0
       info.rank = static_cast<uint32_t>(b.shape.size());
       info.read_only = b.read_only ? 1 : 0;
+      info.optional = b.optional ? 1 : 0;
       info.name = b.name.c_str();
     } else {
       const ir::Var& v = p.var(param.var);
@@ -223,7 +224,7 @@ tl_status tl_program_param(const tl_program* program, size_t index, tl_param_inf
       info.dtype = static_cast<tl_dtype>(v.type);
       info.name = v.name.c_str();
     }
-    return fill_struct(out_info, info);
+    return fill_struct(out_info, info, offsetof(tl_param_info, optional));
   });
 }
 

@@ -59,7 +59,7 @@ std::optional<ExprOp> function_from_text(std::string_view text) {
 
 bool is_builtin_function(std::string_view name) {
   return function_from_text(name) || name == "cast" || name == "bitcast" || name == "ceildiv" ||
-         name == "uniform";
+         name == "uniform" || name == "present";
 }
 
 bool is_plain_name(std::string_view name) {
@@ -114,6 +114,9 @@ std::string_view foreign_hint(std::string_view word) {
       {"dot", "write gemm a, b -> c"},
       {"sum", "write reduce src -> dst {kind = sum, axis = 1}"},
       {"fabs", "write abs(x)"},
+      {"nullptr", "declare the tensor optional and ask present(tensor)"},
+      {"NULL", "declare the tensor optional and ask present(tensor)"},
+      {"None", "declare the tensor optional and ask present(tensor)"},
   };
   for (const auto& [theirs, hint] : kWords)
     if (word == theirs) return hint;

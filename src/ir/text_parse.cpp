@@ -176,13 +176,35 @@ bool Parser::parse_tensor() {
                 dtype_name(buffer.packed),
             "u8 elements hold the packed types: i4, u4, i2, u2, e2m1 and e8m0");
   }
+  if (ok) buffer.optional = accept("optional");
   if (ok) buffer.read_only = accept("readonly");
   if (ok && !buffer.read_only) buffer.workspace = accept("workspace");
+  if (ok && !buffer.optional) buffer.optional = accept("optional");
+  const bool optional = buffer.optional;
   BufferId id(program_.buffers.size());
   declare(name, SymbolKind::buffer, id.value);
   program_.buffers.push_back(std::move(buffer));
   program_.params.push_back({Param::Kind::tensor, {}, id});
+  if (optional) add_presence(program_, id);
   return ok;
+}
+
+// What stands in the parentheses of present(...).
+bool Parser::parse_present(ExprId& out) {
+  Token name;
+  advance();
+  if (!parse_name(name, "the name of an optional tensor") || !expect(")", "behind the tensor's name"))
+    return false;
+  if (const BufferId tensor = find_buffer(name); tensor.valid()) {
+    const VarId v = program_.presence(tensor);
+    if (v.valid())
+      out = program_.exprs.var(v, DType::boolean);
+    else
+      error(DiagCode::misplaced_statement, name,
+            describe(name) + " is there in every launch, expected an optional tensor",
+            "declare it optional, as in 'tensor bias: f32[n] readonly optional', or leave the question out");
+  }
+  return true;
 }
 
 bool Parser::parse_grid(Kernel& kernel, std::vector<Token>& names) {

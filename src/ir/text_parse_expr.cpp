@@ -158,6 +158,7 @@ bool Parser::parse_named_operand(ExprStacks& s, bool& complete) {
     complete = false;
     return push_prefix(s, {Kind::negation, name});
   }
+  if (name.text == "present" && token_.is("(")) return parse_present(s.operands.emplace_back().id);
   if (token_.is("(")) return open_call(s, name, {}, complete);
   if (const auto f = functions_.find(name.text); token_.is(":") && f != functions_.end()) {
     size_t result = 0;
@@ -208,10 +209,7 @@ bool Parser::open_call(ExprStacks& s, const Token& name, std::optional<size_t> r
       const char* text = expr_text(static_cast<ExprOp>(i));
       if (function_from_text(text)) nearest.offer(text);
     }
-    nearest.offer("cast");
-    nearest.offer("bitcast");
-    nearest.offer("ceildiv");
-    nearest.offer("uniform");
+    for (const char* word : {"cast", "bitcast", "ceildiv", "uniform", "present"}) nearest.offer(word);
     for (int op = 0; op < kLaneOps; ++op) nearest.offer(lane_op_text(static_cast<LaneOp>(op)));
     for (int op = 0; op < kIdOps; ++op) nearest.offer(id_op_text(static_cast<IdOp>(op)));
     error(DiagCode::unknown_name, name, "expected a function, found the unknown name " + describe(name),

@@ -266,6 +266,7 @@ class Parser {
   bool parse_operand(ExprStacks& s, bool& complete);
   bool parse_named_operand(ExprStacks& s, bool& complete);
   bool parse_infix(ExprStacks& s, const Infix& infix);
+  bool parse_present(ExprId& out);
   bool open_call(ExprStacks& s, const Token& name, std::optional<size_t> result, bool& complete);
   bool push_bracket(ExprStacks& s, Pending p);
   bool push_prefix(ExprStacks& s, Pending p);

@@ -187,6 +187,7 @@ TL_POLICY_FULL_COL = 3
 
 TL_TENSOR_READ_ONLY = 1
 TL_TENSOR_WORKSPACE = 2
+TL_TENSOR_OPTIONAL = 4
 TL_GEMM_TRANSPOSE_A = 1
 TL_GEMM_TRANSPOSE_B = 2
 TL_GEMM_CLEAR = 4
@@ -315,6 +316,8 @@ class tl_param_info(Structure):
         ("read_only", c_int32),
         ("codes", c_uint32),
         ("name", c_char_p),
+        ("optional", c_int32),
+        ("reserved", c_int32),
     ]
 
 
@@ -470,6 +473,7 @@ FUNCTIONS = {
     "tl_dim_fact": (None, (c_void_p, tl_expr, c_int64, c_int64, c_int64,)),
     "tl_scalar": (tl_expr, (c_void_p, c_char_p, c_uint32,)),
     "tl_tensor": (tl_buffer, (c_void_p, c_char_p, c_uint32, c_uint32, POINTER(tl_expr), POINTER(tl_expr), c_uint32,)),
+    "tl_present": (tl_expr, (c_void_p, tl_buffer,)),
     "tl_tensor_codes": (None, (c_void_p, tl_buffer, c_uint32,)),
     "tl_const_i64": (tl_expr, (c_void_p, c_uint32, c_int64,)),
     "tl_const_f64": (tl_expr, (c_void_p, c_uint32, c_double,)),

@@ -346,7 +346,9 @@ class Arguments:
         return described
 
     def _set(self, slot, parameter, value):
-        if parameter.kind == h.TL_PARAM_TENSOR:
+        if parameter.kind == h.TL_PARAM_TENSOR and value is None and parameter.optional:
+            slot.kind = h.TL_ARG_POINTER  # null
+        elif parameter.kind == h.TL_PARAM_TENSOR:
             described = self._described(parameter, value)
             self.kept.append(described)
             slot.kind, slot.payload = h.TL_ARG_TENSOR, ctypes.addressof(described.raw)
