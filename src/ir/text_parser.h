@@ -253,6 +253,7 @@ class Parser {
   bool parse_operands(const OpRow& row, TileOp& op, std::span<const int> slots);
   bool parse_region(Region& region, std::string_view what);
   bool parse_ranges(Region& region);
+  void take_extents(const Token& at, Region& place, const Region& from, const std::vector<bool>& ranges);
   void whole_buffer(Region& region, const Token& at);
   bool parse_attributes(const OpRow& row, TileOp& op, Annotations& annotations);
   bool parse_attribute_value(const AttrRow& row, const Token& name, int64_t& value);
@@ -387,6 +388,7 @@ class Parser {
   std::vector<ExprId> constants_;          // by symbol
   const ExprPool* outer_exprs_ = nullptr;  // the program's, while a constant has a pool of its own
   std::unordered_map<std::string_view, Function> functions_;
+  std::vector<bool> ranges_;                   // which dimensions of the latest region have an extent
   Token label_;                                // of the statement ahead
   std::set<std::string, std::less<>> labels_;  // of the kernel
   IndexFunction index_function_;               // the latest
