@@ -88,7 +88,8 @@ class DraftResolver {
   void run_async_copy(StmtId s, Block& out);
   void run_bulk_copy(StmtId s, Block& out);  // draft_bulk_copies.cpp
   bool is_of_some_lanes(StmtId s) const;
-  void hoist_branch(StmtId s, Block& out);
+  bool split_branch(StmtId s, const Branch& branch, Block& out);
+  void hoist_branch(StmtId s, const Branch& branch, ExprId of_groups, Block& out);
   void hoist_loop(StmtId s, Block& out);
   std::map<VarId, bool> fix_assigned(StmtId s, Block& out);
   void end_part(Block& out, int64_t at);
@@ -100,7 +101,7 @@ class DraftResolver {
   };
   std::optional<ComingBy> guarded_threads() const;
   void run_barrier_op(StmtId s, TileOp op, Block& out);
-  void guard_branch(StmtId s, Block& out);
+  void guard_branch(StmtId s, const Branch& branch, Block& out);
   Memory define(VarId var, ExprId value);
   void flush_guarded();
   void refuse_divergent(std::string_view word, bool of_block = false);
@@ -109,6 +110,7 @@ class DraftResolver {
   enum class Of : uint8_t { block, group };
   bool is_alike(ExprId e, Of threads) const;
   bool is_alike_in_warps(ExprId e) const;
+  std::pair<ExprId, ExprId> split_condition(ExprId condition);
 
   void assign(VarId var, ExprId value, int64_t at, Block& out);
   void keep(VarId var, int64_t at, Block& out);
