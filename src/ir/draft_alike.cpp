@@ -3,6 +3,7 @@
 
 #include "ir/draft_resolver.h"
 #include "ir/draft_threads.h"
+#include "ir/op_kinds.h"
 
 namespace tilegen::ir {
 
@@ -66,6 +67,26 @@ bool DraftResolver::is_alike(ExprId root, Of threads) const {
     todo.insert(todo.end(), {n.a, n.b, n.c});
     if (n.op == ExprOp::load)
       for (ExprId index : p_.exprs.indices(e)) todo.push_back(index);
+  }
+  return true;
+}
+
+// What stands in it that cuts the block are asynchronous copies, which each thread may have or not, and
+// arrivals, which a lane may make for its warp.
+bool DraftResolver::is_of_some_lanes(StmtId s) const {
+  std::vector<StmtId> todo{s};
+  while (!todo.empty()) {
+    const StmtId next = todo.back();
+    todo.pop_back();
+    const auto& node = written_[next.value].node;
+    if (draft_.async_copies.contains(next)) continue;
+    const auto* op = std::get_if<TileOp>(&node);
+    if (draft_.exchanges.contains(next) || draft_.barriers.contains(next)) return false;
+    if (draft_.bulk_copies.contains(next)) return false;
+    if (op && op->kind != OpKind::mbarrier_arrive) return false;
+    const auto add = [&](const Block& b) { todo.insert(todo.end(), b.begin(), b.end()); };
+    if (const auto* loop = std::get_if<Loop>(&node)) add(loop->body);
+    if (const auto* branch = std::get_if<Branch>(&node)) add(branch->then_body), add(branch->else_body);
   }
   return true;
 }

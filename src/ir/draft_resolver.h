@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -111,6 +113,23 @@ class DraftResolver {
   bool is_alike(ExprId e, Of threads) const;
   bool is_alike_in_warps(ExprId e) const;
   std::pair<ExprId, ExprId> split_condition(ExprId condition);
+
+  // draft_neighbours.cpp: serial loops over elements beside each other
+  struct LeafLoop {
+    VarId counter;
+    std::map<VarId, int64_t> extents;  // of the counter and of the threads
+    std::map<VarId, ExprId> lets;      // no expression: of names that have several values
+    std::vector<const Store*> stores;
+    std::vector<ExprId> exprs;
+  };
+  struct SumOfVars;
+  SumOfVars sum_of_vars(ExprId root, const LeafLoop& loop) const;
+  bool has_own_elements(std::span<const ExprId> indices, const LeafLoop& loop) const;
+  bool is_along(std::span<const ExprId> indices, const LeafLoop& loop) const;
+  BufferId viewed(BufferId b) const;
+  std::optional<LeafLoop> leaf_loop(StmtId s) const;
+  bool walks_neighbours(StmtId s) const;
+  int64_t end_of(StmtId s) const;
 
   void assign(VarId var, ExprId value, int64_t at, Block& out);
   void keep(VarId var, int64_t at, Block& out);

@@ -121,6 +121,10 @@ void DraftResolver::run_threads_block(const Block& block, Block& out) {
       head.begin = resolved(head.begin);
       for (ExprId& extent : head.extents) extent = resolved(extent);
       write_out(head, [&] { run_threads_block(loop->body, out); });
+    } else if (loop && meeting(s).empty() && walks_neighbours(s)) {
+      end_part(out, uses_.position(s));
+      run_statement(s, threads_->body);
+      end_part(out, end_of(s));
     } else if (loop && loop->kind == LoopKind::serial && is_uniform(resolved(loop->begin)) &&
                is_uniform(resolved(loop->extents[0]))) {
       hoist_loop(s, out);
@@ -150,26 +154,6 @@ std::string_view DraftResolver::meeting(StmtId s) const {
     if (const auto* branch = std::get_if<Branch>(&node)) add(branch->then_body), add(branch->else_body);
   }
   return {};
-}
-
-// What stands in it that cuts the block are asynchronous copies, which each thread may have or not, and
-// arrivals, which a lane may make for its warp.
-bool DraftResolver::is_of_some_lanes(StmtId s) const {
-  std::vector<StmtId> todo{s};
-  while (!todo.empty()) {
-    const StmtId next = todo.back();
-    todo.pop_back();
-    const auto& node = written_[next.value].node;
-    if (draft_.async_copies.contains(next)) continue;
-    const auto* op = std::get_if<TileOp>(&node);
-    if (draft_.exchanges.contains(next) || draft_.barriers.contains(next)) return false;
-    if (draft_.bulk_copies.contains(next)) return false;
-    if (op && op->kind != OpKind::mbarrier_arrive) return false;
-    const auto add = [&](const Block& b) { todo.insert(todo.end(), b.begin(), b.end()); };
-    if (const auto* loop = std::get_if<Loop>(&node)) add(loop->body);
-    if (const auto* branch = std::get_if<Branch>(&node)) add(branch->then_body), add(branch->else_body);
-  }
-  return true;
 }
 
 // A loop of its own, over the threads and over the elements of each.
@@ -257,8 +241,8 @@ std::map<VarId, bool> DraftResolver::fix_assigned(StmtId s, Block& out) {
   return were_fixed;
 }
 
-// if n > 4 and w < 2 { }: what is the same for the block is an if around that on the threads' numbers, so that
-// the two say the same as one in the other. One side alone; of the other one, by the opposite.
+// if n > 4 and w < 2 { }: what is the same for the block is an if around that on the threads' numbers, as if
+// one were written in the other. One side alone; of the other one, by the opposite.
 bool DraftResolver::split_branch(StmtId s, const Branch& branch, Block& out) {
   const bool opposite = branch.then_body.empty();
   if (!opposite && !branch.else_body.empty()) return false;
