@@ -67,6 +67,8 @@ constexpr char kHelp[] =
   tilegen emit-c FILE                 C source of a function that builds the program by calls of tilelang.h
   run, compile, check, show, measure and emit-c also take
       --param NAME=VALUE              a compile-time parameter of the program; may be given once for each
+  all that read programs also take
+      -I FOLDER                       where to look for files that a program includes and that are not beside it
   tilegen help | version
 
 Ends with 0 when all is right, 1 when the library refuses the work or results are wrong, 2 when the command

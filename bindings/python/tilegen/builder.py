@@ -25,7 +25,7 @@ from .arguments import choice, constants, listed
 from .atomics import Atomics
 from .boxes import Sum
 from .combinations import Combinations
-from .expressions import Buffer, Expr, Region, lib, _Memory
+from .expressions import Buffer, Expr, Region, lib, sides_of, _Memory
 from .maths import Maths
 from .program import Program, int64_of
 from .types import boolean, dtype_of, f32, i64, u64, FLOATS
@@ -366,6 +366,8 @@ class Builder(Atomics, Combinations, Maths):
 
     @marked
     def copy(self, src, dst):
+        """dst = src. copy(x[k * 64, 0], tile) and copy(tile, y[k * 64, 0]) take the tile's extents for the tensor's last dimensions."""
+        src, dst = sides_of(src, dst)
         lib.tl_copy(self.handle, self._region(src), self._region(dst))
 
     @marked
