@@ -1310,7 +1310,7 @@ TL_API tl_status tl_interpret_launch(const tl_program* program, const tl_launch*
 /* ---------------------------------------------------------------------------------- tuning -- */
 
 /** Plans every configuration of `program` for `target`, a value of its domain for each compile-time
- *  parameter, on up to sixteen threads, and puts them in the order of the cost model's estimates, the shortest
+ *  parameter, on up to 16 threads, and puts them in the order of the cost model's estimates, the shortest
  *  first; those that the target does not take are last. Nothing is lowered or run. `options` (NULL for none)
  *  are those of tl_compile; "sizes" says for which sizes. Option "tune" = "model" of tl_compile takes the
  *  first at once. Errors: TL_INVALID_ARGUMENT for a program with compile-time parameters that a builder made;
