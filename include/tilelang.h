@@ -322,6 +322,7 @@ enum {
 enum {
   TL_TENSOR_READ_ONLY = 1,  /* tl_tensor: the program may not write it */
   TL_TENSOR_WORKSPACE = 2,  /* tl_tensor: memory of each launch's own, which no argument gives */
+  TL_TENSOR_OPTIONAL = 4,   /* tl_tensor: a launch may pass a null address; tl_present asks */
   TL_GEMM_TRANSPOSE_A = 1,  /* tl_gemm: A is given as k x m */
   TL_GEMM_TRANSPOSE_B = 2,  /* tl_gemm: B is given as n x k */
   TL_GEMM_CLEAR = 4,        /* tl_gemm: C = A * B, the old C is dropped */
@@ -424,6 +425,7 @@ typedef struct tl_diagnostic {
   const char* op;      /* path of the operation ("gemm/ko/copy#1") or function called ("tl_copy") */
   const char* stage;   /* who noticed, e.g. "builder", "check", "layout" */
   const char* file;
+  const char* included_at; /* of a text that another includes, where: "main.tl:3:1", and where that is */
 } tl_diagnostic;
 
 /* One row of the option table. Strings belong to the library. */
@@ -446,6 +448,8 @@ typedef struct tl_param_info {
   int32_t read_only; /* tensors */
   tl_dtype codes;    /* tensors of TL_U8 that hold a packed type's: that type; else 0 */
   const char* name;
+  int32_t optional; /* tensors: a launch may pass a null address */
+  int32_t reserved;
 } tl_param_info;
 
 /* One compile-time parameter of a program, in the order of declaration. What is pointed to belongs to the
@@ -483,6 +487,36 @@ typedef struct tl_measurement {
 
 /** Measures a configuration; `user` is that of tl_tune_measured. */
 typedef void (*tl_measure_fn)(void* user, tl_measurement* measurement);
+
+/* One text that a program includes, for a tl_include_fn. What is pointed to belongs to the library and lives
+ * until the function returns. What the function sets is copied when it has returned. */
+typedef struct tl_included {
+  uint32_t struct_size;
+  uint32_t depth;       /* of texts in each other: 1 for one that the program's own text includes */
+  const char* path;     /* as it stands behind `include` */
+  const char* includer; /* name of the text that says so; tl_parse_options::file_name for the program's */
+  uint32_t line;        /* where it says so */
+  uint32_t column;
+  const char* name;    /* to set: its own, which diagnostics show. Texts of one name are one, which is taken
+                          once. NULL: `path` */
+  const char* text;    /* to set; `size` bytes, which need not end with a zero. NULL: there is none */
+  size_t size;         /* to set */
+  const char* refusal; /* to set where there is no text: why */
+} tl_included;
+
+/** Gives the text that a program includes; `user` is that of tl_parse_options. */
+typedef void (*tl_include_fn)(void* user, tl_included* included);
+
+/* How a text is read. NULL in its place, and zeroes, mean all defaults. */
+typedef struct tl_parse_options {
+  uint32_t struct_size;
+  uint32_t param_count;           /* compile-time parameters that are bound, as for tl_program_parse_bound */
+  const char* const* param_names; /* param_count */
+  const int64_t* param_values;    /* param_count */
+  const char* file_name;          /* stands in diagnostics; NULL: none */
+  tl_include_fn include;          /* NULL: a text that includes others is refused */
+  void* include_user;
+} tl_parse_options;
 
 /* One device. Strings belong to the library. GPUs are those of CUDA (NVIDIA) and of HIP (AMD). */
 typedef struct tl_device_info {
@@ -612,9 +646,9 @@ TL_API tl_status tl_context_set_print(tl_context* context, tl_print_fn fn, tl_dr
 
 /** Asks `fn` whether to stop, on the calling thread or one of the library, for one call by one thread at a
  *  time; NULL switches it off. Calls that are given the context ask: tl_program_parse,
- *  tl_program_parse_bound, tl_program_bind, tl_builder_finish of its builders, tl_tune, tl_compile,
- *  tl_artifact_fallback, and launches and interpretations whose tl_launch names it. They end with
- *  TL_CANCELLED within 50 ms of the answer, as they do when their time runs out. What a launch or
+ *  tl_program_parse_bound, tl_program_parse_with, tl_program_bind, tl_builder_finish of its builders,
+ *  tl_tune, tl_compile, tl_artifact_fallback, and launches and interpretations whose tl_launch names it. They
+ *  end with TL_CANCELLED within 50 ms of the answer, as they do when their time runs out. What a launch or
  *  interpretation wrote until then stays written. LLVM cannot be interrupted everywhere: a compilation that
  *  its caller left ends in the background, without a further callback. At most four do at a time, the next
  *  compilation that may be cancelled waits for one of them; the process's exit and the unloading of the
@@ -762,13 +796,18 @@ TL_API tl_expr tl_scalar(tl_builder* builder, const char* name, tl_dtype dtype);
 
 /** A tensor in global memory. `shape` holds `rank` i64 expressions over constants, dimensions and scalars,
  *  slowest first. `strides`, in elements, likewise, or NULL for compact row-major. `flags`:
- *  TL_TENSOR_READ_ONLY, TL_TENSOR_WORKSPACE or 0. A workspace is what the program's kernels leave for
- *  each other: the library allocates it for each launch, its contents are unspecified when the first
- *  kernel begins, and it is no parameter. Dimensions that only its shape has are passed as TL_ARG_I64.
- *  Of a packed type the last extent is known to be whole bytes and the last stride is 1; the argument is
- *  memory of the bytes, a TL_U8 tensor whose last extent counts them, or one of the type (DLPack's codes). */
+ *  TL_TENSOR_READ_ONLY, TL_TENSOR_WORKSPACE, TL_TENSOR_OPTIONAL or 0. A workspace is what the program's
+ *  kernels leave for each other: the library allocates it for each launch, its contents are unspecified when
+ *  the first kernel begins, and it is no parameter. Dimensions that only its shape has are passed as
+ *  TL_ARG_I64. Of a packed type the last extent is known to be whole bytes and the last stride is 1; the
+ *  argument is memory of the bytes, a TL_U8 tensor whose last extent counts them, or one of the type
+ *  (DLPack's codes). */
 TL_API tl_buffer tl_tensor(tl_builder* builder, const char* name, tl_dtype dtype, uint32_t rank,
                            const tl_expr* shape, const tl_expr* strides, uint32_t flags);
+
+/** Whether the launch passes an optional tensor: a TL_BOOL, false where its address is null. Every access of
+ *  such a tensor stands in a tl_begin_if of it, or in that side of a tl_select. */
+TL_API tl_expr tl_present(tl_builder* builder, tl_buffer tensor);
 
 /** States that the bytes of a TL_U8 tensor, whose shape counts them, hold codes of a packed type: what a
  *  program holds of a tensor of that type. Its argument is one of either. */
@@ -1212,6 +1251,15 @@ TL_API tl_status tl_program_parse_bound(const tl_context* context, const char* t
                                         const int64_t* values, size_t count, tl_program** out_program,
                                         tl_error** out_error);
 
+/** The same with further options. `include` is called on the caller's thread for each line `include "path"`,
+ *  in the order of the texts; it may read files or what it likes, which the library does not. The program
+ *  keeps the texts: tl_program_bind and tl_tune do not call it. A text that it does not give is TL_IO, one
+ *  that includes itself TL_INVALID_PROGRAM, more than 64 in each other or, together, more bytes than limit
+ *  "text_bytes" TL_LIMIT_EXCEEDED; without a function `include` is TL_PARSE_ERROR. */
+TL_API tl_status tl_program_parse_with(const tl_context* context, const char* text, size_t size,
+                                       const tl_parse_options* options, tl_program** out_program,
+                                       tl_error** out_error);
+
 /** A new program from the text of `program`, read and checked again with `count` compile-time parameters
  *  bound to other values; those not named keep the values of `program`, which stays as it is. Errors: those
  *  of tl_program_parse_bound. A program made by a builder has no text and is TL_INVALID_ARGUMENT: build it
@@ -1236,6 +1284,12 @@ TL_API tl_status tl_program_emit_c(const tl_program* program, tl_blob** out_sour
  *  stay, and so does the program. Errors: those of tl_program_parse. */
 TL_API tl_status tl_text_format(const tl_context* context, const char* text, size_t size,
                                 const char* file_name, tl_blob** out_text, tl_error** out_error);
+
+/** The same with further options. Lines with `include` stay as they are. A text without the line `tl 1
+ *  program NAME`, as others include it, is checked by itself: what it names it must declare or include. */
+TL_API tl_status tl_text_format_with(const tl_context* context, const char* text, size_t size,
+                                     const tl_parse_options* options, tl_blob** out_text,
+                                     tl_error** out_error);
 
 /** The text of LLVM bitcode, which tl_function takes for the forms of LLVM IR. What such a text may hold is
  *  taken: functions that compute of their arguments; attributes and debug information are left out. Any bytes
@@ -1270,7 +1324,7 @@ TL_API tl_status tl_interpret_launch(const tl_program* program, const tl_launch*
 /* ---------------------------------------------------------------------------------- tuning -- */
 
 /** Plans every configuration of `program` for `target`, a value of its domain for each compile-time
- *  parameter, on up to eight threads, and puts them in the order of the cost model's estimates, the shortest
+ *  parameter, on up to 16 threads, and puts them in the order of the cost model's estimates, the shortest
  *  first; those that the target does not take are last. Nothing is lowered or run. `options` (NULL for none)
  *  are those of tl_compile; "sizes" says for which sizes. Option "tune" = "model" of tl_compile takes the
  *  first at once. Errors: TL_INVALID_ARGUMENT for a program with compile-time parameters that a builder made;

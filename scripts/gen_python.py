@@ -81,16 +81,17 @@ def generate(header: Header) -> str:
             name, _, number = (p.strip() for p in entry.partition("="))
             value = int(number, 0) if number else value + 1
             out.append(f"{name} = {value}")
+    written = {}  # structs and callbacks, which name each other, by their place in the header
     for name, body in header.structs:
-        out += ["", "", f"class {name}(Structure):", "    _fields_ = ["]
+        lines = ["", "", f"class {name}(Structure):", "    _fields_ = ["]
         for field in (f for f in body.split(";") if f.strip()):
             kind, field_name = header.variable(field)
-            out.append(f'        ("{field_name}", {kind}),')
-        out.append("    ]")
-    out += ["", ""]
+            lines.append(f'        ("{field_name}", {kind}),')
+        written[header.code.index(f"typedef struct {name} {{")] = lines + ["    ]"]
     for result, name, args in header.callbacks:
         types = [header.ctype(result), *(t for t, _ in header.arguments(args))]
-        out.append(f"{name} = CFUNCTYPE({', '.join(types)})")
+        written[header.code.index(f"(*{name})(")] = ["", "", f"{name} = CFUNCTYPE({', '.join(types)})"]
+    out += [line for place in sorted(written) for line in written[place]]
     out += ["", "", "# name: (result, (argument types...))", "FUNCTIONS = {"]
     for result, name, args in header.functions:
         types = [t for t, _ in header.arguments(args)]

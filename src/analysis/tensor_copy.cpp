@@ -297,6 +297,8 @@ std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::T
   if (tensor.shape.empty() || tensor.shape.size() > kMaxDims)
     return refuse("tensor '" + tensor.name + "' has " + std::to_string(tensor.shape.size()) +
                   " dimensions, tensor copies take 1 to 5");
+  if (tensor.optional)
+    return refuse("tensor '" + tensor.name + "' is optional, and a null address has no tensor map");
   if (!tensor.read_only && has_ordered_operations(p))
     return refuse(
         "tensor '" + tensor.name +

@@ -52,7 +52,10 @@ class Builder {
   void dim_fact(ir::VarId dim, int64_t lower, int64_t upper, int64_t divisor);
   ir::VarId scalar(std::string_view name, ir::DType type);
   ir::BufferId tensor(std::string_view name, ir::DType type, std::span<const ir::ExprId> shape,
-                      std::span<const ir::ExprId> strides, bool read_only, bool workspace = false);
+                      std::span<const ir::ExprId> strides, bool read_only, bool workspace = false,
+                      bool optional = false);
+  // Of an optional tensor: whether the launch passes it.
+  ir::ExprId present(ir::BufferId tensor);
   // The bytes of the tensor are codes of a packed type.
   void tensor_codes(ir::BufferId tensor, ir::DType packed);
 

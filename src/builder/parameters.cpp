@@ -71,7 +71,8 @@ ir::VarId Builder::scalar(std::string_view name, ir::DType type) {
 }
 
 ir::BufferId Builder::tensor(std::string_view name, ir::DType type, std::span<const ir::ExprId> shape,
-                             std::span<const ir::ExprId> strides, bool read_only, bool workspace) {
+                             std::span<const ir::ExprId> strides, bool read_only, bool workspace,
+                             bool optional) {
   constexpr std::string_view kCall = "tl_tensor";
   if (!ready(kCall) || !before_kernels(kCall) || !check_dtype(kCall, type) || !room_for_buffer(kCall))
     return {};
@@ -112,11 +113,24 @@ ir::BufferId Builder::tensor(std::string_view name, ir::DType type, std::span<co
   b.strides.assign(strides.begin(), strides.end());
   b.read_only = read_only;
   b.workspace = workspace;
+  b.optional = optional;
   b.location = location_;
   program_.buffers.push_back(std::move(b));
   const ir::BufferId id(program_.buffers.size() - 1);
   program_.params.push_back({ir::Param::Kind::tensor, {}, id});
+  if (optional) ir::add_presence(program_, id);
   return id;
+}
+
+ir::ExprId Builder::present(ir::BufferId tensor) {
+  constexpr std::string_view kCall = "tl_present";
+  if (!ready(kCall) || !check_buffer(kCall, "the tensor", tensor)) return {};
+  const ir::VarId v = program_.presence(tensor);
+  if (v.valid()) return program_.exprs.var(v, ir::DType::boolean);
+  fail(DiagCode::misplaced_statement, kCall,
+       buffer_text(tensor) + " is there in every launch, expected an optional tensor",
+       "declare it with TL_TENSOR_OPTIONAL, or leave the question out");
+  return {};
 }
 
 void Builder::tensor_codes(ir::BufferId tensor, ir::DType packed) {

@@ -9,8 +9,9 @@ namespace tilegen::capi {
 Expected<std::shared_ptr<const ir::Program>> checked_program(const Limits& limits, std::string_view text,
                                                              const std::string& file,
                                                              std::span<const ir::ParamBinding> bindings,
-                                                             const Cancellation* cancellation) {
-  auto parsed = ir::parse_program(text, file, limits, cancellation, bindings);
+                                                             const Cancellation* cancellation,
+                                                             const ir::IncludeText& include) {
+  auto parsed = ir::parse_program(text, file, limits, cancellation, bindings, include);
   if (!parsed) return parsed.error();
   Error error;
   for (Diagnostic& d : check::check_program(*parsed, limits, cancellation))
@@ -27,12 +28,11 @@ Checked has_text_to_bind(const tl_program& program) {
       "build it again, with tl_builder_bind before tl_param");
 }
 
-void hand_out_program(std::shared_ptr<const ir::Program> program, std::shared_ptr<const std::string> source,
-                      const std::string& file, tl_program** out_program) {
+void hand_out_program(std::shared_ptr<const ir::Program> program, std::shared_ptr<const ProgramSource> source,
+                      tl_program** out_program) {
   auto made = std::make_unique<tl_program>();
   made->program = std::move(program);
   made->source = std::move(source);
-  if (made->source) made->file = file;
   *out_program = made.release();
 }
 

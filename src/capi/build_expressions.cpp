@@ -120,9 +120,16 @@ tl_buffer tl_tensor(tl_builder* builder, const char* name, tl_dtype dtype, uint3
     const auto type = c.dtype(dtype);
     const auto extents = c.exprs("shape", rank, shape);
     const auto steps = strides ? c.exprs("strides", rank, strides) : std::vector<ir::ExprId>();
-    if (!c.known_flags(flags, TL_TENSOR_READ_ONLY | TL_TENSOR_WORKSPACE)) return {0};
+    if (!c.known_flags(flags, TL_TENSOR_READ_ONLY | TL_TENSOR_WORKSPACE | TL_TENSOR_OPTIONAL)) return {0};
     return c.give(c->tensor(text, type, extents, steps, (flags & TL_TENSOR_READ_ONLY) != 0,
-                            (flags & TL_TENSOR_WORKSPACE) != 0));
+                            (flags & TL_TENSOR_WORKSPACE) != 0, (flags & TL_TENSOR_OPTIONAL) != 0));
+  });
+}
+
+tl_expr tl_present(tl_builder* builder, tl_buffer tensor) {
+  return on_builder(builder, "tl_present", tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
+    const auto of = c.buffer("tensor", tensor);
+    return c.failed() ? tl_expr{0} : c.give(c->present(of));
   });
 }
 

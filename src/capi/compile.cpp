@@ -181,7 +181,7 @@ tl_status tl_artifact_warning(const tl_artifact* artifact, size_t index, tl_diag
       return Error(DiagCode::bad_enum, "", "there is no warning " + std::to_string(index),
                    "count them with tl_artifact_warning_count");
     if (out_factor) *out_factor = all[index].factor;
-    return fill_struct(out_diagnostic, diagnostic_value(all[index].diagnostic));
+    return fill_struct(out_diagnostic, diagnostic_value(all[index].diagnostic), kFirstDiagnostic);
   });
 }
 

@@ -1,6 +1,7 @@
 // Errors and blobs: what the caller reads after a call.
 #include "capi/guard.h"
 #include "support/diag_codes.h"
+#include "support/included_place.h"
 
 using namespace tilegen;
 using namespace tilegen::capi;
@@ -60,7 +61,7 @@ tl_diagnostic kept_diagnostic() {
   value.code = diag_name(DiagCode::limit_memory);
   value.message = kOutOfMemory;
   value.hint = kFreeMemory;
-  value.op = value.file = "";
+  value.op = value.file = value.included_at = "";
   value.stage = "api";
   return value;
 }
@@ -108,7 +109,9 @@ tl_diagnostic diagnostic_value(const Diagnostic& d) {
   value.hint = d.hint.c_str();
   value.op = d.op.c_str();
   value.stage = d.stage.c_str();
-  value.file = d.location.file.c_str();
+  value.file = d.location.file.c_str();  // it ends where the name does
+  value.included_at = included_at(d.location).data();
+  if (!value.included_at) value.included_at = "";
   return value;
 }
 
@@ -139,11 +142,11 @@ size_t tl_error_count(const tl_error* error) {
 tl_status tl_error_diagnostic(const tl_error* error, size_t index, tl_diagnostic* out_diagnostic) {
   return guard("tl_error_diagnostic", nullptr, [&]() -> Checked {
     if (!error || !out_diagnostic) return null_argument("an argument");
-    if (is_kept(error) && index == 0) return fill_struct(out_diagnostic, kept_diagnostic());
+    if (is_kept(error) && index == 0) return fill_struct(out_diagnostic, kept_diagnostic(), kFirstDiagnostic);
     if (index >= error->error.diagnostics.size())
       return Error(DiagCode::bad_enum, "", "there is no diagnostic " + std::to_string(index),
                    "count them with tl_error_count");
-    return fill_struct(out_diagnostic, diagnostic_value(error->error.diagnostics[index]));
+    return fill_struct(out_diagnostic, diagnostic_value(error->error.diagnostics[index]), kFirstDiagnostic);
   });
 }
 

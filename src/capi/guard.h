@@ -2,6 +2,7 @@
 // thrown at a caller, and every failure becomes a status and an error object.
 #pragma once
 
+#include <cstddef>
 #include <cstring>
 #include <new>
 #include <string>
@@ -54,6 +55,7 @@ R shielded(R fallback, Body&& body) noexcept {
 constexpr uint32_t kMaxStruct = 1u << 12;  // a larger struct_size was never set
 
 tl_diagnostic diagnostic_value(const Diagnostic& d);  // its strings are those of `d`
+constexpr size_t kFirstDiagnostic = offsetof(tl_diagnostic, included_at);
 
 // Copies a struct out as far as the caller's struct_size says; what the caller knows beyond us is zeroed.
 // `first_version` is the size the struct had when it came into the header; a caller compiled then still fits.

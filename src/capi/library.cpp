@@ -38,10 +38,15 @@ static_assert(same(ir::DType::f16, TL_F16) && same(ir::DType::bf16, TL_BF16) &&
 static_assert(sizeof(tl_arg) == 16 && offsetof(tl_arg, dtype) == 4 && offsetof(tl_arg, payload) == 8);
 static_assert(sizeof(tl_launch) == 32 && offsetof(tl_launch, stream) == 8 &&
               offsetof(tl_launch, timeout_ms) == 16 && offsetof(tl_launch, context) == 24);
-static_assert(sizeof(tl_diagnostic) == 72 && offsetof(tl_diagnostic, code) == 24 &&
-              offsetof(tl_diagnostic, file) == 64);
+static_assert(sizeof(tl_diagnostic) == 80 && offsetof(tl_diagnostic, code) == 24 &&
+              offsetof(tl_diagnostic, file) == 64 && offsetof(tl_diagnostic, included_at) == 72);
+static_assert(sizeof(tl_included) == 64 && offsetof(tl_included, path) == 8 &&
+              offsetof(tl_included, name) == 32 && offsetof(tl_included, refusal) == 56);
+static_assert(sizeof(tl_parse_options) == 48 && offsetof(tl_parse_options, file_name) == 24 &&
+              offsetof(tl_parse_options, include) == 32);
 static_assert(sizeof(tl_option_info) == 40 && offsetof(tl_option_info, name) == 8);
-static_assert(sizeof(tl_param_info) == 32 && offsetof(tl_param_info, name) == 24);
+static_assert(sizeof(tl_param_info) == 40 && offsetof(tl_param_info, name) == 24 &&
+              offsetof(tl_param_info, optional) == 32);
 static_assert(sizeof(tl_device_info) == 56 && offsetof(tl_device_info, name) == 16 &&
               offsetof(tl_device_info, memory_bytes) == 40);
 static_assert(sizeof(tl_kernel_info) == 104 && offsetof(tl_kernel_info, name) == 16 &&

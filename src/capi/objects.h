@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "builder/builder.h"
+#include "capi/included_texts.h"
 #include "cost/cliffs.h"
 #include "driver/compile.h"
 #include "ir/program.h"
@@ -143,8 +144,7 @@ struct tl_program : tilegen::capi::RefCounted {
   mutable tilegen::Once hashed;
   mutable std::string hash;
   // What tl_program_bind reads anew; none for a program without compile-time parameters or of a builder.
-  std::shared_ptr<const std::string> source;
-  std::string file;
+  std::shared_ptr<const tilegen::capi::ProgramSource> source;
 };
 
 struct tl_artifact : tilegen::capi::RefCounted {

@@ -18,15 +18,28 @@ using namespace tilegen::capi;
 
 namespace {
 
-// Reads, checks and hands out a program; one with compile-time parameters keeps its text.
-Checked read_program(const tl_context* context, std::string_view text, const std::string& file,
-                     std::span<const ir::ParamBinding> bindings, tl_program** out_program) {
+// How a text is read.
+struct Reading {
+  std::string file;
+  std::vector<ir::ParamBinding> bindings = {};
+  tl_include_fn include = nullptr;
+  void* include_user = nullptr;
+};
+
+// Reads, checks and hands out a program; one with compile-time parameters keeps its texts.
+Checked read_program(const tl_context* context, std::string_view text, const Reading& how,
+                     tl_program** out_program) {
   const CallLimits call(context);
-  auto program = checked_program(context->limits, text, file, bindings, call.get());
+  ProgramSource source{{}, how.file, {}};
+  auto program = checked_program(context->limits, text, how.file, how.bindings, call.get(),
+                                 texts_of(how.include, how.include_user, source.included));
   if (!program) return program.error();
-  const bool keep = !(*program)->compile_params.empty();
-  hand_out_program(std::move(*program), keep ? std::make_shared<const std::string>(text) : nullptr, file,
-                   out_program);
+  std::shared_ptr<const ProgramSource> kept;
+  if (!(*program)->compile_params.empty()) {
+    source.text = text;
+    kept = std::make_shared<const ProgramSource>(std::move(source));
+  }
+  hand_out_program(std::move(*program), std::move(kept), out_program);
   return Unit{};
 }
 
@@ -45,6 +58,36 @@ Expected<std::vector<ir::ParamBinding>> read_bindings(const tl_context* context,
   return bindings;
 }
 
+Expected<Reading> read_parse_options(const tl_context* context, const tl_parse_options* options) {
+  if (!options) return Reading{};
+  const auto given = read_struct(options);
+  if (!given) return given.error();
+  auto bindings = read_bindings(context, given->param_names, given->param_values, given->param_count);
+  if (!bindings) return bindings.error();
+  return Reading{given->file_name ? given->file_name : "", std::move(*bindings), given->include,
+                 given->include_user};
+}
+
+// The text laid out, once it is known to be one of a program, or a part that programs include.
+Checked format_text(const tl_context* context, std::string_view text, const Reading& how,
+                    tl_blob** out_text) {
+  const CallLimits call(context);
+  std::vector<ir::IncludedText> given;
+  const ir::IncludeText include = texts_of(how.include, how.include_user, given);
+  if (ir::is_part(text)) {
+    if (Checked part = ir::check_part(text, how.file, context->limits, call.get(), how.bindings, include);
+        !part)
+      return part;
+  } else {
+    const auto program = checked_program(context->limits, text, how.file, how.bindings, call.get(), include);
+    if (!program) return program.error();
+  }
+  auto blob = std::make_unique<tl_blob>();
+  blob->bytes = ir::format_text(text);
+  *out_text = blob.release();
+  return Unit{};
+}
+
 // Parameters that are not bound keep the program's values.
 Checked bind_program(const tl_context* context, const tl_program* program,
                      std::vector<ir::ParamBinding> bindings, tl_program** out_program) {
@@ -55,14 +98,20 @@ Checked bind_program(const tl_context* context, const tl_program* program,
                                    [&](const ir::ParamBinding& b) { return b.name == param.name; });
     if (!given) bindings.push_back({param.name, param.value});
   }
+  const CallLimits call(context);
+  const auto read_again = [&](const ProgramSource& source) {
+    return checked_program(context->limits, source.text, source.file, bindings, call.get(), source.again());
+  };
   // Without parameters every binding is wrong, as reading the canonical text says.
-  const std::string text = program->source ? *program->source : ir::print_program(p);
-  return read_program(context, text, program->file, bindings, out_program);
+  auto bound = read_again(program->source ? *program->source : ProgramSource{ir::print_program(p), "", {}});
+  if (!bound) return bound.error();
+  hand_out_program(std::move(*bound), program->source, out_program);
+  return Unit{};
 }
 
 size_t given_params(const ir::Program& p) {
   size_t count = 0;
-  for (const ir::Param& param : p.params) count += !p.is_workspace(param);
+  for (const ir::Param& param : p.params) count += p.takes_argument(param);
   return count;
 }
 
@@ -90,7 +139,7 @@ tl_status tl_program_parse(const tl_context* context, const char* text, size_t s
     if (out_program) *out_program = nullptr;
     if (!context) return null_argument("context");
     if (!text || !out_program) return null_argument(text ? "out_program" : "text");
-    return read_program(context, {text, size}, file_name ? file_name : "", {}, out_program);
+    return read_program(context, {text, size}, {file_name ? file_name : ""}, out_program);
   });
 }
 
@@ -103,7 +152,21 @@ tl_status tl_program_parse_bound(const tl_context* context, const char* text, si
     if (!text || !out_program) return null_argument(text ? "out_program" : "text");
     auto bindings = read_bindings(context, names, values, count);
     if (!bindings) return bindings.error();
-    return read_program(context, {text, size}, file_name ? file_name : "", *bindings, out_program);
+    return read_program(context, {text, size}, {file_name ? file_name : "", std::move(*bindings)},
+                        out_program);
+  });
+}
+
+tl_status tl_program_parse_with(const tl_context* context, const char* text, size_t size,
+                                const tl_parse_options* options, tl_program** out_program,
+                                tl_error** out_error) {
+  return guard("tl_program_parse_with", out_error, [&]() -> Checked {
+    if (out_program) *out_program = nullptr;
+    if (!context) return null_argument("context");
+    if (!text || !out_program) return null_argument(text ? "out_program" : "text");
+    const auto how = read_parse_options(context, options);
+    if (!how) return how.error();
+    return read_program(context, {text, size}, *how, out_program);
   });
 }
 
@@ -171,14 +234,19 @@ tl_status tl_text_format(const tl_context* context, const char* text, size_t siz
     if (out_text) *out_text = nullptr;
     if (!context) return null_argument("context");
     if (!text || !out_text) return null_argument(text ? "out_text" : "text");
-    const CallLimits call(context);
-    const auto program =
-        checked_program(context->limits, {text, size}, file_name ? file_name : "", {}, call.get());
-    if (!program) return program.error();
-    auto blob = std::make_unique<tl_blob>();
-    blob->bytes = ir::format_text({text, size});
-    *out_text = blob.release();
-    return Unit{};
+    return format_text(context, {text, size}, {file_name ? file_name : ""}, out_text);
+  });
+}
+
+tl_status tl_text_format_with(const tl_context* context, const char* text, size_t size,
+                              const tl_parse_options* options, tl_blob** out_text, tl_error** out_error) {
+  return guard("tl_text_format_with", out_error, [&]() -> Checked {
+    if (out_text) *out_text = nullptr;
+    if (!context) return null_argument("context");
+    if (!text || !out_text) return null_argument(text ? "out_text" : "text");
+    const auto how = read_parse_options(context, options);
+    if (!how) return how.error();
+    return format_text(context, {text, size}, *how, out_text);
   });
 }
 
@@ -206,7 +274,7 @@ tl_status tl_program_param(const tl_program* program, size_t index, tl_param_inf
       return Error(DiagCode::bad_enum, "", "there is no parameter " + std::to_string(index),
                    "count them with tl_program_param_count");
     size_t at = 0;
-    for (size_t before = 0; p.is_workspace(p.params[at]) || before++ < index;) ++at;
+    for (size_t before = 0; !p.takes_argument(p.params[at]) || before++ < index;) ++at;
     const ir::Param& param = p.params[at];
     tl_param_info info{};
     if (param.kind == ir::Param::Kind::tensor) {
@@ -216,6 +284,7 @@ tl_status tl_program_param(const tl_program* program, size_t index, tl_param_inf
       info.codes = static_cast<tl_dtype>(b.packed);  // none is 0
       info.rank = static_cast<uint32_t>(b.shape.size());
       info.read_only = b.read_only ? 1 : 0;
+      info.optional = b.optional ? 1 : 0;
       info.name = b.name.c_str();
     } else {
       const ir::Var& v = p.var(param.var);
@@ -223,7 +292,7 @@ tl_status tl_program_param(const tl_program* program, size_t index, tl_param_inf
       info.dtype = static_cast<tl_dtype>(v.type);
       info.name = v.name.c_str();
     }
-    return fill_struct(out_info, info);
+    return fill_struct(out_info, info, offsetof(tl_param_info, optional));
   });
 }
 

@@ -22,8 +22,7 @@ struct tl_tuning : RefCounted {
     std::string refusal;
   };
   std::vector<Row> rows;
-  std::shared_ptr<const std::string> source;
-  std::string file;
+  std::shared_ptr<const ProgramSource> source;
 };
 
 namespace tilegen::capi {
@@ -45,7 +44,9 @@ tune::Bind binder(const tl_context& context, const tl_program& program, const Ca
   return [&context, &program, cancellation](
              const std::vector<ir::ParamBinding>& values) -> Expected<std::shared_ptr<const ir::Program>> {
     if (!program.source) return program.program;
-    auto bound = checked_program(context.limits, *program.source, program.file, values, cancellation);
+    const ProgramSource& source = *program.source;
+    auto bound =
+        checked_program(context.limits, source.text, source.file, values, cancellation, source.again());
     if (!bound || takes_same_types(*program.program, **bound)) return bound;
     return Error(DiagCode::bad_binding, program.program->name,
                  "its arguments would have other types than those of the program as it is bound",
@@ -141,7 +142,6 @@ Expected<driver::CompileOptions> options_of(const Call& call, const char* name) 
 void hand_out(std::vector<tune::Configuration> configurations, const tl_program& program, tl_tuning** out) {
   auto made = std::make_unique<tl_tuning>();
   made->source = program.source;
-  made->file = program.file;
   for (tune::Configuration& c : configurations) {
     tl_tuning::Row row;
     for (const ir::ParamBinding& v : c.values) row.values.push_back(v.value);
@@ -168,7 +168,7 @@ Checked tune_measured(const Call& call, tune::MeasureOptions how, tl_tuning** ou
 Expected<double> ask(const tl_program& program, tl_measure_fn measure, void* user,
                      const tune::Configuration& c, size_t step, size_t steps) {
   tl_program* bound = nullptr;
-  hand_out_program(c.program, program.source, program.file, &bound);
+  hand_out_program(c.program, program.source, &bound);
   const std::unique_ptr<tl_program, void (*)(tl_program*)> releasing(bound, tl_program_release);
   std::vector<int64_t> values;
   for (const ir::ParamBinding& v : c.values) values.push_back(v.value);
@@ -276,7 +276,7 @@ tl_status tl_tuning_program(const tl_tuning* tuning, size_t index, tl_program** 
     const tl_tuning::Row* row = find_row(tuning, index);
     if (!row) return no_such_row(index);
     if (row->configuration.refused) return *row->configuration.refused;
-    hand_out_program(row->configuration.program, tuning->source, tuning->file, out_program);
+    hand_out_program(row->configuration.program, tuning->source, out_program);
     return Unit{};
   });
 }

@@ -16,6 +16,7 @@ std::vector<Diagnostic> check_program(const ir::Program& program, const Limits& 
       ctx.paths = ir::statement_paths(program);
       check_scopes(ctx);
       check_types(ctx);
+      check_presence(ctx);
       check_bounds(ctx);
       check_races(ctx);
       check_copy_groups(ctx);

@@ -47,6 +47,7 @@ void check_declarations(CheckContext& ctx);  // dims, scalars, buffers, grids
 void check_scopes(CheckContext& ctx);        // where statements, variables and buffers may stand
 void check_types(CheckContext& ctx);         // expressions, statements and tile ops
 void check_bounds(CheckContext& ctx);        // indices and regions of on-chip buffers
+void check_presence(CheckContext& ctx);      // accesses of optional tensors
 void check_races(CheckContext& ctx);         // parallel loops
 void check_copy_groups(CheckContext& ctx);   // asynchronous copies that the program awaits
 void check_barriers(CheckContext& ctx);      // phases of transaction barriers

@@ -89,7 +89,7 @@ class DeclarationCheck {
   void check_tile(const ir::Buffer& b, const std::string& path);
   void check_kernel(const ir::Kernel& k);
   bool check_launch_value(ExprId e, const std::string& what, const std::string& path,
-                          const SourceLocation& loc);
+                          const SourceLocation& loc, bool of_tensor);
 
   CheckContext& ctx_;
   const ir::Program& p_;
@@ -121,7 +121,7 @@ void DeclarationCheck::check_dim(const ir::Var& v) {
 
 // An expression whose value is known at launch: dims, scalars and constants.
 bool DeclarationCheck::check_launch_value(ExprId e, const std::string& what, const std::string& path,
-                                          const SourceLocation& loc) {
+                                          const SourceLocation& loc, bool of_tensor) {
   if (!e.valid() || p_.exprs.type(e) != ir::DType::i64) {
     ctx_.error(DiagCode::dtype_mismatch, path, loc,
                what + " is " + (e.valid() ? ir::dtype_name(p_.exprs.type(e)) : "missing") + ", expected i64",
@@ -137,6 +137,11 @@ bool DeclarationCheck::check_launch_value(ExprId e, const std::string& what, con
     if (n.op == ExprOp::var) {
       const ir::Var& v = p_.var(n.var());
       if (v.kind != VarKind::dim && v.kind != VarKind::scalar) culprit = "uses " + v.name;
+      // What tensors an argument passes is known when their shapes have been compared.
+      if (of_tensor && std::any_of(p_.params.begin(), p_.params.end(), [&](const ir::Param& param) {
+            return p_.is_presence(param) && param.var == n.var();
+          }))
+        culprit = "uses " + v.name;
     }
     if (n.op == ExprOp::native_call) culprit = "calls a function that has native text";
     if (culprit.empty()) return;
@@ -183,11 +188,16 @@ void DeclarationCheck::check_tensor(const ir::Buffer& b) {
         "workspace " + b.name + (b.read_only ? " is read-only: nobody could write it" : " has strides"),
         b.read_only ? "let the program write it, or have it passed as a tensor"
                     : "a workspace is compact: make the shape larger");
-  for (ExprId e : b.strides) check_launch_value(e, "a stride of " + b.name, b.name, b.location);
+  if (b.workspace && b.optional)
+    ctx_.error(DiagCode::scope_not_allowed, b.name, b.location,
+               "workspace " + b.name + " is optional: no argument gives it, so none leaves it out",
+               "leave one of the two marks out");
+  for (ExprId e : b.strides) check_launch_value(e, "a stride of " + b.name, b.name, b.location, true);
   int64_t bytes = ir::dtype_bytes(b.type);
   for (size_t d = 0; d < b.shape.size(); ++d) {
     int64_t extent = 0;
-    if (!check_launch_value(b.shape[d], "extent " + std::to_string(d) + " of " + b.name, b.name, b.location))
+    if (!check_launch_value(b.shape[d], "extent " + std::to_string(d) + " of " + b.name, b.name, b.location,
+                            true))
       return;
     if (!p_.exprs.is_const_int(b.shape[d], &extent)) continue;
     if (extent < 0) {
@@ -210,11 +220,12 @@ void DeclarationCheck::check_tile(const ir::Buffer& b, const std::string& path) 
   const auto error = [&](DiagCode code, std::string message, std::string hint) {
     ctx_.error(code, path, b.location, std::move(message), std::move(hint));
   };
-  if (b.read_only || b.workspace || !b.strides.empty())
+  if (b.read_only || b.workspace || b.optional || !b.strides.empty())
     error(DiagCode::scope_not_allowed,
           b.name + " is on-chip and has " +
               (b.read_only   ? "a readonly mark"
                : b.workspace ? "a workspace mark"
+               : b.optional  ? "an optional mark"
                              : "strides"),
           "only global tensors have those");
   int64_t elements = 1;
@@ -254,7 +265,7 @@ void DeclarationCheck::check_kernel(const ir::Kernel& k) {
   for (size_t d = 0; d < k.grid.size(); ++d) {
     const std::string what = "grid extent " + std::to_string(d);
     int64_t extent = 0;
-    if (check_launch_value(k.grid[d], what, k.name, k.location) &&
+    if (check_launch_value(k.grid[d], what, k.name, k.location, false) &&
         p_.exprs.is_const_int(k.grid[d], &extent) && extent < 0)
       error(what + " is " + std::to_string(extent), "grid extents are at least 0");
   }

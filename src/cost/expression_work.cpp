@@ -128,6 +128,8 @@ double points_of(uint32_t along, const layout::Fragment* iteration, const std::v
 
 }  // namespace
 
+double instructions_of(const ir::ExprPool& e, const ir::ExprNode& n) { return price_of(e, n).issued(); }
+
 void for_each_body_node(const ir::Program& p, const ir::Loop& loop,
                         const std::function<void(const BodyNode&)>& visit) {
   BodyWalk walk(p, loop, visit);

@@ -25,6 +25,9 @@ void for_each_body_node(const ir::Program& p, const ir::Loop& loop,
 // Extent of each variable of the loop, all constant.
 std::vector<double> loop_extents(const ir::Program& p, const ir::Loop& loop);
 
+// Instructions of the node, as the targets' code generators write it out.
+double instructions_of(const ir::ExprPool& e, const ir::ExprNode& n);
+
 // `iteration`: of the loop's points over the block's threads; null: every thread's share is that of the
 // block's points over all of them. `unmasked`: conditions on indices hold, as far as versions of the code
 // leave them out.

@@ -140,6 +140,11 @@ CExpressions::Call CExpressions::call_of(ExprId id) {
 std::string CExpressions::value(ExprId id) {
   if (const std::string* named = part(id)) return *named;
   const ir::ExprNode& n = pool_[id];
+  if (n.op == ExprOp::var && operands_.empty())
+    for (const ir::Param& param : p_.params)
+      if (p_.is_presence(param) && param.var == n.var())
+        return source_.macro("PRESENT", "(tensor)", "tl_present(t, tensor)") + "(" +
+               names_.use(param.buffer) + ")";
   if (n.op == ExprOp::var) return operands_.empty() ? names_.use(n.var()) : operands_[n.var().value];
   if (n.op == ExprOp::const_int || n.op == ExprOp::const_float) return literal(n);
   const Call call = call_of(id);

@@ -65,7 +65,7 @@ class ProgramSource {
     for (const ir::Param& param : p_.params) {
       if (param.kind == ir::Param::Kind::tensor)
         tensor(param);
-      else
+      else if (p_.takes_argument(param))
         variable(param);
     }
   }
@@ -89,13 +89,14 @@ class ProgramSource {
     if (b.report != ir::Report::none) return;  // assertions and prints make it
     const std::string shape = exprs_.list(b.shape),
                       strides = b.strides.empty() ? "NULL" : exprs_.list(b.strides);
-    declared_.push_back(
-        {source_.reserve(), param,
-         "tl_tensor(t, " +
-             joined({quoted(names_.written().buffers[param.buffer.value]), dtype_constant(b.type),
-                     std::to_string(b.shape.size()), shape, strides,
-                     flags({{b.read_only, "TL_TENSOR_READ_ONLY"}, {b.workspace, "TL_TENSOR_WORKSPACE"}})}) +
-             ");"});
+    declared_.push_back({source_.reserve(), param,
+                         "tl_tensor(t, " +
+                             joined({quoted(names_.written().buffers[param.buffer.value]),
+                                     dtype_constant(b.type), std::to_string(b.shape.size()), shape, strides,
+                                     flags({{b.read_only, "TL_TENSOR_READ_ONLY"},
+                                            {b.workspace, "TL_TENSOR_WORKSPACE"},
+                                            {b.optional, "TL_TENSOR_OPTIONAL"}})}) +
+                             ");"});
     if (b.packed != ir::DType::none)
       source_.line("tl_tensor_codes(t, " + names_.use(param.buffer) + ", " + dtype_constant(b.packed) + ");");
   }

@@ -32,6 +32,7 @@ Checked Execution::bind_tensor(ir::BufferId id, uint64_t address) {
       stride = *next;
     }
   }
+  if (b.optional && address == 0) shape.assign(shape.size(), 0);  // nothing is inside
   buffers_[id.value] =
       Storage::global(b.type, std::move(shape), std::move(strides), std::bit_cast<std::byte*>(address));
   return Unit{};

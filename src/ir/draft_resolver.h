@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -88,7 +90,8 @@ class DraftResolver {
   void run_async_copy(StmtId s, Block& out);
   void run_bulk_copy(StmtId s, Block& out);  // draft_bulk_copies.cpp
   bool is_of_some_lanes(StmtId s) const;
-  void hoist_branch(StmtId s, Block& out);
+  bool split_branch(StmtId s, const Branch& branch, Block& out);
+  void hoist_branch(StmtId s, const Branch& branch, ExprId of_groups, Block& out);
   void hoist_loop(StmtId s, Block& out);
   std::map<VarId, bool> fix_assigned(StmtId s, Block& out);
   void end_part(Block& out, int64_t at);
@@ -100,7 +103,7 @@ class DraftResolver {
   };
   std::optional<ComingBy> guarded_threads() const;
   void run_barrier_op(StmtId s, TileOp op, Block& out);
-  void guard_branch(StmtId s, Block& out);
+  void guard_branch(StmtId s, const Branch& branch, Block& out);
   Memory define(VarId var, ExprId value);
   void flush_guarded();
   void refuse_divergent(std::string_view word, bool of_block = false);
@@ -109,6 +112,24 @@ class DraftResolver {
   enum class Of : uint8_t { block, group };
   bool is_alike(ExprId e, Of threads) const;
   bool is_alike_in_warps(ExprId e) const;
+  std::pair<ExprId, ExprId> split_condition(ExprId condition);
+
+  // draft_neighbours.cpp: serial loops over elements beside each other
+  struct LeafLoop {
+    VarId counter;
+    std::map<VarId, int64_t> extents;  // of the counter and of the threads
+    std::map<VarId, ExprId> lets;      // no expression: of names that have several values
+    std::vector<const Store*> stores;
+    std::vector<ExprId> exprs;
+  };
+  struct SumOfVars;
+  SumOfVars sum_of_vars(ExprId root, const LeafLoop& loop) const;
+  bool has_own_elements(std::span<const ExprId> indices, const LeafLoop& loop) const;
+  bool is_along(std::span<const ExprId> indices, const LeafLoop& loop) const;
+  BufferId viewed(BufferId b) const;
+  std::optional<LeafLoop> leaf_loop(StmtId s) const;
+  bool walks_neighbours(StmtId s) const;
+  int64_t end_of(StmtId s) const;
 
   void assign(VarId var, ExprId value, int64_t at, Block& out);
   void keep(VarId var, int64_t at, Block& out);

@@ -110,15 +110,21 @@ void DraftResolver::run_threads_block(const Block& block, Block& out) {
     } else if (draft_.barriers.contains(s)) {
       end_part(out, uses_.position(s));
     } else if (branch && !meeting(s).empty() && is_uniform(resolved(branch->condition))) {
-      hoist_branch(s, out);
+      hoist_branch(s, Branch(*branch), {}, out);
+    } else if (branch && !meeting(s).empty() && split_branch(s, Branch(*branch), out)) {
+      continue;
     } else if (branch && !meeting(s).empty() &&
                (is_alike(resolved(branch->condition), Of::group) || is_of_some_lanes(s))) {
-      guard_branch(s, out);
+      guard_branch(s, Branch(*branch), out);
     } else if (loop && loop->kind == LoopKind::unroll && !meeting(s).empty()) {
       Loop head = *loop;
       head.begin = resolved(head.begin);
       for (ExprId& extent : head.extents) extent = resolved(extent);
       write_out(head, [&] { run_threads_block(loop->body, out); });
+    } else if (loop && meeting(s).empty() && walks_neighbours(s)) {
+      end_part(out, uses_.position(s));
+      run_statement(s, threads_->body);
+      end_part(out, end_of(s));
     } else if (loop && loop->kind == LoopKind::serial && is_uniform(resolved(loop->begin)) &&
                is_uniform(resolved(loop->extents[0]))) {
       hoist_loop(s, out);
@@ -148,26 +154,6 @@ std::string_view DraftResolver::meeting(StmtId s) const {
     if (const auto* branch = std::get_if<Branch>(&node)) add(branch->then_body), add(branch->else_body);
   }
   return {};
-}
-
-// What stands in it that cuts the block are asynchronous copies, which each thread may have or not, and
-// arrivals, which a lane may make for its warp.
-bool DraftResolver::is_of_some_lanes(StmtId s) const {
-  std::vector<StmtId> todo{s};
-  while (!todo.empty()) {
-    const StmtId next = todo.back();
-    todo.pop_back();
-    const auto& node = written_[next.value].node;
-    if (draft_.async_copies.contains(next)) continue;
-    const auto* op = std::get_if<TileOp>(&node);
-    if (draft_.exchanges.contains(next) || draft_.barriers.contains(next)) return false;
-    if (draft_.bulk_copies.contains(next)) return false;
-    if (op && op->kind != OpKind::mbarrier_arrive) return false;
-    const auto add = [&](const Block& b) { todo.insert(todo.end(), b.begin(), b.end()); };
-    if (const auto* loop = std::get_if<Loop>(&node)) add(loop->body);
-    if (const auto* branch = std::get_if<Branch>(&node)) add(branch->then_body), add(branch->else_body);
-  }
-  return true;
 }
 
 // A loop of its own, over the threads and over the elements of each.
@@ -255,13 +241,30 @@ std::map<VarId, bool> DraftResolver::fix_assigned(StmtId s, Block& out) {
   return were_fixed;
 }
 
-void DraftResolver::hoist_branch(StmtId s, Block& out) {
-  const Branch branch = std::get<Branch>(written_[s.value].node);
+// if n > 4 and w < 2 { }: what is the same for the block is an if around that on the threads' numbers, as if
+// one were written in the other. One side alone; of the other one, by the opposite.
+bool DraftResolver::split_branch(StmtId s, const Branch& branch, Block& out) {
+  const bool opposite = branch.then_body.empty();
+  if (!opposite && !branch.else_body.empty()) return false;
+  ExprId condition = resolved(branch.condition);
+  if (p_.exprs[condition].depth + 2 >= limits_.expr_depth) return false;
+  if (opposite) condition = p_.exprs.unary(ExprOp::logical_not, condition);
+  const auto [of_block, of_groups] = split_condition(condition);
+  if (!of_block.valid() || (!is_alike(of_groups, Of::group) && !is_of_some_lanes(s))) return false;
+  hoist_branch(s, {of_block, opposite ? branch.else_body : branch.then_body, {}}, of_groups, out);
+  return true;
+}
+
+// `of_groups`: where it holds, too, the first side is run.
+void DraftResolver::hoist_branch(StmtId s, const Branch& branch, ExprId of_groups, Block& out) {
   const auto were_fixed = fix_assigned(s, out);
   const StmtId made = emit(Branch{resolved(branch.condition), {}, {}}, out, s);
   const Values before = values_;
   Block then_body, else_body;
-  run_threads_block(branch.then_body, then_body);
+  if (of_groups.valid())
+    guard_branch(s, {of_groups, branch.then_body, {}}, then_body);
+  else
+    run_threads_block(branch.then_body, then_body);
   end_part(then_body, kNothingLater);
   values_ = before;
   run_threads_block(branch.else_body, else_body);
@@ -292,8 +295,7 @@ DraftResolver::Memory DraftResolver::define(VarId var, ExprId value) {
 
 // An if that groups of lanes take as a whole: all of them come by its exchanges, and what else stands in it
 // is guarded.
-void DraftResolver::guard_branch(StmtId s, Block& out) {
-  const Branch branch = std::get<Branch>(written_[s.value].node);
+void DraftResolver::guard_branch(StmtId s, const Branch& branch, Block& out) {
   const ExprId condition = resolved(branch.condition);
   const auto were_fixed = fix_assigned(s, out);
   const auto taken = [&](const char* name, ExprId when) {

@@ -117,6 +117,24 @@ const char* loop_kind_name(LoopKind k) {
   return "unknown";
 }
 
+VarId Program::presence(BufferId id) const {
+  for (const Param& p : params)
+    if (is_presence(p) && p.buffer == id) return p.var;
+  return {};
+}
+
+void add_presence(Program& p, BufferId tensor) {
+  const Buffer& b = p.buffer(tensor);
+  Var v;
+  v.name = "present(" + b.name + ")";
+  v.kind = VarKind::scalar;
+  v.type = DType::boolean;
+  v.upper = 1;
+  v.location = b.location;
+  p.vars.push_back(std::move(v));
+  p.params.push_back({Param::Kind::scalar, VarId(p.vars.size() - 1), tensor});
+}
+
 std::vector<int64_t> Program::tile_shape(BufferId id) const {
   std::vector<int64_t> shape;
   for (ExprId extent : buffer(id).shape) {

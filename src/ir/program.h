@@ -74,6 +74,8 @@ struct Buffer {
   bool read_only = false;       // global only: the program may not write it
   // global only: memory of the launch's own, unspecified when it begins; no argument
   bool workspace = false;
+  // global only: a launch may pass null. Accesses stand where its presence, a parameter, is known to hold
+  bool optional = false;
   Report report = Report::none;  // workspaces: one that no text declares
   int kernel = -1;               // on-chip: index of the kernel that owns it
   SourceLocation location;
@@ -177,11 +179,11 @@ struct Kernel {
 };
 
 // A parameter in launch order. A workspace has a slot like any tensor, which the launch fills and no argument
-// does.
+// does. So has the presence of an optional tensor, a scalar of type bool behind it: its address is not null.
 struct Param {
   enum class Kind : uint8_t { dim, scalar, tensor } kind = Kind::tensor;
   VarId var;        // dim, scalar
-  BufferId buffer;  // tensor
+  BufferId buffer;  // tensor; scalar: the optional one whose presence it is
 };
 
 // A constant of the text that takes one value of a finite domain. The body holds the value folded in.
@@ -232,6 +234,10 @@ struct Program {
   bool is_workspace(const Param& p) const {
     return p.kind == Param::Kind::tensor && buffer(p.buffer).workspace;
   }
+  bool is_presence(const Param& p) const { return p.kind == Param::Kind::scalar && p.buffer.valid(); }
+  bool takes_argument(const Param& p) const { return !is_workspace(p) && !is_presence(p); }
+  // The parameter that says whether an optional tensor is there; invalid of others.
+  VarId presence(BufferId id) const;
   template <class T>
   const T* as(StmtId id) const {
     return std::get_if<T>(&stmts[id.value].node);
@@ -247,6 +253,9 @@ struct Program {
 constexpr int64_t kMaxExtent = int64_t{1} << 48;
 // The greatest value that each variable may have by its facts and by that limit.
 std::vector<int64_t> greatest_values(const Program& p);
+
+// Adds the presence of an optional tensor, which is the last parameter.
+void add_presence(Program& p, BufferId tensor);
 
 // Path of every statement, loop and op, indexed by StmtId; and of one buffer.
 std::vector<std::string> statement_paths(const Program& p);

@@ -6,7 +6,8 @@
 //
 // Grammar. White space separates and means nothing else; a comment runs from ';' to the end of the line.
 //   program   := "tl" "1" "program" NAME decl* kernel+
-//   decl      := "dim" NAME fact*                fact := (">=" | "<=" | "divisible") const
+//   decl      := "include" STRING                     what that text declares (ir/text_include.h)
+//              | "dim" NAME fact*                fact := (">=" | "<=" | "divisible") const
 //              | "scalar" NAME ":" DTYPE | let
 //              | "atom" NAME "(" operands ")" ["cycles" INT] native ["{" let* "return" expr "}"]
 //              | "fn" NAME params ["->" DTYPEs] native* "{" let* "return" exprs "}"
@@ -76,6 +77,7 @@
 #include <string_view>
 
 #include "ir/program.h"
+#include "ir/text_include.h"
 #include "support/cancellation.h"
 
 namespace tilegen::ir {
@@ -97,10 +99,17 @@ uint64_t written_nodes(const Program& p);
 // caller runs check_program. Reports up to Limits::diagnostics errors, resuming at the next line after a
 // syntax error, and stops at the first limit_* error. `file` names the source in locations; lines and columns
 // count from 1, columns in bytes. `bindings` choose the values of compile-time parameters; the others take
-// the text's. One that names no parameter, or another value than the domain's, is an error.
+// the text's. One that names no parameter, or another value than the domain's, is an error. `include`: of the
+// texts that it includes; without one, they are refused.
 Expected<Program> parse_program(std::string_view text, std::string_view file, const Limits& limits,
                                 const Cancellation* cancellation = nullptr,
-                                std::span<const ParamBinding> bindings = {});
+                                std::span<const ParamBinding> bindings = {}, const IncludeText& include = {});
+// The same of a text that others include: it has no header, and no kernel need stand there.
+Checked check_part(std::string_view text, std::string_view file, const Limits& limits,
+                   const Cancellation* cancellation = nullptr, std::span<const ParamBinding> bindings = {},
+                   const IncludeText& include = {});
+// Whether a text is such a one.
+bool is_part(std::string_view text);
 
 // 128-bit hash of the canonical text, as 32 hex digits. Stable across processes, machines and library
 // versions that share the text version.

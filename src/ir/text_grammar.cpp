@@ -59,7 +59,7 @@ std::optional<ExprOp> function_from_text(std::string_view text) {
 
 bool is_builtin_function(std::string_view name) {
   return function_from_text(name) || name == "cast" || name == "bitcast" || name == "ceildiv" ||
-         name == "uniform";
+         name == "uniform" || name == "present";
 }
 
 bool is_plain_name(std::string_view name) {
@@ -139,6 +139,9 @@ std::string_view foreign_hint(std::string_view word) {
       {"transpose", "a transposed tile is a view: view t = transpose(x)"},
       {"gather", "move rows by an index in a parallel loop: { y[i, j] = X[cast(i64, at[i]), j] }"},
       {"scatter", "move rows by an index in a parallel loop: { Y[cast(i64, at[i]), j] = x[i, j] }"},
+      {"nullptr", "declare the tensor optional and ask present(tensor)"},
+      {"NULL", "declare the tensor optional and ask present(tensor)"},
+      {"None", "declare the tensor optional and ask present(tensor)"},
   };
   for (const auto& [theirs, hint] : kWords)
     if (word == theirs) return hint;

@@ -44,6 +44,8 @@ class Namer {
       if (param.kind == Param::Kind::tensor) {
         if (p_.buffer(param.buffer).report != Report::none) continue;  // no text names it
         claim(p_.buffer(param.buffer).name, table_.buffers[param.buffer.value]);
+      } else if (p_.is_presence(param)) {
+        table_.vars[param.var.value] = "present(" + table_.buffers[param.buffer.value] + ")";
       } else {
         claim(p_.var(param.var).name, table_.vars[param.var.value]);
       }

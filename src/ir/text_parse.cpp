@@ -8,31 +8,32 @@
 
 namespace tilegen::ir::text {
 
+// `who` has the bytes read so far.
+bool Parser::check_bytes(std::string_view who, const Token& at) {
+  if (static_cast<int64_t>(bytes_) <= limits_.text_bytes) return true;
+  return limit(DiagCode::limit_bytes, at,
+               std::string(who) + std::to_string(bytes_) + " bytes; at most " +
+                   std::to_string(limits_.text_bytes) + " are read",
+               "split the program, or raise the limit when the text is trusted");
+}
+
+// At its end.
+void Parser::close_text() {
+  if (open_.empty()) return;
+  const Token& at = open_.back().opened;
+  expected("'}' to close the block opened at line " + std::to_string(at.line) + ", column " +
+               std::to_string(at.column),
+           "add the missing '}'; what stands behind a ';' on its line is a comment");
+}
+
 Expected<Program> Parser::run() {
-  if (static_cast<int64_t>(bytes_) > limits_.text_bytes) {
-    limit(DiagCode::limit_bytes, token_,
-          "the text has " + std::to_string(bytes_) + " bytes; at most " + std::to_string(limits_.text_bytes) +
-              " are read",
-          "split the program, or raise the limit when the text is trusted");
-  }
+  check_bytes("the text has ", token_);
   advance();
   if (!parse_header()) recover(token_, 0);
-  while (token_.kind != TokenKind::end) {
-    if (stop_()) return cancellation_->error("", "in line " + std::to_string(token_.line));
-    if (open_.empty()) {
-      parse_top_level();
-    } else if (token_.is("}")) {
-      close_block();
-    } else {
-      parse_item();
-    }
-  }
-  if (!open_.empty()) {
-    const Token& at = open_.back().opened;
-    expected("'}' to close the block opened at line " + std::to_string(at.line) + ", column " +
-                 std::to_string(at.column),
-             "add the missing '}'; what stands behind a ';' on its line is a comment");
-  } else if (program_.kernels.empty() && diagnostics_.empty()) {
+  read_items();
+  if (cancelled_) return cancellation_->error("", "in line " + std::to_string(token_.line));
+  close_text();
+  if (program_.kernels.empty() && diagnostics_.empty()) {
     expected("a kernel", "a program ends with at least one 'kernel NAME grid (...) { ... }'");
   }
   if (diagnostics_.empty()) check_bindings();
@@ -43,6 +44,37 @@ Expected<Program> Parser::run() {
     return e;
   }
   return std::move(program_);
+}
+
+// Declarations and kernels, to the end of the text.
+void Parser::read_items() {
+  while (token_.kind != TokenKind::end || leave_text()) {
+    if (token_.kind == TokenKind::end) continue;
+    if (stop_()) {
+      cancelled_ = true;
+      return;
+    }
+    if (open_.empty()) {
+      parse_top_level();
+    } else if (token_.is("}")) {
+      close_block();
+    } else {
+      parse_item();
+    }
+  }
+}
+
+Checked Parser::run_part() {
+  check_bytes("the text has ", token_);
+  advance();
+  read_items();
+  if (cancelled_) return cancellation_->error("", "in line " + std::to_string(token_.line));
+  close_text();
+  if (diagnostics_.empty()) check_bindings();
+  if (diagnostics_.empty()) return Unit{};
+  Error e;
+  e.diagnostics = std::move(diagnostics_);
+  return e;
 }
 
 // Names stand for expressions, which a text writes as trees.
@@ -68,18 +100,23 @@ bool Parser::parse_header() {
   return true;
 }
 
-constexpr const char* kDeclarations = "'dim', 'scalar', 'tensor', 'param', 'let', 'fn', 'atom' or 'kernel'";
+constexpr const char* kDeclarations =
+    "'dim', 'scalar', 'tensor', 'param', 'let', 'fn', 'atom', 'include' or 'kernel'";
 
 void Parser::parse_top_level() {
   Token start = token_;
   size_t mark = declared_.size();
   bool ok = false;
-  if (!program_.kernels.empty() && starts_declaration(token_) && !token_.is("kernel")) {
+  if (!program_.kernels.empty() && starts_declaration(token_) && !token_.is("kernel") &&
+      !token_.is("include")) {
     error(DiagCode::misplaced_statement, token_, describe(token_) + " stands after a kernel",
           "declare dims, scalars, tensors and compile-time parameters before the first kernel");
   }
-  if (static_cast<int64_t>(program_.params.size() + program_.compile_params.size()) >= limits_.buffers &&
-      !token_.is("kernel")) {
+  if (accept("include")) {
+    ok = parse_include();
+  } else if (static_cast<int64_t>(program_.params.size() + program_.compile_params.size()) >=
+                 limits_.buffers &&
+             !token_.is("kernel")) {
     limit(DiagCode::limit_nodes, token_,
           "a program has at most " + std::to_string(limits_.buffers) + " parameters",
           "declare fewer dims, scalars and tensors");
@@ -99,11 +136,14 @@ void Parser::parse_top_level() {
     ok = parse_atom();
   } else if (accept("kernel")) {
     ok = parse_kernel();
+  } else if (token_.is("tl")) {
+    ok = misplaced_header();
   } else if (token_.is("}")) {
     expected(kDeclarations, "every open block is closed already; remove this '}'");
   } else {
     NearestName nearest(token_.text);
-    for (std::string_view word : {"dim", "scalar", "tensor", "param", "let", "fn", "atom", "kernel"})
+    for (std::string_view word :
+         {"dim", "scalar", "tensor", "param", "let", "fn", "atom", "include", "kernel"})
       nearest.offer(word);
     expected(kDeclarations, nearest.hint("declare parameters, then kernels"));
   }
@@ -176,13 +216,35 @@ bool Parser::parse_tensor() {
                 dtype_name(buffer.packed),
             "u8 elements hold the packed types: i4, u4, i2, u2, e2m1 and e8m0");
   }
+  if (ok) buffer.optional = accept("optional");
   if (ok) buffer.read_only = accept("readonly");
   if (ok && !buffer.read_only) buffer.workspace = accept("workspace");
+  if (ok && !buffer.optional) buffer.optional = accept("optional");
+  const bool optional = buffer.optional;
   BufferId id(program_.buffers.size());
   declare(name, SymbolKind::buffer, id.value);
   program_.buffers.push_back(std::move(buffer));
   program_.params.push_back({Param::Kind::tensor, {}, id});
+  if (optional) add_presence(program_, id);
   return ok;
+}
+
+// What stands in the parentheses of present(...).
+bool Parser::parse_present(ExprId& out) {
+  Token name;
+  advance();
+  if (!parse_name(name, "the name of an optional tensor") || !expect(")", "behind the tensor's name"))
+    return false;
+  if (const BufferId tensor = find_buffer(name); tensor.valid()) {
+    const VarId v = program_.presence(tensor);
+    if (v.valid())
+      out = program_.exprs.var(v, DType::boolean);
+    else
+      error(DiagCode::misplaced_statement, name,
+            describe(name) + " is there in every launch, expected an optional tensor",
+            "declare it optional, as in 'tensor bias: f32[n] readonly optional', or leave the question out");
+  }
+  return true;
 }
 
 bool Parser::parse_grid(Kernel& kernel, std::vector<Token>& names) {
@@ -233,9 +295,18 @@ bool Parser::parse_kernel() {
 namespace tilegen::ir {
 
 Expected<Program> parse_program(std::string_view text, std::string_view file, const Limits& limits,
-                                const Cancellation* cancellation, std::span<const ParamBinding> bindings) {
-  return text::Parser(text, file, limits, cancellation, bindings).run();
+                                const Cancellation* cancellation, std::span<const ParamBinding> bindings,
+                                const IncludeText& include) {
+  return text::Parser(text, file, limits, cancellation, bindings, include).run();
 }
+
+Checked check_part(std::string_view text, std::string_view file, const Limits& limits,
+                   const Cancellation* cancellation, std::span<const ParamBinding> bindings,
+                   const IncludeText& include) {
+  return text::Parser(text, file, limits, cancellation, bindings, include).run_part();
+}
+
+bool is_part(std::string_view text) { return !text::Lexer(text).next().is("tl"); }
 
 std::string program_hash(const Program& p) {
   return p.written ? p.written->hash : stable_hash(print_program(p));

@@ -23,6 +23,9 @@ void Parser::parse_item() {
     expected("a statement or '}'", "a statement starts with an op, a loop, 'if', or the buffer it stores to");
   } else if (token_.is("kernel")) {
     ok = close_dangling_blocks();
+  } else if (token_.is("include") && find(token_.text) == nullptr) {
+    error(DiagCode::misplaced_statement, token_, "a text is included inside of a kernel",
+          "include it in front of the kernel: a text declares functions, constants and parameters");
   } else if (accept("alloc")) {
     ok = parse_alloc();
   } else if (begins_view()) {

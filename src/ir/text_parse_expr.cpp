@@ -160,6 +160,7 @@ bool Parser::parse_named_operand(ExprStacks& s, bool& complete) {
     complete = false;
     return push_prefix(s, {Kind::negation, name});
   }
+  if (name.text == "present" && token_.is("(")) return parse_present(s.operands.emplace_back().id);
   if (token_.is("(")) return open_call(s, name, {}, complete);
   if (const auto f = functions_.find(name.text); token_.is(":") && f != functions_.end()) {
     size_t result = 0;

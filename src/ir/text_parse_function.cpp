@@ -190,6 +190,7 @@ void Parser::unknown_function(const Token& name) {
   nearest.offer("bitcast");
   nearest.offer("ceildiv");
   nearest.offer("uniform");
+  nearest.offer("present");
   for (const LibraryFunction& f : library_functions()) nearest.offer(f.name);
   for (int op = 0; op < kLaneOps; ++op) nearest.offer(lane_op_text(static_cast<LaneOp>(op)));
   for (int op = 0; op < kIdOps; ++op) nearest.offer(id_op_text(static_cast<IdOp>(op)));

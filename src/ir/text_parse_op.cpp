@@ -8,6 +8,15 @@
 
 namespace tilegen::ir::text {
 
+namespace {
+
+// Indices alone: where a box begins.
+bool is_place(const std::vector<bool>& ranges) {
+  return !ranges.empty() && std::find(ranges.begin(), ranges.end(), true) == ranges.end();
+}
+
+}  // namespace
+
 bool Parser::parse_tile_op(OpKind kind) {
   Token at = token_;
   advance();
@@ -30,6 +39,7 @@ bool Parser::parse_tile_op(OpKind kind) {
     return finish_tile_op(at, row, std::move(op));
   }
   if (!parse_operands(row, op, std::span(order.front, order.front_count))) return false;
+  const std::vector<bool> ranges = ranges_;  // of what it reads
   if (row.has_value) {
     const BufferId first = op.operands.empty() ? BufferId() : op.operands[0].buffer;
     const bool of_barrier = kind == OpKind::mbarrier_wait;
@@ -41,7 +51,35 @@ bool Parser::parse_tile_op(OpKind kind) {
     if (!expect("->", "and what " + std::string(row.text) + " writes")) return false;
     if (!parse_operands(row, op, std::span(order.back, order.back_count))) return false;
   }
+  if (kind == OpKind::copy || kind == OpKind::atomic) {
+    const bool src_is_place = is_place(ranges), dst_is_place = is_place(ranges_);
+    if (src_is_place && !dst_is_place) take_extents(at, op.operands[0], op.operands[1], ranges_);
+    if (dst_is_place && !src_is_place) take_extents(at, op.operands[1], op.operands[0], ranges);
+  }
   return finish_tile_op(at, row, std::move(op));
+}
+
+// copy A[i, j] -> tile: where a box begins whose extents are those of the other side's ranges. They are the
+// place's last dimensions; those in front are of one element.
+void Parser::take_extents(const Token& at, Region& place, const Region& from,
+                          const std::vector<bool>& ranges) {
+  std::vector<int64_t> taken;
+  for (size_t d = 0; d < ranges.size() && d < from.extents.size(); ++d)
+    if (ranges[d]) taken.push_back(from.extents[d]);
+  const size_t rank = place.extents.size();
+  while (taken.size() > rank && taken.front() == 1) taken.erase(taken.begin());
+  if (taken.size() <= rank) {
+    std::copy(taken.begin(), taken.end(), place.extents.end() - static_cast<long>(taken.size()));
+    return;
+  }
+  std::string shape;
+  for (int64_t extent : taken) shape += (shape.empty() ? "" : " x ") + std::to_string(extent);
+  error(
+      DiagCode::shape_mismatch, at,
+      (place.buffer.valid() ? "'" + program_.buffer(place.buffer).name + "' has " : std::string("it has ")) +
+          std::to_string(rank) + " indices and no extents; those of the other side, " + shape + ", are " +
+          std::to_string(taken.size()),
+      "write its extents: [offset :+ extent, ...]");
 }
 
 bool Parser::finish_tile_op(const Token& at, const OpRow& row, TileOp op) {
@@ -78,10 +116,12 @@ bool Parser::parse_region(Region& region, std::string_view what) {
     return true;
   }
   if (region.buffer.valid()) whole_buffer(region, name);
+  ranges_.assign(region.extents.size(), true);
   return true;
 }
 
 bool Parser::parse_ranges(Region& region) {
+  ranges_.clear();
   do {
     ExprId offset;
     int64_t extent = 1;
@@ -91,7 +131,8 @@ bool Parser::parse_ranges(Region& region) {
     if (!token_.is(",") && !token_.is("]") && !token_.is(":+"))
       return expected("':+' and the extent of the region",
                       "write a range as 'offset :+ extent', for example i * 64 :+ 64");
-    if (accept(":+") &&
+    ranges_.push_back(accept(":+"));
+    if (ranges_.back() &&
         !parse_extent(extent, "a constant extent of the region",
                       "what only the launch knows is moved by a loop over regions of a constant extent, "
                       "i * 64 :+ 64, which may hang over the edge of a tensor"))

@@ -136,10 +136,7 @@ void Parser::check_bindings() {
   for (size_t i = 0; i < program_.compile_params.size(); ++i) {
     const CompileParam& p = program_.compile_params[i];
     if (!overridden_[i] || param_used_[i]) continue;
-    Token declared;
-    declared.line = p.location.line;
-    declared.column = p.location.column;
-    error(DiagCode::bad_binding, declared,
+    error(DiagCode::bad_binding, p.location,
           "parameter '" + p.name + "' is bound to " + value_text(param_of_types_[i], p.value) +
               ", which changes nothing: the text names it nowhere, as a printed text does whose values are "
               "folded in",

@@ -6,9 +6,18 @@
 
 #include "ir/text.h"
 #include "support/diag_codes.h"
+#include "support/included_place.h"
 #include "support/spelling.h"
 
 namespace tilegen::ir::text {
+namespace {
+
+// " of rows.tl", where that is not the text that is read.
+std::string place_in(std::string_view file, std::string_view current) {
+  return file == current ? "" : " of " + std::string(file_name({std::string(file), 1, 1}));
+}
+
+}  // namespace
 
 void Parser::advance() {
   if (!stopped_) token_ = lexer_.next();
@@ -99,11 +108,11 @@ bool Parser::declare(const Token& name, SymbolKind kind, uint32_t id) {
   if (old != nullptr) {
     error(DiagCode::duplicate_name, name,
           describe(name) + " is already declared at line " + std::to_string(old->line) + ", column " +
-              std::to_string(old->column),
+              std::to_string(old->column) + place_in(old->file, file_),
           "choose a name that is not in use here");
     return false;
   }
-  Symbol symbol{kind, id, name.line, name.column};
+  Symbol symbol{kind, id, name.line, name.column, file_};
   if (kind == SymbolKind::kernel) {
     kernels_.emplace(name.text, symbol);
   } else {
@@ -165,13 +174,17 @@ bool Parser::expected(std::string_view what, std::string_view hint) {
 }
 
 void Parser::error(DiagCode code, const Token& at, std::string message, std::string hint) {
+  error(code, location(at), std::move(message), std::move(hint));
+}
+
+void Parser::error(DiagCode code, SourceLocation at, std::string message, std::string hint) {
   if (stopped_) return;
   Diagnostic d;
   d.code = code;
   d.op = open_.empty() || program_.kernels.empty() ? program_.name : program_.kernels.back().name;
   d.message = std::move(message);
   d.hint = std::move(hint);
-  d.location = location(at);
+  d.location = std::move(at);
   d.stage = "parse";
   diagnostics_.push_back(std::move(d));
   if (static_cast<int64_t>(diagnostics_.size()) >= limits_.diagnostics) limit_reached();
@@ -194,7 +207,7 @@ void Parser::limit_reached() {
 
 bool Parser::starts_declaration(const Token& t) {
   return t.is("dim") || t.is("scalar") || t.is("tensor") || t.is("param") || t.is("let") || t.is("fn") ||
-         t.is("atom") || t.is("kernel");
+         t.is("atom") || t.is("include") || t.is("kernel");
 }
 
 // Goes on after a syntax error: at the next token that stands first on a line (outside kernels: a

@@ -22,6 +22,7 @@
 #include "ir/print.h"
 #include "ir/program.h"
 #include "ir/text_grammar.h"
+#include "ir/text_included.h"
 #include "ir/text_lexer.h"
 #include "ir/thread_ids.h"
 #include "support/cancellation.h"
@@ -31,9 +32,10 @@ namespace tilegen::ir::text {
 class Parser {
  public:
   Parser(std::string_view text, std::string_view file, const Limits& limits, const Cancellation* cancellation,
-         std::span<const ParamBinding> bindings = {})
+         std::span<const ParamBinding> bindings = {}, const IncludeText& include = {})
       : lexer_(text),
         file_(file),
+        included_{include},
         limits_(limits),
         cancellation_(cancellation),
         stop_(cancellation, 64),
@@ -41,6 +43,7 @@ class Parser {
         bindings_(bindings),
         bound_(bindings.size()) {}
   Expected<Program> run();
+  Checked run_part();
   // Texts of their own (ir/annotations.h).
   Expected<Annotations> run_annotations(AnnotationPlace place, std::string_view what);
   Expected<std::vector<int64_t>> run_index_function(std::span<const int64_t> shape);
@@ -54,6 +57,7 @@ class Parser {
     SymbolKind kind;
     uint32_t id;
     uint32_t line, column;
+    std::string_view file;
   };
   enum class BlockKind : uint8_t { kernel, loop, then_body, else_body, discarded };
   struct OpenBlock {
@@ -82,12 +86,24 @@ class Parser {
 
   // text_parse.cpp: program, declarations, kernels
   void resolve();
+  void read_items();
+  bool check_bytes(std::string_view who, const Token& at);
+  void close_text();
   bool parse_header();
   void parse_top_level();
   bool parse_dim();
   bool parse_scalar();
   bool parse_tensor();
   bool parse_kernel();
+
+  // text_parse_include.cpp: texts that this one includes
+  bool parse_include();
+  bool path_fits(const Token& path);
+  bool enter_text(IncludedText got, const Token& path);
+  bool leave_text();
+  bool is_open_text(std::string_view name) const;
+  std::string chain_to(std::string_view name) const;
+  bool misplaced_header();
 
   // text_parse_function.cpp: constants and functions
   bool parse_top_level_let();
@@ -245,6 +261,7 @@ class Parser {
   bool parse_operands(const OpRow& row, TileOp& op, std::span<const int> slots);
   bool parse_region(Region& region, std::string_view what);
   bool parse_ranges(Region& region);
+  void take_extents(const Token& at, Region& place, const Region& from, const std::vector<bool>& ranges);
   void whole_buffer(Region& region, const Token& at);
   bool parse_attributes(const OpRow& row, TileOp& op, Annotations& annotations);
   bool parse_attribute_value(const AttrRow& row, const Token& name, int64_t& value);
@@ -274,6 +291,7 @@ class Parser {
   bool parse_operand(ExprStacks& s, bool& complete);
   bool parse_named_operand(ExprStacks& s, bool& complete);
   bool parse_infix(ExprStacks& s, const Infix& infix);
+  bool parse_present(ExprId& out);
   bool open_call(ExprStacks& s, const Token& name, std::optional<size_t> result, bool& complete);
   bool ends_cast_value(const ExprStacks& s) const;
   bool push_bracket(ExprStacks& s, Pending p);
@@ -343,6 +361,7 @@ class Parser {
   bool expected(std::string_view what, std::string_view hint);
   void unknown_name(const Token& name, std::string_view what, bool buffers, bool variables);
   void error(DiagCode code, const Token& at, std::string message, std::string hint);
+  void error(DiagCode code, SourceLocation at, std::string message, std::string hint);
   bool limit(DiagCode code, const Token& at, std::string message, std::string hint);
   void limit_reached();
   static bool starts_declaration(const Token& t);
@@ -351,13 +370,15 @@ class Parser {
   bool stopped() const { return stopped_; }
 
   Lexer lexer_;
-  std::string_view file_;
+  std::string_view file_;  // as locations have it
+  IncludedTexts included_;
   Limits limits_;
   const Cancellation* cancellation_;
   StopCheck stop_;  // of statements and declarations
   size_t bytes_;
   Token token_;
   bool stopped_ = false;
+  bool cancelled_ = false;
   std::vector<Diagnostic> diagnostics_;
   Program program_;
   std::unordered_map<std::string_view, Symbol> symbols_;
@@ -378,6 +399,7 @@ class Parser {
   std::vector<ExprId> constants_;          // by symbol
   const ExprPool* outer_exprs_ = nullptr;  // the program's, while a constant has a pool of its own
   std::unordered_map<std::string_view, Function> functions_;
+  std::vector<bool> ranges_;                   // which dimensions of the latest region have an extent
   Token label_;                                // of the statement ahead
   std::set<std::string, std::less<>> labels_;  // of the kernel
   IndexFunction index_function_;               // the latest

@@ -28,7 +28,7 @@ class ProgramPrinter {
     for (const Param& param : p_.params) {
       if (param.kind == Param::Kind::tensor) {
         print_tensor(param.buffer);
-      } else {
+      } else if (p_.takes_argument(param)) {
         print_variable(param.var);
       }
     }
@@ -134,6 +134,7 @@ class ProgramPrinter {
     if (b.packed != DType::none) out_ += std::string(" of ") + dtype_name(b.packed);
     if (b.read_only) out_ += " readonly";
     if (b.workspace) out_ += " workspace";
+    if (b.optional) out_ += " optional";
     out_ += '\n';
   }
 

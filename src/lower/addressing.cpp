@@ -186,6 +186,13 @@ ExprId memory_index(LoweringContext& k, ir::BufferId buffer, std::span<const Exp
   return k.simplified(sum);
 }
 
+// A load may stand before the condition that its statement has, and none reads through a null address.
+ExprId presence_predicate(LoweringContext& k, ir::BufferId buffer) {
+  if (!k.in.program.buffer(buffer).optional) return ExprId();
+  const ExprId there = k.simplified(k.names.vars.at(k.in.program.presence(buffer)));
+  return k.out.exprs.is_true(there) ? ExprId() : there;
+}
+
 ExprId bounds_predicate(LoweringContext& k, ir::BufferId buffer, std::span<const ExprId> indices,
                         ExprId given) {
   // On-chip indices are checked in range where that is decidable; what is left (the untaken side of a select,
@@ -194,7 +201,8 @@ ExprId bounds_predicate(LoweringContext& k, ir::BufferId buffer, std::span<const
   ir::ExprPool& e = k.out.exprs;
   const bool tensor = b.scope == ir::MemScope::global;
   if (b.report == ir::Report::prints) return ExprId();  // indices tell what is appended, not where
-  if (tensor && k.walk.assumed_interior) return ExprId();
+  ExprId predicate = presence_predicate(k, buffer);
+  if (tensor && k.walk.assumed_interior) return predicate;
   struct Requirement {
     ExprId condition;
     Bound bound;
@@ -219,7 +227,6 @@ ExprId bounds_predicate(LoweringContext& k, ir::BufferId buffer, std::span<const
       asked.push_back({d, from_above});
     }
   k.ctx.rollback(mark);
-  ExprId predicate;
   for (size_t i = 0; i < list.size(); ++i) {
     // A predicate is evaluated as a whole: an element read in it keeps its own, which `given` may have told.
     if (given && (reads_memory(k, list[i].condition) || reads_memory(k, list[i].bound.index)))
@@ -257,7 +264,7 @@ ExprId load_element(LoweringContext& k, ir::BufferId buffer, std::span<const Exp
 
 ExprId store_predicate(LoweringContext& k, ir::BufferId buffer, std::span<const ExprId> indices,
                        ExprId predicate, bool inside) {
-  if (inside) return predicate;
+  if (inside) return both(k, predicate, presence_predicate(k, buffer));
   return both(k, predicate, bounds_predicate(k, buffer, indices));
 }
 

@@ -29,7 +29,10 @@ ExprId in_slot(LoweringContext& k, analysis::ValueId value, ExprId index);
 // Element `indices` of a buffer as an index into its memory.
 ExprId memory_index(LoweringContext& k, ir::BufferId buffer, std::span<const ExprId> indices);
 
-// Bounds that are not proven. `given` holds wherever the predicate counts: what it tells is not asked again.
+// That an optional tensor is there, unless a branch around has asked; invalid for others.
+ExprId presence_predicate(LoweringContext& k, ir::BufferId buffer);
+// Presence, and bounds that are not proven. `given` holds wherever the predicate counts: what it tells is not
+// asked again.
 ExprId bounds_predicate(LoweringContext& k, ir::BufferId buffer, std::span<const ExprId> indices,
                         ExprId given = ExprId());
 // `inside`: the element is known to be in bounds wherever `predicate` holds.

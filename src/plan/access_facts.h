@@ -16,6 +16,7 @@ namespace tilegen::plan {
 struct MaskParts {
   int64_t parts = 0, elements = 0;
   int64_t open = 0, known = 0;  // operations of a thread: where no warp knows it, and on average
+  int64_t instructions = 0;     // code of all forms
   bool operator==(const MaskParts&) const = default;
 };
 

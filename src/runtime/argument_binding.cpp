@@ -23,7 +23,7 @@ class ArgumentPlan::Binding {
 
  private:
   bool place(const MemoryReach& device) {
-    const size_t all = plan_.params_.size(), most = all - plan_.workspaces_, given = arguments_.size();
+    const size_t all = plan_.params_.size(), most = all - plan_.implied_, given = arguments_.size();
     const bool omitted = given != most;
     if (omitted && given != most - plan_.dims_.size()) return false;
     const Argument* next = arguments_.data();
@@ -39,6 +39,8 @@ class ArgumentPlan::Binding {
           set(i, static_cast<int64_t>(a.bits));
         else if (a.kind != Kind::automatic)
           return false;
+      } else if (p.presence) {
+        values_[i] = 0;  // no extent is made of it
       } else if (p.kind == ir::Param::Kind::scalar) {
         const Argument& a = *next++;
         values_[i] = 0;
@@ -120,12 +122,17 @@ class ArgumentPlan::Binding {
     return true;
   }
 
+  void place_address(const Tensor& t, uint64_t address) {
+    slots_[t.param] = address;
+    if (t.optional) slots_[t.param + 1] = address != 0;
+  }
+
   // The extents of described tensors were compared by solve, and nothing is empty or too large.
   bool check_ordinary() {
     for (size_t n = 0; n < plan_.tensors_.size(); ++n) {
       const Tensor& t = plan_.tensors_[n];
       const Argument& a = *of_tensor_[n];
-      slots_[t.param] = a.bits;
+      place_address(t, a.bits);
       if (!t.takes(a.bits) || (a.kind == Kind::tensor && !a.strides.empty() && !compact(a))) return false;
     }
     return true;
@@ -167,9 +174,10 @@ class ArgumentPlan::Binding {
       empty |= extent == 0;
       large |= __builtin_mul_overflow(bytes, extent, &bytes);
     }
-    slots_[t.param] = a.bits;
+    place_address(t, a.bits);
     if (empty) return true;
     if (large || !t.takes(a.bits)) return false;
+    if (a.bits == 0 && t.optional) return true;
     return (!t.strided && (!described || a.strides.empty())) || check_strides(t, a, shape);
   }
 
@@ -230,7 +238,7 @@ bool ArgumentPlan::scalar_slot(DType t, const Argument& a, uint64_t* slot) {
 
 // An ordinary launch without descriptions: nothing is to be solved, and each argument stands for itself.
 inline bool ArgumentPlan::bind_values(std::span<const Argument> arguments, uint64_t* slots) const {
-  if (!ordinary_ || workspaces_ > 0 || arguments.size() != params_.size()) return false;
+  if (!ordinary_ || implied_ > 0 || arguments.size() != params_.size()) return false;
   const Dim* dim = dims_.data();
   const Tensor* tensor = tensors_.data();
   const Param* param = params_.data();

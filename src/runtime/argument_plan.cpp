@@ -60,8 +60,9 @@ ArgumentPlan::ArgumentPlan(const ir::Program& program) {
     Param row;
     row.kind = p.kind;
     row.workspace = program.is_workspace(p);
-    if (row.workspace) {
-      ++workspaces_;
+    row.presence = program.is_presence(p);
+    if (row.workspace || row.presence) {
+      ++implied_;
     } else if (p.kind == ir::Param::Kind::tensor) {
       const ir::Buffer& b = program.buffer(p.buffer);
       Tensor t;
@@ -69,7 +70,8 @@ ArgumentPlan::ArgumentPlan(const ir::Program& program) {
       t.type = b.type;
       t.element = ir::dtype_bytes(b.type);
       t.low_bits = static_cast<uint64_t>(t.element) - 1;
-      t.least = is_accessed(program, p.buffer) ? 1 : 0;
+      t.optional = b.optional;
+      t.least = !b.optional && is_accessed(program, p.buffer) ? 1 : 0;
       t.rank = b.shape.size();
       t.extents = extents_.size();
       add_extents(program, b.shape, slot_of, roots);

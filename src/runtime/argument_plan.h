@@ -32,13 +32,14 @@ class ArgumentPlan {
   struct Tensor {
     size_t param = 0;
     ir::DType type = ir::DType::f32;
-    int64_t element = 4;  // bytes, a power of two
+    int64_t element = 4;    // bytes, a power of two
     uint64_t low_bits = 3;  // of an address, not set
     uint64_t least = 1;     // address: none is null where a kernel accesses the tensor
     size_t rank = 0;
-    size_t extents = 0;   // first in extents_
+    size_t extents = 0;  // first in extents_
     bool strided = false;
-    size_t strides = 0;   // first in extents_
+    bool optional = false;  // the next parameter is its presence
+    size_t strides = 0;     // first in extents_
 
     bool takes(uint64_t address) const { return address >= least && (address & low_bits) == 0; }
   };
@@ -46,6 +47,7 @@ class ArgumentPlan {
     ir::Param::Kind kind = ir::Param::Kind::tensor;
     ir::DType type = ir::DType::i64;
     bool workspace = false;
+    bool presence = false;
   };
   struct Dim {
     size_t param = 0;
@@ -68,7 +70,7 @@ class ArgumentPlan {
 
   bool usable_ = false;
   bool any_strided_ = false;  // of tensors_
-  size_t workspaces_ = 0;     // of params_: no argument gives them
+  size_t implied_ = 0;        // of params_, workspaces and presences: no argument gives them
   // Every extent is a positive multiple of one dim, plus something, or a positive constant; no strides. Where
   // all dims lie between their first and last ordinary value no tensor is empty and none has bytes that
   // overflow.

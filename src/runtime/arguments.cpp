@@ -60,7 +60,7 @@ class Binder {
 
   const ir::Param& param(size_t i) const { return program_.params[i]; }
   const ir::Buffer& buffer(size_t i) const { return program_.buffer(param(i).buffer); }
-  bool given(size_t i) const { return !program_.is_workspace(param(i)); }
+  bool given(size_t i) const { return program_.takes_argument(param(i)); }
   const ir::Var& var(size_t i) const { return program_.var(param(i).var); }
   const std::string& name(size_t i) const {
     return param(i).kind == ir::Param::Kind::tensor ? buffer(i).name : var(i).name;
@@ -105,7 +105,8 @@ Checked Binder::match_parameters() {
   }
   size_t next = 0;
   for (const ir::Param& p : program_.params) {
-    const bool omitted = program_.is_workspace(p) || (given_.size() != all && p.kind == ir::Param::Kind::dim);
+    const bool omitted =
+        !program_.takes_argument(p) || (given_.size() != all && p.kind == ir::Param::Kind::dim);
     arguments_.push_back(omitted ? &kAutomatic : &given_[next++]);
   }
   return Unit{};
@@ -322,12 +323,15 @@ Checked Binder::bind_tensor(size_t i) {
                    tensor_text(i) + " of " + extents_text(shape) + " overflows 64 bits",
                    "pass smaller dimensions");
   slots_[i] = address;
-  if (empty) return Unit{};
+  if (b.optional) slots_[i + 1] = address != 0;  // its presence
+  if (empty || (b.optional && address == 0)) return Unit{};
   if (Checked strides = check_strides(i, shape); !strides) return strides;
   if (address == 0) {
     if (!is_accessed(program_, param(i).buffer)) return Unit{};
-    return error(DiagCode::launch_kind, i, "the address of " + tensor_text(i) + " is null",
-                 "only a tensor without elements, or one that no kernel accesses, may have a null address");
+    return error(
+        DiagCode::launch_kind, i, "the address of " + tensor_text(i) + " is null",
+        "only a tensor without elements, one that no kernel accesses, or one that the program declares "
+        "optional may have a null address");
   }
   const auto element = static_cast<uint64_t>(ir::dtype_bytes(b.type));
   if (address % element != 0)

@@ -3,6 +3,8 @@
 #include <array>
 #include <iterator>
 
+#include "support/included_place.h"
+
 namespace tilegen::sim {
 
 namespace {
@@ -99,11 +101,11 @@ size_t finding_kind_count() { return std::size(kKinds); }
 
 std::string Finding::to_text() const {
   std::string text;
-  if (site.location.known())
-    text = (site.location.file.empty() ? "" : site.location.file + ":") + std::to_string(site.location.line) +
-           ":" + std::to_string(site.location.column) + ": ";
+  if (site.location.known()) text = place_text(site.location) + ": ";
   text += std::string(finding_name(kind)) + ": " + site.op + ": " + message;
   if (count > 1) text += " (" + std::to_string(count) + " times)";
+  if (const std::string_view at = included_at(site.location); !at.empty())
+    text += ", included at " + std::string(at);
   return text;
 }
 

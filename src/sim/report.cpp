@@ -1,5 +1,6 @@
 #include "sim/report.h"
 
+#include "support/included_place.h"
 #include "support/json.h"
 
 namespace tilegen::sim {
@@ -7,9 +8,10 @@ namespace {
 
 void write_location(JsonWriter& w, const SourceLocation& at) {
   if (!at.known()) return;
-  w.member("file", at.file);
+  w.member("file", file_name(at));
   w.member("line", int64_t{at.line});
   w.member("column", int64_t{at.column});
+  if (!included_at(at).empty()) w.member("included_at", included_at(at));
 }
 
 void write_site(JsonWriter& w, const char* name, const Site& site) {

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "support/diag_codes.h"
+#include "support/included_place.h"
 
 namespace tilegen {
 namespace {
@@ -46,16 +47,13 @@ size_t diag_count() { return std::size(kRows); }
 
 std::string Diagnostic::to_text() const {
   std::string text;
-  if (location.known()) {
-    if (!location.file.empty()) text += location.file + ":";
-    text += std::to_string(location.line) + ":";
-    if (location.column != 0) text += std::to_string(location.column) + ":";
-    text += " ";
-  }
+  if (location.known()) text += place_text(location) + ": ";
   text += std::string(severity_name(severity)) + " [" + diag_name(code) + "] ";
   if (!op.empty()) text += op + ": ";
   text += message;
   if (!hint.empty()) text += " (" + hint + ")";
+  if (const std::string_view at = included_at(location); !at.empty())
+    text += ", included at " + std::string(at);
   return text;
 }
 

@@ -147,7 +147,7 @@ Expected<std::unique_ptr<RandomInputs>> RandomInputs::make(Programs programs, co
     std::vector<Argument> arguments;
     size_t tensor = 0, dim = 0;
     for (const ir::Param& p : program->params) {
-      if (program->is_workspace(p)) continue;
+      if (!program->takes_argument(p)) continue;
       if (p.kind == ir::Param::Kind::scalar) {
         arguments.push_back(scalar_argument(program->var(p.var), sized, p.var));
         continue;

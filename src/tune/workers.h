@@ -6,7 +6,7 @@
 
 namespace tilegen::tune {
 
-constexpr unsigned kMaxThreads = 8;
+constexpr unsigned kMaxThreads = 16;
 
 // Calls `each` for 0 .. count - 1 on `threads` workers, 0 for the cores; fewer where the system starts no
 // more. What `each` throws ends the work and is thrown here.

@@ -27,6 +27,11 @@ class Player {
     buffers_.push_back(tl_tensor(b_, "A", TL_F32, 2, shape, nullptr, 0));
     keep(tl_index(b_, 0));
     keep(tl_index(b_, 1));
+    if (pick(4) == 0) {
+      const uint32_t flags = rarely() ? small() : static_cast<uint32_t>(TL_TENSOR_OPTIONAL);
+      optional_ = tl_tensor(b_, "O", TL_F32, 2, shape, nullptr, flags);
+      keep(tl_present(b_, rarely() ? buffers_.back() : optional_));
+    }
   }
 
   void play() {
@@ -261,6 +266,10 @@ class Player {
         if (scopes_.size() == 1 && pick(8) == 0) along_rows();
         break;
       default:
+        if (optional_.bits && pick(3) == 0) {
+          const tl_expr there = rarely() ? expr_of(TL_BOOL) : tl_present(b_, optional_);
+          return keep(tl_select(b_, there, tl_load(b_, optional_, 2, at), literal(TL_F32)));
+        }
         keep(tl_load(b_, buffer(), 2, at));
     }
   }
@@ -448,6 +457,7 @@ class Player {
   Builder builder_;
   tl_builder* b_;
   std::vector<tl_expr> exprs_;
+  tl_buffer optional_{};  // mostly none
   std::vector<tl_buffer> buffers_;
   std::vector<tl_region> regions_;
   std::vector<tl_scope> scopes_;

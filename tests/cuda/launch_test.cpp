@@ -43,6 +43,18 @@ TEST_F(LaunchTest, ScalarsTravelInTheLowBytes) {
   EXPECT_EQ(launch_at(0).values[2], 0xffu);
 }
 
+// A null address is aligned to everything; what follows it is whether it is there.
+TEST_F(LaunchTest, OptionalTensorsAndTheirPresence) {
+  ArtifactBuilder b("k", "dim m\ntensor X: f32[m] readonly optional\ntensor Y: f32[m]\n");
+  b.kernel("k").guards = {{1, 16}};
+  auto e = executable(b.done());
+  ASSERT_TRUE(e->launch(std::vector{integer(4), address(0), address(64)}, {}));
+  EXPECT_EQ(std::vector(launch_at(0).values, launch_at(0).values + 4), (std::vector<uint64_t>{4, 0, 0, 64}));
+  ASSERT_TRUE(e->launch(std::vector{integer(4), address(128), address(64)}, {}));
+  EXPECT_EQ(std::vector(launch_at(1).values, launch_at(1).values + 4),
+            (std::vector<uint64_t>{4, 128, 1, 64}));
+}
+
 TEST_F(LaunchTest, TheFirstFormWhoseGuardsHold) {
   ArtifactBuilder b;
   b.kernel("scale").guards = {{1, 16}, {2, 16}, {0, 4}};

@@ -108,6 +108,7 @@ std::string CudaRun::launch(std::span<const uint64_t> slots, std::vector<Guarded
   tensors.reserve(memory.size());
   size_t tensor = 0;
   for (size_t i = 0; i < p.params.size(); ++i) {
+    if (p.is_presence(p.params[i])) continue;
     runtime::Argument a;
     if (p.params[i].kind == ir::Param::Kind::tensor) {
       const auto bytes = static_cast<size_t>(ir::dtype_bytes(p.buffer(p.params[i].buffer).type));
@@ -116,7 +117,7 @@ std::string CudaRun::launch(std::span<const uint64_t> slots, std::vector<Guarded
       tensors.emplace_back(host, static_cast<size_t>(shift) * bytes);
       if (Checked ok = tensors.back().upload(); !ok) return ok.error().to_text();
       a.kind = runtime::Argument::Kind::pointer;
-      a.bits = tensors.back().address();
+      a.bits = p.buffer(p.params[i].buffer).optional && slots[i] == 0 ? 0 : tensors.back().address();
     } else if (const ir::DType type = p.var(p.params[i].var).type; ir::is_float(type)) {
       a.kind = runtime::Argument::Kind::floating;
       a.bits = std::bit_cast<uint64_t>(ir::float_from_bits(type, slots[i]));

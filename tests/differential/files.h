@@ -6,10 +6,12 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "executors.h"
+#include "ir/text.h"
 #include "launch_sizes.h"
 
 namespace tilegen::differential {
@@ -27,22 +29,39 @@ inline std::filesystem::path test_data(const std::string& folder) {
   return folder == "files" ? tests / folder : tests / "differential" / folder;
 }
 
+inline std::string bytes_of(const std::filesystem::path& file) {
+  std::stringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+// Without the texts that programs include.
 inline std::vector<std::filesystem::path> programs_in(const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   std::vector<fs::path> list;
   std::error_code missing;
   for (const auto& entry : fs::recursive_directory_iterator(folder, missing))
-    if (entry.path().extension() == ".tl") list.push_back(entry.path());
+    if (entry.path().extension() == ".tl" && !ir::is_part(bytes_of(entry.path())))
+      list.push_back(entry.path());
   std::sort(list.begin(), list.end());
   return list;
 }
 
 inline std::vector<std::filesystem::path> program_files() { return programs_in(test_data("files")); }
 
+// Of a program that includes other files, its canonical text, which has them.
 inline std::string text_of(const std::filesystem::path& file) {
-  std::stringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
+  namespace fs = std::filesystem;
+  const std::string text = bytes_of(file);
+  if (text.find("\ninclude \"") == std::string::npos) return text;
+  const auto include = [](const ir::IncludeRequest& asked) {
+    const fs::path found = (fs::path(asked.includer).parent_path() / asked.path).lexically_normal();
+    if (!fs::exists(found)) return ir::IncludedText{"", std::nullopt, "no file " + found.string()};
+    return ir::IncludedText{found.string(), bytes_of(found), ""};
+  };
+  const auto program = ir::parse_program(text, file.string(), Limits{}, nullptr, {}, include);
+  if (!program) throw std::runtime_error(program.error().to_text());
+  return ir::print_program(*program);
 }
 
 inline Data data_of(const std::string& name) {

@@ -42,10 +42,11 @@ std::string HsacoRun::launch(std::span<const uint64_t> slots, std::vector<Guarde
     if (p.params[i].kind != ir::Param::Kind::tensor) continue;
     const ir::Buffer& buffer = p.buffer(p.params[i].buffer);
     GuardedMemory& host = memory[images.size()];
-    placed[i] = static_cast<uint64_t>(shift * ir::dtype_bytes(buffer.type));
+    const bool absent = buffer.optional && slots[i] == 0;
+    placed[i] = absent ? 0 : static_cast<uint64_t>(shift * ir::dtype_bytes(buffer.type));
     std::vector<std::byte> image(placed[i] + host.bytes().size(), GuardedMemory::kMark);
     std::copy(host.bytes().begin(), host.bytes().end(), image.begin() + static_cast<ptrdiff_t>(placed[i]));
-    tensors[i] = images.size();
+    if (!absent) tensors[i] = images.size();
     images.push_back(std::move(image));
     memories.push_back({buffer.name, images.back(), true});
   }

@@ -86,6 +86,11 @@ std::string LaunchMemory::place(const ir::Program& p, const Launch& launch) {
     const ir::Var& v = p.var(param.var);
     if (param.kind == ir::Param::Kind::scalar) {
       Random random(launch.seed, v.name);
+      if (p.is_presence(param)) {
+        const auto given = launch.dims.find(v.name);
+        slots_.back() = given != launch.dims.end() ? given->second != 0 : !random.chance(3);
+        continue;
+      }
       slots_.back() = random_element(random, v.type, launch.data, launch.magnitude);
       if (auto at = launch.dims.find(v.name); at != launch.dims.end() && ir::is_integer(v.type))
         slots_.back() = static_cast<uint64_t>(at->second);
@@ -103,20 +108,21 @@ std::string LaunchMemory::place(const ir::Program& p, const Launch& launch) {
   for (size_t i = 0; i < p.params.size(); ++i) {
     if (p.params[i].kind != ir::Param::Kind::tensor) continue;
     tensor_of_[i] = static_cast<int>(tensors_.size());
-    if (std::string error = place_tensor(p, p.params[i], launch, dims); !error.empty()) return error;
+    if (std::string error = place_tensor(p, i, launch, dims); !error.empty()) return error;
   }
   return {};
 }
 
-std::string LaunchMemory::place_tensor(const ir::Program& p, const ir::Param& param, const Launch& launch,
+std::string LaunchMemory::place_tensor(const ir::Program& p, size_t param, const Launch& launch,
                                        const runtime::DimSolver& dims) {
-  const ir::Buffer& b = p.buffer(param.buffer);
+  const ir::Buffer& b = p.buffer(p.params[param].buffer);
   Tensor t;
-  t.buffer = param.buffer;
+  t.buffer = p.params[param].buffer;
   t.name = b.name;
   t.type = b.type;
   t.workspace = b.workspace;
   t.report = b.report != ir::Report::none;
+  t.absent = b.optional && slots_[param + 1] == 0;  // its presence follows it
   for (ir::ExprId e : b.shape) t.shape.push_back(dims.evaluate(e).value_or(-1));
   for (ir::ExprId e : b.strides) t.strides.push_back(dims.evaluate(e).value_or(-1));
   t.dense = t.strides.empty();
@@ -134,10 +140,11 @@ std::string LaunchMemory::place_tensor(const ir::Program& p, const ir::Param& pa
     span += (t.shape[d] - 1) * t.strides[d];
     if (t.elements > kMaxTensorBytes || span > kMaxTensorBytes) return t.name + " is too large";
   }
+  if (t.absent) t.elements = 0;
   if (t.elements == 0) span = 0;
   t.initial.assign(static_cast<size_t>(span * ir::dtype_bytes(t.type)), GuardedMemory::kMark);
   const auto given = launch.whole.find(t.name);
-  if (given != launch.whole.end() && static_cast<int64_t>(given->second.size()) != t.elements)
+  if (given != launch.whole.end() && !t.absent && static_cast<int64_t>(given->second.size()) != t.elements)
     return "another number of elements is given for " + t.name;
   tensors_.push_back(std::move(t));
   return {};
@@ -181,7 +188,8 @@ std::vector<GuardedMemory> LaunchMemory::fresh(bool at_end) const {
 std::vector<uint64_t> LaunchMemory::slots(const std::vector<GuardedMemory>& memory) const {
   std::vector<uint64_t> slots = slots_;
   for (size_t i = 0; i < slots.size(); ++i)
-    if (tensor_of_[i] >= 0) slots[i] = memory[static_cast<size_t>(tensor_of_[i])].slot();
+    if (tensor_of_[i] >= 0 && !tensors_[static_cast<size_t>(tensor_of_[i])].absent)
+      slots[i] = memory[static_cast<size_t>(tensor_of_[i])].slot();
   return slots;
 }
 

@@ -27,6 +27,7 @@ struct Tensor {
   bool workspace = false;
   bool report = false;  // a workspace of what the launch tells, 0 at first
   bool dense = false;   // rows after one another
+  bool absent = false;  // optional, and the launch passes null
 
   int64_t offset(int64_t linear) const {
     if (dense) return linear;
@@ -54,6 +55,7 @@ class LaunchMemory {
   // An error text, or empty.
   std::string bind(const ir::Program& p, const Launch& launch);
   // The same in two steps, as filling takes long and not all memory is launched on.
+  // An optional tensor X is null where dims has 0 for "present(X)", and by the seed in one of three.
   std::string place(const ir::Program& p, const Launch& launch);
   void fill(const Launch& launch);
   // Every other element of each tensor becomes 0.
@@ -73,7 +75,7 @@ class LaunchMemory {
   const std::vector<Tensor>& tensors() const { return tensors_; }
 
  private:
-  std::string place_tensor(const ir::Program& p, const ir::Param& param, const Launch& launch,
+  std::string place_tensor(const ir::Program& p, size_t param, const Launch& launch,
                            const runtime::DimSolver& dims);
   const ir::Program* program_ = nullptr;
   std::vector<uint64_t> slots_;

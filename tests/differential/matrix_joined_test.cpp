@@ -52,6 +52,26 @@ TEST(JoinedAccesses, OverTypesAndOrders) {
       expect_agree_everywhere(program(ir::dtype_name(t), body));
 }
 
+// Loops that are written out as unrolled ones, and such whose iterations threads meet between.
+TEST(JoinedAccesses, OfSerialLoops) {
+  for (const std::string body : {
+           "serial i in 0 .. 4 { Y[b, at + i] = X[b, at + 3 - i] }\n",
+           "var sum = X[b, at] serial i in 0 .. 8 { sum += X[b, c * 512 + i] }\nY[b, at] = sum\n",
+           "serial i in 0 .. 4 { s[4 * t + i] = X[b, at + i] }\n"
+           "serial i in 0 .. 4 { Y[b, at + i] = s[508 - 4 * t + i] }\n",
+           "serial i in 0 .. 4 { s[4 * t + i] = X[b, at + i] }\n"
+           "serial i in 0 .. 4 { s[4 * t + i] += X[b, at] }\nY[b, at] = s[511 - 4 * t]\n",
+           "s[t] = 0 s[t + 128] = 0\nserial i in 0 .. 4 { s[t + i] = X[b, at + i] }\nY[b, at] = s[131 - t]\n",
+           "serial i in 0 .. 4 { if t % 2 == 0 { s[4 * t + i] = X[b, at + i] } else { s[4 * t + i] = X[b, "
+           "at] } "
+           "}\nserial i in 0 .. 4 { Y[b, at + i] = s[(4 * t + i + 4) % 512] }\n",
+           "serial j in 0 .. 3 {\nserial i in 0 .. 4 { s[4 * t + i] = X[b, at + i] }\n"
+           "serial i in 0 .. 4 { r[t, i] = s[508 - 4 * t + i] }\n}\n"
+           "serial i in 0 .. 4 { Y[b, at + i] = r[(t + 1) % 128, i] }\n",
+       })
+    for (const std::string type : {"f32", "i8", "f16"}) expect_agree_everywhere(program(type, body));
+}
+
 // Loads behind stores to the same elements, stores behind others of them, and conditions.
 TEST(JoinedAccesses, WithWhatStandsBetween) {
   for (const std::string body : {

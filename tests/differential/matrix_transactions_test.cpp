@@ -119,7 +119,8 @@ TEST(Transactions, UnderConditionsOfTheLaunch) {
   for (const std::string condition : {"m > 200", "m > 200 and m < 400", "g < 2"})
     expect_agree_everywhere(ring("f32", "l == 0", "dim m", "if " + condition + " {", "}"), {128, 300, 420});
   // An arrival and its wait stand in ifs of their own, of a condition and of its opposite.
-  for (const std::string other : {"if m > 200 {", "if m <= 200 { r += 2 } else {"})
+  for (const std::string other :
+       {"if m > 200 {", "if m <= 200 { r += 2 } else {", "if w < 6 and not (m <= 200) {"})
     expect_agree_everywhere(replaced(R"(tl 1 program p
 dim m
 tensor X: f32[m] readonly
@@ -129,11 +130,9 @@ kernel k grid (g: ceildiv(m, 64)) threads 192 {
   alloc full: shared u64[1] {arrivals = 64}
   threads w, l in 6, 32 {
     var r = X[g * 64 + (w * 32 + l) % 64]
-    if m > 200 {
-      if w > 3 {
-        s[(w - 4) * 32 + l] = r
-        mbarrier_arrive full[0]
-      }
+    if m > 200 and w > 3 {
+      s[(w - 4) * 32 + l] = r
+      mbarrier_arrive full[0]
     }
     r += 1
     $other

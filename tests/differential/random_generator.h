@@ -162,6 +162,11 @@ class Generator {
   void leave_early();
   void annotate_caches();
 
+  // random_optionals.cpp
+  void begin_optionals(uint64_t seed);
+  void use_optional();
+  void optional_statements();
+
   // random_annotations.cpp
   std::string annotated(std::string text);
   std::string tile_annotation(MemScope scope, DType type, const std::vector<int64_t>& shape);
@@ -202,8 +207,9 @@ class Generator {
   void integer_copy(int number);
 
   Random r_;
-  Random others_{0};  // the series of random_reports.cpp
-  bool prints_ = false, returns_ = false;
+  Random others_{0};        // the series of random_reports.cpp
+  Random of_optionals_{0};  // the series of random_optionals.cpp
+  bool prints_ = false, returns_ = false, has_optionals_ = false;
   int64_t printed_values_ = 0, printed_records_ = 0;
   int other_loops_ = 0;  // around the statement, which are not serial
   RandomProgramOptions options_;

@@ -292,6 +292,7 @@ Case Generator::run(uint64_t seed) {
   asserts_ = r_.chance(10);
   annotates_ = r_.chance(6);
   begin_reports(seed);
+  begin_optionals(seed);
   declare_params();
   declare_dims();
   declare_inputs();

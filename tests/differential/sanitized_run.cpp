@@ -243,6 +243,7 @@ void Run::bind_tensor(ir::BufferId id, uint64_t address) {
   Memory& m = memories_[id.value];
   std::vector<int64_t> shape;
   for (ExprId e : b.shape) shape.push_back(eval(e).i);
+  if (b.optional && address == 0) shape.assign(shape.size(), 0);
   for (ExprId e : b.strides) m.strides.push_back(eval(e).i);
   if (m.strides.empty()) {
     m.strides.resize(shape.size());

@@ -165,11 +165,12 @@ bool change_type(ProgramText& text, Random& random) {
 
 bool is_used_name(const Token& t) {
   return t.kind == Kind::name && !ir::op_from_text(t.text) &&
-         !is_one_of(t.text, {"dim",        "tensor",    "scalar",   "kernel",    "grid",    "threads",
-                             "alloc",      "shared",    "fragment", "local",     "serial",  "unroll",
-                             "vectorized", "pipelined", "parallel", "in",        "if",      "else",
-                             "stages",     "divisible", "readonly", "workspace", "strides", "and",
-                             "or",         "axis",      "kind",     "policy",    "cast",    "bitcast"}) &&
+         !is_one_of(t.text,
+                    {"dim",       "tensor",   "scalar",   "kernel", "grid",   "threads",    "alloc",
+                     "shared",    "fragment", "local",    "serial", "unroll", "vectorized", "pipelined",
+                     "parallel",  "in",       "if",       "else",   "stages", "divisible",  "readonly",
+                     "workspace", "strides",  "and",      "or",     "axis",   "kind",       "policy",
+                     "cast",      "bitcast",  "optional", "present"}) &&
          std::find(kTypes.begin(), kTypes.end(), t.text) == kTypes.end();
 }
 

@@ -1,6 +1,7 @@
 // Mistakes that the builder notices at the call.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 #include <string>
 
@@ -125,6 +126,23 @@ TEST(BuilderErrors, Placement) {
     tl_alloc(s.b, "u", TL_SCOPE_SHARED, TL_F32, 1, &extent);
   });
   outside("misplaced_statement.empty_program", [](Scene&) {});
+  inside("misplaced_statement.present", [](Scene& s) { tl_present(s.b, s.A); });
+  outside("unguarded_access.element", [](Scene& s) {
+    const tl_expr at[] = {s.one, s.one};
+    const tl_expr shape[] = {s.n, tl_index(s.b, 32)};
+    const tl_buffer bias = tl_tensor(s.b, "bias", TL_F32, 2, shape, nullptr, TL_TENSOR_OPTIONAL);
+    const tl_scope kernel = tl_begin_kernel(s.b, "k", 1, &s.n, 0, nullptr, &s.block);
+    const tl_scope asked = tl_begin_if(s.b, s.yes);
+    tl_store(s.b, s.A, 2, at, tl_load(s.b, bias, 2, at));
+    tl_end(s.b, asked);
+    tl_end(s.b, kernel);
+  });
+  outside("scope_not_allowed.optional_workspace", [](Scene& s) {
+    tl_tensor(s.b, "W", TL_F32, 1, &s.n, nullptr, TL_TENSOR_WORKSPACE | TL_TENSOR_OPTIONAL);
+    const tl_scope kernel = tl_begin_kernel(s.b, "k", 1, &s.n, 0, nullptr, &s.block);
+    tl_store(s.b, s.A, 2, std::array{s.one, s.one}.data(), s.f);
+    tl_end(s.b, kernel);
+  });
   inside("misplaced_statement.late_parameter", [](Scene& s) { tl_dim(s.b, "m"); });
   inside("misplaced_statement.nested_kernel",
          [](Scene& s) { tl_begin_kernel(s.b, "l", 1, &s.n, 0, nullptr, &s.block); });

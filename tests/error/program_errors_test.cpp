@@ -306,6 +306,10 @@ TEST(ProgramErrors, Jumps) {
 TEST(ProgramErrors, Meaning) {
   expect_golden("shape_mismatch.copy",
                 parse_failure(kernel("  copy A[b :+ 1, 0 :+ 32] -> B[b :+ 1, 0 :+ 16]\n")));
+  expect_golden("shape_mismatch.copy_from_a_place",
+                parse_failure(kernel("  alloc t: shared f32[4, 2, 8]\n  copy A[b, 0] -> t\n")));
+  expect_golden("shape_mismatch.copy_of_a_range",
+                parse_failure(kernel("  alloc t: shared f32[4, 8]\n  copy A[b, 0 :+ 8] -> t\n")));
   expect_golden("shape_mismatch.view", parse_failure(kernel("  alloc t: shared f32[8, 4]\n"
                                                             "  view v = reshape(t, [3, 11])\n")));
   expect_golden("index_out_of_bounds.view",

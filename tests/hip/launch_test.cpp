@@ -183,5 +183,28 @@ TEST_F(HipLaunchTest, InfoIsEstimatedBeforeAndMeasuredBehindTheLoad) {
   EXPECT_EQ(e->load_log(), "");
 }
 
+TEST_F(HipLaunchTest, OptionalTensorsMayBeNull) {
+  auto e =
+      executable(compile("tl 1 program biased\n"
+                         "dim m\n"
+                         "tensor X: f32[m, 32] readonly\n"
+                         "tensor Bias: f32[32] readonly optional\n"
+                         "tensor Y: f32[m, 32]\n"
+                         "kernel k grid(b: ceildiv(m, 8)) threads 64 {\n"
+                         "  parallel i, j in 8, 32 {\n"
+                         "    Y[b * 8 + i, j] = X[b * 8 + i, j] + select(present(Bias), Bias[j], 0.0)\n"
+                         "  }\n"
+                         "}\n"));
+  float* x = send(numbers(21), 0);
+  float* y = send(std::vector<float>(21 * 32, -1), 0);
+  float* bias = send(numbers(1), 0);
+  for (float* const given : {static_cast<float*>(nullptr), bias}) {
+    ASSERT_TRUE(e->launch(std::vector{integer(21), address(x), address(given), address(y)}, {}));
+    const std::vector<float> all = numbers(21), got = fetch(y, 21 * 32);
+    for (size_t i = 0; i < got.size(); ++i)
+      ASSERT_EQ(got[i], all[i] + (given ? static_cast<float>(i % 32) : 0.0f)) << i;
+  }
+}
+
 }  // namespace
 }  // namespace tilegen::runtime::hip

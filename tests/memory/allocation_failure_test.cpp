@@ -240,6 +240,21 @@ TEST_F(Without, MemoryToRead) {
     Program out;
     return parse(context_, kWholeTiles, &out, error);
   });
+  fails_everywhere("include", 60, [&](tl_error** error) {
+    tl_parse_options how{};
+    how.struct_size = sizeof how;
+    how.include = [](void*, tl_included* included) {
+      const char* dims = std::strchr(kWholeTiles, '\n');  // without the header
+      included->text = std::strcmp(included->path, "dims") == 0 ? dims : "include \"dims\"\n";
+      included->size = std::strlen(included->text);
+    };
+    const std::string text = std::string("tl 1 program g\ninclude \"all\"\n") + kGemm;
+    tl_program* program = nullptr;
+    const tl_status status =
+        tl_program_parse_with(context_.get(), text.data(), text.size(), &how, &program, error);
+    tl_program_release(program);
+    return status;
+  });
   fails_everywhere("print", 20, [&](tl_error** error) {
     tl_blob* blob = nullptr;
     const tl_status status = tl_program_print(program_.get(), &blob, error);

@@ -45,6 +45,30 @@ class Boxes(unittest.TestCase):
         self.assertEqual(rows(lambda x, n, k: x.view(ds(k, n - k))), ["n - k", "8"])
         self.assertEqual(rows(lambda x, n, k: x.view(x[k : k + 2, 4:])), ["2", "4"])
 
+    def test_copies_from_a_place_on_take_the_other_sides_extents(self):
+        def text_of(copy):
+            b = tg.Builder("boxes")
+            n = b.dim("n")
+            x, y, z = b.tensor("X", f32, [n, n, n, n]), b.tensor("Y", f32, [n, n]), b.tensor("Z", f32, [8, 4])
+            with b.kernel("all", [n], names=["k"]) as k:
+                t, u = b.shared("t", f32, [8, 4]), b.shared("u", f32, [1, 2, 8, 4])
+                b.fill(t, 0.0)
+                b.fill(u, 0.0)
+                copy(b, x, y, z, t, u, k)
+            return str(b.finish()).splitlines()[-2].strip()
+        for copy, text in ((lambda b, x, y, z, t, u, k: b.copy(y[k * 8, 0], t), "copy Y[k * 8 :+ 8, 0 :+ 4] -> t"),
+                           (lambda b, x, y, z, t, u, k: b.copy(t, y[k * 8, 0]), "copy t -> Y[k * 8 :+ 8, 0 :+ 4]"),
+                           (lambda b, x, y, z, t, u, k: b.copy(x[1, k, k * 8, 0], t), "copy X[1 :+ 1, k :+ 1, k * 8 :+ 8, 0 :+ 4] -> t"),
+                           (lambda b, x, y, z, t, u, k: b.copy(y[k, 0], u[0, 1, :, 1:3]), "copy Y[k :+ 8, 0 :+ 2] -> u[0 :+ 1, 1 :+ 1, 0 :+ 8, 1 :+ 2]"),
+                           (lambda b, x, y, z, t, u, k: b.copy(x[k, 0, 0, 0], u[0, ds(1, 1), ...]),
+                            "copy X[k :+ 1, 0 :+ 1, 0 :+ 8, 0 :+ 4] -> u[0 :+ 1, 1 :+ 1, 0 :+ 8, 0 :+ 4]"),
+                           (lambda b, x, y, z, t, u, k: b.copy(t[0, 0], z), "copy t -> Z"),
+                           (lambda b, x, y, z, t, u, k: b.copy(y[k, 0], t[2, 3]), "copy Y[k :+ 1, 0 :+ 1] -> t[2 :+ 1, 3 :+ 1]"),
+                           (lambda b, x, y, z, t, u, k: b.atomic("max", t, y[k, 0]), "atomic t -> Y[k :+ 8, 0 :+ 4] {kind=max}")):
+            self.assertEqual(text_of(copy), text)
+        with self.assertRaisesRegex(ValueError, r"'Y' is indexed with 2 numbers.*extents of the other side, 2 x 8 x 4, are 3.*ds\(start"):
+            text_of(lambda b, x, y, z, t, u, k: b.copy(y[k, 0], u))
+
     def test_mistakes(self):
         for box, error, words in (
                 (lambda x, n, k: x[k * 64 : 64, :], TypeError, r"slice \[64 \* k : 64\] of dimension 0 of 'X' has the extent stop - start "

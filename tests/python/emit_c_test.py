@@ -126,7 +126,7 @@ def programs(source, random_texts, work):
         if not re.search(r"^\s*tl 1 program", text, re.M):
             continue
         try:
-            yield path.name, tg.Program.parse(text, str(path))
+            yield path.name, tg.Program.parse(text, str(path), include=path.parent)
         except tg.Error:
             assert "random" not in path.name, path  # files hold wrong programs, too
 

@@ -80,6 +80,44 @@ class Annotations(unittest.TestCase):
             self.build(swizle=64)
 
 
+class OptionalTensors(unittest.TestCase):
+    def build(self, guarded=True):
+        b = tg.Builder("optional")
+        n = b.dim("n")
+        x = b.tensor("X", f32, [n], read_only=True)
+        bias = b.tensor("Bias", f32, [n], read_only=True, optional=True)
+        y, twice = b.tensor("Y", f32, [n]), b.tensor("Twice", f32, [n], optional=True)
+        with b.kernel("k", [(n + 31) // 32]) as block:
+            with b.parallel(32) as i:
+                at = block * 32 + i
+                b.store(y, at, x(at) + (b.select(b.present(bias), bias(at), 0.0) if guarded else bias(at)))
+                with b.branch(b.present(twice)):
+                    b.store(twice, at, y(at) * 2.0)
+        return b.finish()
+
+    def test_none_is_null(self):
+        program = self.build()
+        self.assertIn("tensor Bias: f32[n] readonly optional\n", str(program))
+        x, bias = array.array("f", range(70)), array.array("f", [v * 0.5 for v in range(70)])
+        for run in (program.compile("host").load(), program.compile("sim:sm_80").load(), program.interpret):
+            for given in (bias, None):
+                y, twice = array.array("f", [-1.0] * 70), array.array("f", [-1.0] * 70)
+                expected = [v + (w if given else 0) for v, w in zip(x, bias)]
+                run(x, given, y, None)
+                self.assertEqual(list(y), expected)
+                run(x, given, y, twice)
+                self.assertEqual(list(twice), [2 * v for v in expected])
+
+    def test_others_are_not_none(self):
+        x = array.array("f", range(7))
+        with self.assertRaisesRegex(TypeError, "tensor 'X'"):
+            self.build().interpret(None, None, x, None)
+
+    def test_a_mistake(self):
+        with self.assertRaisesRegex(tg.Error, "'Bias' is optional and accessed where nothing says"):
+            self.build(guarded=False)
+
+
 class ViewsOfTensors(unittest.TestCase):
     def test_shapes(self):
         """Heads of rows, a batch as one matrix, its columns, and rows from an offset on."""

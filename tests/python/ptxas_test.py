@@ -157,7 +157,7 @@ def main():
     workloads(cases, problems)
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         for number, file in enumerate(files):
-            program = tg.Program.parse(file.read_text(), str(file))
+            program = tg.Program.parse(file.read_text(), str(file), include=file.parent)
             for target in targets_of(number):
                 try:
                     ptx = program.compile(target).section("ptx")

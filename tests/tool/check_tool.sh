@@ -88,6 +88,29 @@ says 2 "one program file" "$tilegen" emit-c
 printf 'tl 1 program broken\nkernel k grid(b: 1) { copy A -> B }\n' >broken.tl
 says 1 "broken.tl:2:" "$tilegen" show broken.tl
 
+# include: files beside the program, then in folders; a file has one name by whatever path
+mkdir -p parts/lib other
+printf 'tl 1 program included\ninclude "lib/sums.tl"\ninclude "scale.tl"\ndim n\ntensor X: f32[n]\nkernel k grid (b: n) { parallel i in 1 { X[b + i] = twice(SCALE) } }\n' >parts/main.tl
+printf 'include "../lib/../lib/half.tl"\ninclude "half.tl"\nfn twice(x: f32) -> f32 { return x + x + half(x) }\n' >parts/lib/sums.tl
+printf 'fn half(x: f32) -> f32 { return x / 2 }\n' >parts/lib/half.tl
+printf 'param ROWS in {1, 2}\nlet SCALE: f32 = ROWS_TIMES\n' >other/scale.tl
+says 1 'no file scale.tl beside parts/main.tl; -I FOLDER' "$tilegen" show parts/main.tl
+says 1 'no file scale.tl beside parts/main.tl, nor in parts/lib;' "$tilegen" show parts/main.tl -I parts/lib
+says 1 "^other/scale.tl:2:18: error .*unknown name 'ROWS_TIMES'.*, included at parts/main.tl:3:9" "$tilegen" show parts/main.tl -Iother
+printf 'param ROWS in {1, 2}\nlet SCALE = cast(f32, ROWS)\n' >other/scale.tl
+ln -s scale.tl other/link.tl
+says 0 "^X  *right" "$tilegen" run parts/main.tl -I parts/lib -I other --n 5 --target host
+says 0 "^    X\[b + i\] = 5.0f32" "$tilegen" show parts/main.tl -I other --what text --param ROWS=2
+(cd parts && says 0 "^    X\[b + i\] = 2.5f32" "$tilegen" show - -I ../other --what text <main.tl)
+says 0 "2 configurations" "$tilegen" tune parts/main.tl -I other --target sm_90a
+says 0 '^include "scale.tl"' "$tilegen" format parts/main.tl -I other
+"$tilegen" format --check parts/main.tl parts/lib/half.tl -I other
+sed 's/include "scale.tl"/& include "link.tl" ; once/' parts/main.tl >parts/twice.tl
+says 0 "build_included" "$tilegen" emit-c parts/twice.tl -I other
+printf 'include "../main.tl"\n' >parts/lib/half.tl
+says 1 'parts/main.tl includes itself: parts/main.tl, parts/lib/sums.tl, parts/lib/half.tl, parts/main.tl' "$tilegen" check parts/main.tl n=3
+says 2 "needs a folder" "$tilegen" check parts/main.tl -I
+
 # check: the simulator, under every order
 says 0 "^order random, async earliest: 0 findings" "$tilegen" check "$program" m=5 s=2 --order all --async all
 says 0 "rows/copy#" "$tilegen" check "$program" --m 37 --s 2.5 --target sm_90

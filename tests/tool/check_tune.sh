@@ -33,6 +33,14 @@ says 1 "no clock" "$tilegen" measure fill.tl --target sim:sm_80
 says 1 "no estimates" "$tilegen" tune fill.tl --target host
 says 2 "go with --measure" "$tilegen" tune fill.tl --target host --best 2
 
+# The processes that measure find what the program includes.
+mkdir other
+printf 'param WIDTH in {64, 2048}\n' >other/widths.tl
+sed 's/^param.*/include "widths.tl"/' fill.tl >included.tl
+says 0 "^2 configurations of fill for host by time, 2 measured, 0 refused$" \
+  "$tilegen" tune included.tl -I other --target host --sizes m=64 --measure
+says 0 "2 measured, 0 refused$" "$tilegen" tune - -Iother --target host --sizes m=64 --measure <included.tl
+
 # All of a host's, the worst last; a pipe sees no bar.
 says 0 "^3 configurations of fill for host by time, 3 measured, 0 refused$" \
   "$tilegen" tune fill.tl --target host --sizes m=64 --measure --records records

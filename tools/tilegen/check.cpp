@@ -154,7 +154,7 @@ int check_command(int argc, char** argv) {
   const auto orders = choices(line, "order", "round_robin", {"round_robin", "reversed", "random"});
   const auto asyncs = choices(line, "async", "latest", {"latest", "earliest"});
   const Context context = make_context();
-  const Program program = read_program(context, line.file(), line.params());
+  const Program program = read_program(context, line);
   check_names(line, program);
   const std::optional<double> tolerance = tolerance_of(line);
   const RunArguments given = make_arguments(program, line);

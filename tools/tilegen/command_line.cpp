@@ -29,6 +29,11 @@ CommandLine::CommandLine(int argc, char** argv, const std::set<std::string>& fla
       words_.push_back(argument);
       continue;
     }
+    if (argument.compare(0, 2, "-I") == 0) {
+      if (argument.size() == 2 && i + 1 == argc) fail_usage("-I needs a folder");
+      include_folders_.push_back(argument.size() > 2 ? argument.substr(2) : argv[++i]);
+      continue;
+    }
     const size_t dashes = argument.compare(0, 2, "--") == 0 ? 2 : 1;
     std::string name = argument.substr(dashes), value;
     const size_t equals = name.find('=');

@@ -34,6 +34,9 @@ class CommandLine {
   // The values of --param NAME=VALUE, which may be given for several names.
   const std::map<std::string, int64_t>& params() const { return params_; }
 
+  // The folders of -I, in their order.
+  const std::vector<std::string>& include_folders() const { return include_folders_; }
+
   // The one plain word of a command that takes a file.
   const std::string& file() const;
 
@@ -41,6 +44,7 @@ class CommandLine {
   std::vector<std::string> words_;
   std::map<std::string, std::string> values_;  // without the dashes
   std::map<std::string, int64_t> params_;
+  std::vector<std::string> include_folders_;
 };
 
 }  // namespace tool

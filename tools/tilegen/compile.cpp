@@ -33,7 +33,7 @@ void print_specialisations(const Context& context, const Artifact& artifact, std
     const Artifact held(part);
     const Blob shown(sizes);
     const std::string text = section(held, TL_SECTION_TILE_IR);
-    const std::string values = values_text(program_of(context, text, "", {}));
+    const std::string values = values_text(program_of(context, text));
     std::fprintf(report, "  %s%s%s\n", tl_blob_data(shown.get()), values.empty() ? "" : ": ", values.c_str());
   }
 }
@@ -46,7 +46,7 @@ int compile_command(int argc, char** argv) {
       {"target", "schedule", "sizes", "tune", "records", "specialisations", "schedule-out", "emit", "o"});
   if (line.has("emit") && !line.has("o")) fail_usage("--emit needs -o (`tilegen show` prints)");
   const Context context = make_context();
-  const Program program = read_program(context, line.file(), line.params());
+  const Program program = read_program(context, line);
   const ResultForm* form = line.has("o") ? &result_form(line.get_or("emit", "asm")) : nullptr;
   const Artifact artifact = compile_file(context, program, line, form, false);
   if (const auto path = line.get("schedule-out"))

@@ -42,8 +42,11 @@ std::vector<tl_arg> DeviceTensors::launch_arguments() {
   std::vector<tl_arg> args = host_.launch_arguments();
   size_t tensor = 0;
   for (size_t i = 0; i < args.size(); ++i)
-    if (host_.parameters[i].kind == TL_PARAM_TENSOR)
-      args[i].payload = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(memory_[tensor++]));
+    if (host_.parameters[i].kind == TL_PARAM_TENSOR) {
+      const void* memory = host_.tensors[tensor].absent ? nullptr : memory_[tensor];
+      args[i].payload = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(memory));
+      ++tensor;
+    }
   return args;
 }
 

@@ -8,7 +8,7 @@ namespace tool {
 int emit_c_command(int argc, char** argv) {
   const CommandLine line(argc, argv, {}, {"param"});
   const Context context = make_context();
-  const Program program = read_program(context, line.file(), line.params());
+  const Program program = read_program(context, line);
   tl_blob* blob = nullptr;
   tl_error* error = nullptr;
   require(tl_program_emit_c(program.get(), &blob, &error), error, line.file());

@@ -18,7 +18,8 @@ int format_command(int argc, char** argv) {
     const std::string text = read_text(context, path);
     tl_blob* blob = nullptr;
     tl_error* error = nullptr;
-    require(tl_text_format(context.get(), text.data(), text.size(), path.c_str(), &blob, &error), error,
+    const Reading how(context, line, path);
+    require(tl_text_format_with(context.get(), text.data(), text.size(), how.options(), &blob, &error), error,
             path);
     const Blob made(blob);
     const std::string_view laid_out(static_cast<const char*>(tl_blob_data(blob)), tl_blob_size(blob));

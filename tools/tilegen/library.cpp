@@ -61,24 +61,32 @@ Target find_target(const Context& context, const std::string& name) {
   return Target(target);
 }
 
-Program read_program(const Context& context, const std::string& path,
-                     const std::map<std::string, int64_t>& params) {
-  return program_of(context, read_text(context, path), path == "-" ? "standard input" : path, params);
+Program read_program(const Context& context, const CommandLine& line) {
+  const std::string& path = line.file();
+  const Reading how(context, line, path == "-" ? "standard input" : path);
+  return program_of(context, read_text(context, path), how.options());
 }
 
-Program program_of(const Context& context, const std::string& text, const std::string& shown,
-                   const std::map<std::string, int64_t>& params) {
+Reading::Reading(const Context& context, const CommandLine& line, const std::string& shown)
+    : shown_(shown), files_(line.include_folders(), shown, most_text(context)) {
+  for (const auto& [name, value] : line.params()) {
+    names_.push_back(name.c_str());
+    values_.push_back(value);
+  }
+  options_.struct_size = sizeof options_;
+  options_.param_count = static_cast<uint32_t>(names_.size());
+  options_.param_names = names_.data();
+  options_.param_values = values_.data();
+  options_.file_name = shown_.c_str();
+  options_.include = IncludeFiles::find;
+  options_.include_user = &files_;
+}
+
+Program program_of(const Context& context, const std::string& text, const tl_parse_options* how) {
   tl_program* program = nullptr;
   tl_error* error = nullptr;
-  std::vector<const char*> names;
-  std::vector<int64_t> values;
-  for (const auto& [name, value] : params) {
-    names.push_back(name.c_str());
-    values.push_back(value);
-  }
-  require(tl_program_parse_bound(context.get(), text.data(), text.size(), shown.c_str(), names.data(),
-                                 values.data(), names.size(), &program, &error),
-          error, "reading the program");
+  require(tl_program_parse_with(context.get(), text.data(), text.size(), how, &program, &error), error,
+          "reading the program");
   return Program(program);
 }
 
@@ -148,11 +156,15 @@ bool has_option(std::string_view name) {
   return false;
 }
 
-std::string read_text(const Context& context, const std::string& path) {
+size_t most_text(const Context& context) {
   int64_t most = 0;
   tl_error* error = nullptr;
   require(tl_context_get_limit(context.get(), "text_bytes", &most, &error), error, "asking for a limit");
-  return read_file(path, static_cast<size_t>(most));
+  return static_cast<size_t>(most);
+}
+
+std::string read_text(const Context& context, const std::string& path) {
+  return read_file(path, most_text(context));
 }
 
 }  // namespace tool

@@ -4,11 +4,13 @@
 
 #include <tilelang.h>
 
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "command_line.h"
+#include "include_files.h"
 
 namespace tool {
 
@@ -42,11 +44,22 @@ Context make_context();
 // Of launches and interpretations whose prints the user has seen.
 const tl_launch* quiet_launch();
 Target find_target(const Context& context, const std::string& name);  // "" = the best of this machine
-// "-" = standard input. `params`: values of compile-time parameters.
-Program read_program(const Context& context, const std::string& path,
-                     const std::map<std::string, int64_t>& params);
-Program program_of(const Context& context, const std::string& text, const std::string& shown,
-                   const std::map<std::string, int64_t>& params);
+// The program of a command; "-" = standard input.
+Program read_program(const Context& context, const CommandLine& line);
+Program program_of(const Context& context, const std::string& text, const tl_parse_options* how = nullptr);
+// How a text is read that stands in `shown`, for the time of a call.
+class Reading {
+ public:
+  Reading(const Context& context, const CommandLine& line, const std::string& shown);
+  const tl_parse_options* options() const { return &options_; }
+
+ private:
+  std::vector<const char*> names_;
+  std::vector<int64_t> values_;
+  const std::string shown_;
+  IncludeFiles files_;
+  tl_parse_options options_{};
+};
 Options make_options();
 Artifact compile(const Context& context, const Program& program, const Target& target,
                  const Options& options);
@@ -62,5 +75,6 @@ bool has_option(std::string_view name);
 
 // A program or a schedule: as much of a file as the library takes of such a text.
 std::string read_text(const Context& context, const std::string& path);  // "-" = standard input
+size_t most_text(const Context& context);                                // bytes of a text
 
 }  // namespace tool

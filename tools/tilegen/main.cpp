@@ -17,7 +17,8 @@ constexpr char kHelp[] =
   tilegen devices                     devices of this machine, and targets that can be planned for
   tilegen run FILE [options]          run a program and compare the result with the interpreter
       --NAME VALUE                    a parameter of the program: a number for a dim or scalar, for a tensor a
-                                      .npy file or a shape such as 128x64. Without a file a tensor is random
+                                      .npy file or a shape such as 128x64. Without a file a tensor is random;
+                                      `null` leaves an optional one out
       --target T                      the best of this machine when left out; "cuda" and "hip" are its first
                                       CUDA and HIP device
       --schedule S.json               decisions to take as given
@@ -66,6 +67,8 @@ constexpr char kHelp[] =
   tilegen emit-c FILE                 C source of a function that builds the program by calls of tilelang.h
   run, compile, check, show, measure and emit-c also take
       --param NAME=VALUE              a compile-time parameter of the program; may be given once for each
+  all that read programs also take
+      -I FOLDER                       where to look for files that a program includes and that are not beside it
   tilegen help | version
 
 Ends with 0 when all is right, 1 when the library refuses the work or results are wrong, 2 when the command

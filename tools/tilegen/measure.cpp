@@ -10,7 +10,7 @@ namespace tool {
 int measure_command(int argc, char** argv) {
   const CommandLine line(argc, argv, {}, {"target", "schedule", "sizes"});
   const Context context = make_context();
-  const Program program = read_program(context, line.file(), line.params());
+  const Program program = read_program(context, line);
   const Target target = find_target(context, line.get_or("target", ""));
   const Options options = options_of(context, line);
   double microseconds = 0;

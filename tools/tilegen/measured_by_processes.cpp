@@ -15,6 +15,8 @@ MeasuringProcesses::MeasuringProcesses(const CommandLine& line, std::string targ
       limit_seconds_(limit_seconds) {
   for (const char* option : {"schedule", "sizes"})
     if (const auto value = line.get(option)) arguments_.push_back("--" + std::string(option) + "=" + *value);
+  for (const std::string& folder : line.include_folders())
+    arguments_.insert(arguments_.end(), {"-I", folder});
 }
 
 void MeasuringProcesses::measure(void* self, tl_measurement* measurement) {

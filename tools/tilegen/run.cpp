@@ -88,7 +88,7 @@ void check_names(const CommandLine& line, const std::vector<tl_param_info>& para
 int run_command(int argc, char** argv) {
   const CommandLine line(argc, argv, {"no-check", "forms"}, {});
   const Context context = make_context();
-  const Program program = read_program(context, line.file(), line.params());
+  const Program program = read_program(context, line);
   check_names(line, parameters(program));
   const auto repeats = static_cast<int>(line.integer_or("repeats", 20, 1, std::numeric_limits<int>::max()));
   const std::optional<double> tolerance = tolerance_of(line);

@@ -22,6 +22,11 @@ int64_t to_integer(const std::string& name, const std::string& text) {
   return *value;
 }
 
+// --bias null: the launch goes without an optional tensor.
+bool is_absent(const tl_param_info& parameter, const CommandLine& line) {
+  return parameter.optional != 0 && line.get(parameter.name) == "null";
+}
+
 bool is_npy(const std::string& text) {
   return text.size() > 4 && text.compare(text.size() - 4, 4, ".npy") == 0;
 }
@@ -55,7 +60,7 @@ struct Given {
 void read_given(const std::vector<tl_param_info>& parameters, const CommandLine& line, Given& given) {
   for (const tl_param_info& parameter : parameters) {
     const auto text = line.get(parameter.name);
-    if (parameter.kind != TL_PARAM_TENSOR || !text) continue;
+    if (parameter.kind != TL_PARAM_TENSOR || !text || is_absent(parameter, line)) continue;
     std::vector<int64_t>& shape = given.shapes[parameter.name];
     if (!is_npy(*text)) {
       shape = to_shape(parameter.name, *text);
@@ -239,9 +244,10 @@ std::vector<tl_arg> RunArguments::launch_arguments() {
         args.push_back(scalars.at(parameter.name));
         break;
       default:
-        args.push_back(
-            {TL_ARG_POINTER, parameter.dtype,
-             static_cast<uint64_t>(reinterpret_cast<uintptr_t>(tensors[tensor++].storage.data()))});
+        args.push_back({TL_ARG_POINTER, parameter.dtype,
+                        static_cast<uint64_t>(reinterpret_cast<uintptr_t>(
+                            tensors[tensor].absent ? nullptr : tensors[tensor].storage.data()))});
+        ++tensor;
     }
   }
   return args;
@@ -267,8 +273,10 @@ RunArguments make_arguments(const Program& program, const CommandLine& line) {
                    " X");
       out.scalars[parameter.name] = scalar_argument(parameter, *text);
     }
-    if (parameter.kind == TL_PARAM_TENSOR)
+    if (parameter.kind == TL_PARAM_TENSOR) {
       out.tensors.push_back(make_tensor(parameter, declared.at(parameter.name), given, out.dims, ++seed));
+      out.tensors.back().absent = is_absent(parameter, line);
+    }
   }
   return out;
 }

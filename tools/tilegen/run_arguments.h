@@ -15,6 +15,7 @@ struct Tensor {
   std::string name;
   tl_dtype dtype = 0;
   bool read_only = false;
+  bool absent = false;  // optional, and given as null
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;   // in elements
   std::vector<uint64_t> storage;  // elements of all strides

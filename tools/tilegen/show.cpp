@@ -20,7 +20,7 @@ int show_command(int argc, char** argv) {
   const bool cost = form.section == TL_SECTION_COST;
   if (folder && !layouts && !cost) fail_usage("--svg goes with --what layouts, pictures or cost");
   const Context context = make_context();
-  const Program program = read_program(context, line.file(), line.params());
+  const Program program = read_program(context, line);
   if (form.section == TL_SECTION_TILE_IR) {  // needs no target
     write_file("-", program_text(program));
     return 0;

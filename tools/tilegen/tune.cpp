@@ -42,8 +42,8 @@ std::string read_once(const Context& context, const CommandLine& line) {
 }
 
 Program parse(const Context& context, const CommandLine& line, const std::string& text) {
-  if (line.file() != "-") return read_program(context, line.file(), line.params());
-  return program_of(context, text, "standard input", line.params());
+  if (line.file() != "-") return read_program(context, line);
+  return program_of(context, text, Reading(context, line, "standard input").options());
 }
 
 Options tune_options(const Context& context, const CommandLine& line) {

@@ -187,6 +187,7 @@ TL_POLICY_FULL_COL = 3
 
 TL_TENSOR_READ_ONLY = 1
 TL_TENSOR_WORKSPACE = 2
+TL_TENSOR_OPTIONAL = 4
 TL_GEMM_TRANSPOSE_A = 1
 TL_GEMM_TRANSPOSE_B = 2
 TL_GEMM_CLEAR = 4
@@ -297,6 +298,7 @@ class tl_diagnostic(Structure):
         ("op", c_char_p),
         ("stage", c_char_p),
         ("file", c_char_p),
+        ("included_at", c_char_p),
     ]
 
 
@@ -321,6 +323,8 @@ class tl_param_info(Structure):
         ("read_only", c_int32),
         ("codes", c_uint32),
         ("name", c_char_p),
+        ("optional", c_int32),
+        ("reserved", c_int32),
     ]
 
 
@@ -355,6 +359,39 @@ class tl_measurement(Structure):
         ("steps", c_uint64),
         ("microseconds", c_double),
         ("refusal", c_char_p),
+    ]
+
+
+tl_measure_fn = CFUNCTYPE(None, c_void_p, POINTER(tl_measurement))
+
+
+class tl_included(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("depth", c_uint32),
+        ("path", c_char_p),
+        ("includer", c_char_p),
+        ("line", c_uint32),
+        ("column", c_uint32),
+        ("name", c_char_p),
+        ("text", c_char_p),
+        ("size", c_size_t),
+        ("refusal", c_char_p),
+    ]
+
+
+tl_include_fn = CFUNCTYPE(None, c_void_p, POINTER(tl_included))
+
+
+class tl_parse_options(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("param_count", c_uint32),
+        ("param_names", POINTER(c_char_p)),
+        ("param_values", POINTER(c_int64)),
+        ("file_name", c_char_p),
+        ("include", tl_include_fn),
+        ("include_user", c_void_p),
     ]
 
 
@@ -414,11 +451,18 @@ class tl_arg(Structure):
     ]
 
 
-tl_measure_fn = CFUNCTYPE(None, c_void_p, POINTER(tl_measurement))
 tl_log_fn = CFUNCTYPE(None, c_void_p, c_uint32, c_char_p, c_char_p)
+
+
 tl_dump_fn = CFUNCTYPE(None, c_void_p, c_char_p, c_char_p, c_size_t)
+
+
 tl_print_fn = CFUNCTYPE(None, c_void_p, c_char_p)
+
+
 tl_cancel_fn = CFUNCTYPE(c_int32, c_void_p)
+
+
 tl_drop_fn = CFUNCTYPE(None, c_void_p)
 
 
@@ -476,6 +520,7 @@ FUNCTIONS = {
     "tl_dim_fact": (None, (c_void_p, tl_expr, c_int64, c_int64, c_int64,)),
     "tl_scalar": (tl_expr, (c_void_p, c_char_p, c_uint32,)),
     "tl_tensor": (tl_buffer, (c_void_p, c_char_p, c_uint32, c_uint32, POINTER(tl_expr), POINTER(tl_expr), c_uint32,)),
+    "tl_present": (tl_expr, (c_void_p, tl_buffer,)),
     "tl_tensor_codes": (None, (c_void_p, tl_buffer, c_uint32,)),
     "tl_const_i64": (tl_expr, (c_void_p, c_uint32, c_int64,)),
     "tl_const_f64": (tl_expr, (c_void_p, c_uint32, c_double,)),
@@ -562,12 +607,14 @@ FUNCTIONS = {
     "tl_layout_draw": (c_int32, (c_char_p, c_uint32, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_program_parse": (c_int32, (c_void_p, c_char_p, c_size_t, c_char_p, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_program_parse_bound": (c_int32, (c_void_p, c_char_p, c_size_t, c_char_p, POINTER(c_char_p), POINTER(c_int64), c_size_t, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_program_parse_with": (c_int32, (c_void_p, c_char_p, c_size_t, POINTER(tl_parse_options), POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_program_bind": (c_int32, (c_void_p, c_void_p, POINTER(c_char_p), POINTER(c_int64), c_size_t, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_program_retain": (None, (c_void_p,)),
     "tl_program_release": (None, (c_void_p,)),
     "tl_program_print": (c_int32, (c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_program_emit_c": (c_int32, (c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_text_format": (c_int32, (c_void_p, c_char_p, c_size_t, c_char_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_text_format_with": (c_int32, (c_void_p, c_char_p, c_size_t, POINTER(tl_parse_options), POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_bitcode_text": (c_int32, (c_void_p, c_size_t, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_program_hash": (c_char_p, (c_void_p,)),
     "tl_program_name": (c_char_p, (c_void_p,)),

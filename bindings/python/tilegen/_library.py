@@ -13,6 +13,7 @@ class Diagnostic:
         text = lambda b: (b or b"").decode()
         self.code, self.message, self.hint = text(raw.code), text(raw.message), text(raw.hint)
         self.op, self.stage, self.file = text(raw.op), text(raw.stage), text(raw.file)
+        self.included_at = text(raw.included_at)
         self.status, self.severity, self.line, self.column = raw.status, raw.severity, raw.line, raw.column
 
     def __repr__(self):

@@ -2,7 +2,7 @@
 from . import _header as h
 from .annotations import marked
 from .arguments import choice
-from .expressions import Expr, lib
+from .expressions import Expr, lib, sides_of
 from .types import i64
 
 _ATOMIC = {"add": h.TL_ATOMIC_ADD, "min": h.TL_ATOMIC_MIN, "max": h.TL_ATOMIC_MAX, "and": h.TL_ATOMIC_AND,
@@ -16,7 +16,9 @@ class Atomics:
 
     @marked
     def atomic(self, kind, src, dst):
-        """dst = kind of dst and src, element by element, on a tensor; kind: "add", "min", "max", "and", "or" or "xor"."""
+        """dst = kind of dst and src, element by element, on a tensor; kind: "add", "min", "max", "and", "or" or "xor". Boxes as of
+        copy."""
+        src, dst = sides_of(src, dst)
         lib.tl_atomic(self.handle, self._region(src), self._region(dst), choice(_ATOMIC, kind, "kind of atomic operation"))
 
     def _order(self, order):

@@ -113,7 +113,7 @@ def _range(part, extent, where, constant):
 
 def box_of(buffer, parts, constant=True):
     """Starts and extents of what stands between a buffer's brackets: slices, ds, indices, and `...` for whole dimensions, which
-    those that are left out at the end are, too. With constant, extents are ints."""
+    those that are left out at the end are, too; and which are no indices. With constant, extents are ints."""
     rank = len(buffer.shape)
     parts = list(parts) if isinstance(parts, tuple) else [parts]
     gaps = [i for i, part in enumerate(parts) if part is Ellipsis]
@@ -125,4 +125,4 @@ def box_of(buffer, parts, constant=True):
     parts[at:at + 1] = [slice(None)] * (rank - len(parts) + len(gaps))
     found = [_range(part, extent, f"dimension {d} of {buffer.title}", constant)
              for d, (part, extent) in enumerate(zip(parts, buffer.shape))]
-    return [start for start, _ in found], [extent for _, extent in found]
+    return [start for start, _ in found], [extent for _, extent in found], [isinstance(part, (slice, ds)) for part in parts]

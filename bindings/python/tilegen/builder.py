@@ -25,7 +25,7 @@ from .arguments import choice, constants, listed
 from .atomics import Atomics
 from .boxes import Sum
 from .combinations import Combinations
-from .expressions import Buffer, Expr, Region, lib, _Memory
+from .expressions import Buffer, Expr, Region, lib, sides_of, _Memory
 from .maths import Maths
 from .program import Program, int64_of
 from .types import boolean, dtype_of, f32, i64, u64, DType, FLOATS
@@ -102,16 +102,21 @@ class Builder(Atomics, Combinations, Maths):
     def scalar(self, name, dtype):
         return Expr(self, lib.tl_scalar(self.handle, name.encode(), dtype_of(dtype).value), name)
 
-    def tensor(self, name, dtype, shape, strides=None, read_only=False, codes=None):
-        """Global memory. `codes`: the packed type whose codes the bytes of a u8 tensor are."""
+    def tensor(self, name, dtype, shape, strides=None, read_only=False, codes=None, optional=False):
+        """Global memory. `codes`: the packed type whose codes the bytes of a u8 tensor are. `optional`: a launch may pass
+        None; `present` asks, and every access stands where it holds."""
         dtype, shape = dtype_of(dtype), listed(shape)
         n = len(shape)
         exprs = lambda list_: (h.tl_expr * n)(*(self.expr(e, i64).raw for e in list_))
         raw = lib.tl_tensor(self.handle, name.encode(), dtype.value, n, exprs(shape), exprs(listed(strides)) if strides is not None else None,
-                            h.TL_TENSOR_READ_ONLY if read_only else 0)
+                            (h.TL_TENSOR_READ_ONLY if read_only else 0) | (h.TL_TENSOR_OPTIONAL if optional else 0))
         if codes is not None:
             lib.tl_tensor_codes(self.handle, raw, dtype_of(codes).value)
         return Buffer(self, raw, shape, dtype, name)
+
+    def present(self, tensor):
+        """Whether the launch passes an optional tensor, a bool for conditions and selects."""
+        return Expr(self, lib.tl_present(self.handle, tensor.raw), f"present({tensor.name})")
 
     def workspace(self, name, dtype, shape):
         """A tensor that each launch has of its own and no argument gives: what a program's kernels leave for each other."""
@@ -363,6 +368,8 @@ class Builder(Atomics, Combinations, Maths):
 
     @marked
     def copy(self, src, dst):
+        """dst = src. copy(x[k * 64, 0], tile) and copy(tile, y[k * 64, 0]) take the tile's extents for the tensor's last dimensions."""
+        src, dst = sides_of(src, dst)
         lib.tl_copy(self.handle, self._region(src), self._region(dst))
 
     @marked

@@ -157,10 +157,34 @@ class _Memory:
 
 
 class Region(_Memory):
-    """A box of a buffer."""
+    """A box of a buffer. `ranges`: which dimensions are no single indices; where none is, it may be where a larger box begins."""
 
-    def __init__(self, raw, shape):
-        self.raw, self.shape = raw, shape
+    def __init__(self, buffer, starts, shape, ranges):
+        self.buffer, self.starts, self.shape, self.ranges = buffer, starts, shape, ranges
+        n, at = buffer._exprs(starts)
+        self.raw = lib.tl_region_of(buffer.builder.handle, buffer.raw, n, at, (ctypes.c_int64 * n)(*shape))
+
+    def with_extents(self, extents):
+        """The box that begins here. Its last dimensions have the extents; those in front are of one element."""
+        rank = len(self.shape)
+        while len(extents) > rank and extents[0] == 1:
+            extents = extents[1:]
+        if len(extents) > rank:
+            raise ValueError(f"{self.buffer.title} is indexed with {rank} numbers, which say where a box begins; the extents of the other "
+                             f"side, {' x '.join(map(str, extents))}, are {len(extents)}: write its extents, ds(start, size)")
+        return Region(self.buffer, self.starts, [1] * (rank - len(extents)) + extents, [True] * rank)
+
+
+def sides_of(src, dst):
+    """The sides of a copy. Where one has indices alone, X[k * 64, 0], it is the box there of the extents of the other's ranges."""
+    extents = [[e for e, ranged in zip(side.shape, side.ranges) if ranged] if isinstance(side, Region) else
+               list(side.shape) if isinstance(side, Buffer) else [] for side in (src, dst)]
+    constant = [found if found and all(isinstance(e, int) for e in found) else None for found in extents]
+    if isinstance(src, Region) and not extents[0] and constant[1]:
+        return src.with_extents(constant[1]), dst
+    if isinstance(dst, Region) and not extents[1] and constant[0]:
+        return src, dst.with_extents(constant[0])
+    return src, dst
 
 
 class Buffer(_Memory):
@@ -176,10 +200,9 @@ class Buffer(_Memory):
 
     def __getitem__(self, box):
         """X[k * 64 : k * 64 + 64], X[ds(k * 64, 64)] and X[k] are boxes; start, stop, `:` and `...` are Python's, an index is of
-        extent 1. A slice's extent, stop - start, is a constant. The box may hang over the edge of a tensor."""
-        starts, extents = box_of(self, box)
-        n, at = self._exprs(starts)
-        return Region(lib.tl_region_of(self.builder.handle, self.raw, n, at, (ctypes.c_int64 * n)(*extents)), extents)
+        extent 1. A slice's extent, stop - start, is a constant. The box may hang over the edge of a tensor. Where all are indices,
+        X[k * 64, 0], a copy takes the extents of its other side."""
+        return Region(self, *box_of(self, box))
 
     def __call__(self, *indices):
         return self.builder.load(self, *indices)
@@ -231,7 +254,7 @@ class Buffer(_Memory):
         if len(box) == 1 and isinstance(box[0], Region):
             region = box[0]
         else:
-            starts, extents = box_of(self, box, constant=False)
+            starts, extents, _ = box_of(self, box, constant=False)
             if any(isinstance(e, Expr) for e in extents):
                 n, at = self._exprs(starts)
                 raw = lib.tl_view_box(self.builder.handle, self.raw, n, at, self._exprs(extents)[1])

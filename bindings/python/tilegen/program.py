@@ -8,6 +8,7 @@ import warnings
 from . import _header as h
 from . import tuning
 from ._library import Diagnostic, Error, call, error_from, lib, take_blob
+from .includes import parse_options
 from .tensors import GPUS, Described, describe
 from .tuning import option_values
 from .types import FLOATS, DType, dtype_of
@@ -115,10 +116,12 @@ def bitcode_text(bitcode):
     return take_blob(blob)
 
 
-def format_text(text, file_name=None, context=None):
-    """A .tl text laid out: blocks indented, spaces between tokens; comments and line breaks stay, as does the program."""
+def format_text(text, file_name=None, context=None, include=None):
+    """A .tl text laid out: blocks indented, spaces between tokens; comments and line breaks stay, as does the program. `include`
+    as for Program.parse; a text that others include has no line `tl 1 program NAME`, and is checked by itself."""
     context, data, blob = context or default_context(), text.encode(), ctypes.c_void_p()
-    call("tl_text_format", context.handle, data, len(data), file_name.encode() if file_name else None, ctypes.byref(blob))
+    with parse_options(file_name, *_bindings({}), include) as how:
+        call("tl_text_format_with", context.handle, data, len(data), how, ctypes.byref(blob))
     return take_blob(blob)
 
 
@@ -131,11 +134,15 @@ class Program(_Handle):
         self.context = context
 
     @classmethod
-    def parse(cls, text, file_name=None, context=None, params=None):
-        """`params`: {name: value} of compile-time parameters; the others have the text's values."""
+    def parse(cls, text, file_name=None, context=None, params=None, include=None):
+        """`params`: {name: value} of compile-time parameters; the others have the text's values.
+
+        `include`: where the texts come from that it includes. A folder: its files, beside the one that includes or from the
+        folder on, and none outside of it. Or a function of a path and the includer's name, which gives a text, or a name and a
+        text; texts of one name are one, and the name's default is the path. None, or what it raises, refuses the text."""
         context, data, handle = context or default_context(), text.encode(), ctypes.c_void_p()
-        call("tl_program_parse_bound", context.handle, data, len(data), file_name.encode() if file_name else None,
-             *_bindings(params or {}), ctypes.byref(handle))
+        with parse_options(file_name, *_bindings(params or {}), include) as how:
+            call("tl_program_parse_with", context.handle, data, len(data), how, ctypes.byref(handle))
         return cls(handle, context)
 
     def emit_c(self):
@@ -346,7 +353,9 @@ class Arguments:
         return described
 
     def _set(self, slot, parameter, value):
-        if parameter.kind == h.TL_PARAM_TENSOR:
+        if parameter.kind == h.TL_PARAM_TENSOR and value is None and parameter.optional:
+            slot.kind = h.TL_ARG_POINTER  # null
+        elif parameter.kind == h.TL_PARAM_TENSOR:
             described = self._described(parameter, value)
             self.kept.append(described)
             slot.kind, slot.payload = h.TL_ARG_TENSOR, ctypes.addressof(described.raw)

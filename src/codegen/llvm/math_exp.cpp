@@ -28,7 +28,7 @@ Value* exp_amdgpu(Builder& b, const MachineFeatures& features, Value* x) {
   Value* n = p.nearest(b.CreateFMul(x, p.number(0x1.715476p+0)));
   Value* f = p.fma(x, p.number(0x1.715476p+0), b.CreateFNeg(n));
   f = p.fma(x, p.number(0x1.4ae0cp-26), f);
-  Value* whole = b.CreateFPToSI(n, b.getInt32Ty());
+  Value* whole = b.CreateFreeze(b.CreateFPToSI(n, b.getInt32Ty()));  // of NaN any, and NaN comes out
   return b.CreateIntrinsic(llvm::Intrinsic::ldexp, {x->getType(), b.getInt32Ty()},
                            {exp2_amdgpu(b, f), whole});
 }

@@ -5,6 +5,7 @@
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "codegen/llvm/fp8.h"
+#include "codegen/llvm/nvptx/assembly.h"
 
 namespace tilegen::codegen {
 namespace {
@@ -85,17 +86,28 @@ Value* int_to_float(B& b, const MachineFeatures& f, DType from, DType to, Value*
   return round_held(b, f, to, convert(b.getFloatTy()));
 }
 
+// LLVM takes its intrinsics for cvt.rzi for fptosi and fptoui, of which what is out of range is poison: of
+// f64 it is text. Those that flush denormals, which become 0 anyhow, it leaves alone.
+Value* truncated_nvptx(B& b, bool wide, bool is_unsigned, Value* v) {
+  using namespace llvm::Intrinsic;
+  if (!held_as_double(v))
+    return b.CreateIntrinsic(wide ? (is_unsigned ? nvvm_f2ull_rz_ftz : nvvm_f2ll_rz_ftz)
+                                  : (is_unsigned ? nvvm_f2ui_rz_ftz : nvvm_f2i_rz_ftz),
+                             {}, {v});
+  llvm::CallInst* i = Assembly(b).instruction(
+      wide ? b.getInt64Ty() : b.getInt32Ty(),
+      std::string("cvt.rzi.") + (is_unsigned ? "u" : "s") + (wide ? "64" : "32") + ".f64 $0, $1;",
+      wide ? "=l,d" : "=r,d", {v});
+  i->setDoesNotAccessMemory();
+  return i;
+}
+
 // The conversions of NVPTX saturate; narrower types saturate once more. From f32 to 32 bits they take NaN to
 // 0, the others take it to the least integer (PTX ISA 9.7.9.21, seen on hardware).
 Value* float_to_int_nvptx(B& b, DType to, Value* v) {
   using namespace llvm::Intrinsic;
   const bool wide = ir::dtype_bits(to) == 64, from_double = held_as_double(v);
-  const bool is_unsigned = ir::dtype_bits(to) >= 32 && !is_signed(to);
-  const auto conversion = wide ? (is_unsigned ? (from_double ? nvvm_d2ull_rz : nvvm_f2ull_rz)
-                                              : (from_double ? nvvm_d2ll_rz : nvvm_f2ll_rz))
-                               : (is_unsigned ? (from_double ? nvvm_d2ui_rz : nvvm_f2ui_rz)
-                                              : (from_double ? nvvm_d2i_rz : nvvm_f2i_rz));
-  Value* i = b.CreateIntrinsic(conversion, {}, {v});
+  Value* i = truncated_nvptx(b, wide, ir::dtype_bits(to) >= 32 && !is_signed(to), v);
   if (wide || from_double)
     i = b.CreateSelect(b.CreateFCmpUNO(v, v), llvm::ConstantInt::get(i->getType(), 0), i);
   if (ir::dtype_bits(to) >= 32) return i;
@@ -107,7 +119,7 @@ Value* float_to_int_nvptx(B& b, DType to, Value* v) {
 }
 
 Value* float_to_int(B& b, const MachineFeatures& f, DType to, Value* v) {
-  if (f.nvptx) return float_to_int_nvptx(b, to, v);
+  if (f.nvptx && !llvm::isa<llvm::Constant>(v)) return float_to_int_nvptx(b, to, v);
   Type* t = shaped_like(v, held_type(b.getContext(), to));
   auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
   return b.CreateIntrinsic(id, {t, v->getType()}, {v});

@@ -205,10 +205,11 @@ void declare_linear_grid(LoweringContext& k) {
   }
   // Divided once for every point: in 32 bits where code generation can see that it may. A point exists, so
   // extents are positive, and the points of a launch are few.
-  const auto narrow = [&](ExprId x, int64_t most) {
-    if (!persistent) return x;
+  const auto bounded = [&](ExprId x, int64_t most) {
     return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, x, e.const_int(1)), e.const_int(most));
   };
+  const auto narrow = [&](ExprId x, int64_t most) { return persistent ? bounded(x, most) : x; };
+  const bool by_bands = (order == "grouped" || order == "by_die") && group > 1;
   std::vector<ExprId> value(rank);
   // The dimension walked fastest comes off first; what is left over belongs to the slower ones.
   auto take = [&](size_t d, bool last) {
@@ -220,11 +221,11 @@ void declare_linear_grid(LoweringContext& k) {
     lpt(k, rest, extent, value);
   } else if (order == "column_major") {
     for (size_t d = 0; d < rank; ++d) take(d, d + 1 == rank);
-  } else if ((order == "grouped" || order == "by_die") && group > 1) {
+  } else if (by_bands) {
     // Within bands of `group` rows of tiles the row index moves fastest. The last band has the rows that are
     // left, by which it is divided.
     const ExprId rows = narrow(extent[rank - 2], kMaxPoints);
-    const ExprId columns = launch_divisor(k, narrow(extent[rank - 1], kMaxPoints / group));
+    const ExprId columns = launch_divisor(k, bounded(extent[rank - 1], kMaxPoints / group));
     ExprId tile = rest;
     if (rank == 3) {
       const ExprId plane = launch_divisor(k, e.mul(rows, columns));
@@ -249,7 +250,7 @@ void declare_linear_grid(LoweringContext& k) {
   for (size_t d = 0; d < rank; ++d)
     if (clustered(d)) value[d] = own_tile(k, value[d], tiles[d]);
   // launch_divisor's, which stay as they are
-  const bool known_parts = persistent || order == "lpt";
+  const bool known_parts = persistent || order == "lpt" || by_bands;
   for (size_t d = 0; d < rank; ++d)
     k.grid.block_indices[index[d]] = known_parts ? value[d] : k.simplified(value[d]);
 }

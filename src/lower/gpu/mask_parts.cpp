@@ -7,6 +7,7 @@
 
 #include "arith/interval.h"
 #include "arith/prove.h"
+#include "cost/expression_work.h"
 #include "lower/addressing.h"
 #include "lower/gpu/iteration.h"
 #include "lower/gpu/masks.h"
@@ -167,6 +168,7 @@ int64_t elements_of(const Nest& nest) {
 class ElementWork {
  public:
   ElementWork(const LoweringContext& k, const Nest& nest) : k_(k), e_(k.out.exprs), nest_(nest) {}
+  double instructions() const { return instructions_; }
   int64_t operator()(const thread::Block& body) {
     for (thread::StmtId id : body)
       if (const auto* store = std::get_if<thread::Store>(&k_.out.stmts[id.value].node)) {
@@ -195,7 +197,10 @@ class ElementWork {
       const Kind of = visit(operand);
       kind = {kind.per_element || of.per_element, kind.computed || of.computed};
     }
-    if (kind.per_element && kind.computed) sum_ += ir::expr_class(n.op) == ir::ExprClass::math ? 4 : 1;
+    if (kind.per_element && kind.computed) {
+      sum_ += ir::expr_class(n.op) == ir::ExprClass::math ? 4 : 1;
+      instructions_ += cost::instructions_of(e_, n);
+    }
     return seen_[at] = kind;
   }
   // Places are folded into the instruction.
@@ -210,6 +215,7 @@ class ElementWork {
   const ir::ExprPool& e_;
   const Nest& nest_;
   int64_t sum_ = 0;
+  double instructions_ = 0;
   std::map<ExprId, Kind> seen_;
 };
 
@@ -249,7 +255,8 @@ class PartWalk {
     int64_t known = 0;
     for (int64_t warp = 0; warp < warps; ++warp)
       for (int64_t part = 0; part < parts_; ++part) known += operations(form_, warp, part);
-    return {parts_, elements_of(nest_), parts_ * open_operations_, known / warps};
+    return {parts_, elements_of(nest_), parts_ * open_operations_, known / warps,
+            static_cast<int64_t>(instructions_ * static_cast<double>(elements_of(nest_)))};
   }
 
  private:
@@ -260,8 +267,11 @@ class PartWalk {
     std::unique_ptr<Form> above, below, open;
   };
 
-  int64_t operations(const thread::Block& body) const {
-    return ElementWork(k_, nest_)(body) * (elements_of(nest_) / parts_);
+  int64_t operations(const thread::Block& body, double* instructions = nullptr) const {
+    ElementWork work(k_, nest_);
+    const int64_t sum = work(body) * (elements_of(nest_) / parts_);
+    if (instructions) *instructions += work.instructions();
+    return sum;
   }
   int64_t operations(const Form& form, int64_t warp, int64_t part) const {
     if (!form.mask) return form.operations;
@@ -298,7 +308,7 @@ class PartWalk {
   // The code of a body whose masks stay as they are, in the nest's loops from `loop` on. Adds what its
   // vectors are to the result.
   thread::Block leaf(thread::Block body, size_t loop, Attempt& result, Form& form) {
-    form.operations = operations(body);
+    form.operations = operations(body, &instructions_);
     if (width_ > 1) {
       Attempt own;
       inspect_vector(k_, nest_, body, own);
@@ -364,6 +374,7 @@ class PartWalk {
   Form form_;
   std::vector<decltype(arith::Affine::terms)> undecided_;  // masks of which the code being made knows nothing
   int64_t open_operations_ = 0;  // of a thread, in one part, where no warp knows a mask
+  double instructions_ = 0;      // of an element, in all forms
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ std::vector<sim::TensorExtent> tensor_extents(const ir::Program& p, std::span<co
       compact *= extent;
     }
     const int64_t bytes = ir::dtype_bytes(b.type);
-    if (!empty) extents[i] = {first * bytes, (last + 1) * bytes};
+    if (!empty && slots[i] != 0) extents[i] = {first * bytes, (last + 1) * bytes};
   }
   return extents;
 }

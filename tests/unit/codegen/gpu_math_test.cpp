@@ -70,6 +70,16 @@ TEST(GpuMath, DivisionsWithoutCallsOfPtxas) {
     }
 }
 
+// ptxas gets those of 16 bits wrong beside a compare with the same constant.
+TEST(GpuMath, ExtremaOfWords) {
+  for (DType t : {DType::i8, DType::u8, DType::i16, DType::u16})
+    for (ExprOp op : {ExprOp::min, ExprOp::max}) {
+      const std::string ptx = compile_gpu(function(op, t)).ptx;
+      for (const char* narrow : {"min.s16", "min.u16", "max.s16", "max.u16"}) EXPECT_LACKS(ptx, narrow);
+      EXPECT_TRUE(ptx.find("min.") != std::string::npos || ptx.find("max.") != std::string::npos) << ptx;
+    }
+}
+
 TEST(GpuMath, Casts) {
   std::vector<thread::ThreadProgram> all;
   for (DType from : kAll)
@@ -78,8 +88,18 @@ TEST(GpuMath, Casts) {
   EXPECT_HAS(compile_gpu(cast(DType::f32, DType::f16)).ptx, "cvt.rn.f16.f32");
   EXPECT_HAS(compile_gpu(cast(DType::f64, DType::i32)).ptx, "cvt.rzi.s32.f64");
   EXPECT_HAS(compile_gpu(cast(DType::f64, DType::u32)).ptx, "cvt.rzi.u32.f64");
-  EXPECT_HAS(compile_gpu(cast(DType::f32, DType::u64)).ptx, "cvt.rzi.u64.f32");
+  EXPECT_HAS(compile_gpu(cast(DType::f32, DType::u64)).ptx, "cvt.rzi.ftz.u64.f32");
   EXPECT_LACKS(compile_gpu(cast(DType::f32, DType::i32)).ptx, "setp");
+  // What is out of range is a value, and no reason to take the other operand of a select.
+  for (DType from : {DType::f32, DType::f64}) {
+    GpuBuilder beyond(256, "beyond");
+    MemoryId z = beyond.tensor("z", DType::u32);
+    ir::ExprPool& pool = beyond.p.exprs;
+    const ir::ExprId known = pool.lt(beyond.tid(), pool.const_int(7));
+    const ir::ExprId v = pool.select(known, pool.cast(from, beyond.tid()), pool.const_float(-1.0, from));
+    beyond.p.body = {beyond.store(z, beyond.tid(), pool.cast(DType::u32, v))};
+    EXPECT_HAS(compile_gpu(beyond.p).ptx, from == DType::f64 ? "0dBFF0000000000000" : "0fBF800000");
+  }
   // Large numbers of few significant bits are rounded all the same: to infinity.
   GpuBuilder kb(256, "large");
   MemoryId y = kb.tensor("y", DType::f32);

@@ -36,6 +36,8 @@ int count_of(const std::string& text, const std::string& part) {
 TEST(JoinedAccesses, AreWideInEverySpelling) {
   const char* const bodies[] = {
       "unroll i in 0 .. 4 { Y[b, 4 * t + i] = X[b, 4 * t + i] * 2.0 }\n",
+      "serial i in 0 .. 4 { Y[b, 4 * t + i] = X[b, 4 * t + i] * 2.0 }\n",
+      "serial i in 4 * 0 .. 4 { let at = 4 * t + 3 - i Y[b, at] = 2.0 * X[b, at] }\n",
       "unroll i in 0 .. 4 { Y[b, (3 - i) + t * 4] = X[b, (t * 2 + (3 - i) // 2) * 2 + (3 - i) % 2] * 2.0 }\n",
       "let a = X[b, 4 * t]\nlet c = X[b, 4 * t + 1]\nlet d = X[b, 4 * t + 2]\nlet e = X[b, 4 * t + 3]\n"
       "Y[b, 4 * t] = a + e\nY[b, 4 * t + 1] = c + d\nY[b, 4 * t + 2] = d\nY[b, 4 * t + 3] = e\n",

@@ -41,6 +41,43 @@ TEST(TextRoundTrip, AnIndexAloneIsARangeOfOne) {
   EXPECT_EQ(canonical("  fill R[3, 5], 0"), "fill R[3 :+ 1, 5 :+ 1], 0.0f32");
 }
 
+// The other side's ranges are the extents of a box that begins at indices alone.
+TEST(TextRoundTrip, CopiesFromAPlaceOnTakeTheirExtentsFromTheOtherSide) {
+  const auto statement = [](const std::string& text) {
+    const auto p = parse_program(
+        "tl 1 program p\ndim n\ntensor X: f32[n, n, n, n]\ntensor Y: f32[n, n]\ntensor Z: f32[8, 4]\n"
+        "kernel k grid (b: n) {\n  alloc t: shared f32[8, 4]\n  alloc u: shared f32[2, 8, 3, 4]\n"
+        "  alloc v: shared f32[1, 1, 4]\n  fill t, 1\n  fill u, 1\n  fill v, 1\n  " +
+            text + "\n}\n",
+        "test.tl", Limits{});
+    if (!p) return std::string(p.error().diagnostics[0].message);
+    const std::string printed = print_program(*p);
+    const size_t last = printed.rfind("\n  ") + 3;
+    return printed.substr(last, printed.find('\n', last) - last);
+  };
+  const std::pair<const char*, const char*> kCases[] = {
+      {"copy Y[b * 8, b] -> t", "copy Y[b * 8 :+ 8, b :+ 4] -> t"},
+      {"copy t -> Y[b * 8, b]", "copy t -> Y[b * 8 :+ 8, b :+ 4]"},
+      {"copy X[1, b, b * 8, 0] -> t", "copy X[1 :+ 1, b :+ 1, b * 8 :+ 8, 0 :+ 4] -> t"},
+      {"copy t -> X[1, b, b * 8, 0]", "copy t -> X[1 :+ 1, b :+ 1, b * 8 :+ 8, 0 :+ 4]"},
+      {"copy Y[b, 0] -> t[2 :+ 6, 1 :+ 2]", "copy Y[b :+ 6, 0 :+ 2] -> t[2 :+ 6, 1 :+ 2]"},
+      {"copy Y[b, 0] -> t[2, 0 :+ 4]", "copy Y[b :+ 1, 0 :+ 4] -> t[2 :+ 1, 0 :+ 4]"},
+      {"copy Y[b, 0] -> u[1, 0 :+ 8, 2, 0 :+ 4]",
+       "copy Y[b :+ 8, 0 :+ 4] -> u[1 :+ 1, 0 :+ 8, 2 :+ 1, 0 :+ 4]"},
+      {"copy X[b, 0, 0, 0] -> u[1, 0 :+ 8, 2 :+ 1, 0 :+ 4]",
+       "copy X[b :+ 1, 0 :+ 8, 0 :+ 1, 0 :+ 4] -> u[1 :+ 1, 0 :+ 8, 2 :+ 1, 0 :+ 4]"},
+      {"copy v -> Y[b, 0]", "copy v -> Y[b :+ 1, 0 :+ 4]"},
+      {"copy t[0, 0] -> Z", "copy t -> Z"},
+      {"copy Y[b, 0] -> t[2, 3]", "copy Y[b :+ 1, 0 :+ 1] -> t[2 :+ 1, 3 :+ 1]"},
+      {"copy Y[b, 0 :+ 4] -> t[2, 0 :+ 4]", "copy Y[b :+ 1, 0 :+ 4] -> t[2 :+ 1, 0 :+ 4]"},
+      {"atomic t -> Y[b, 0] {kind = max}", "atomic t -> Y[b :+ 8, 0 :+ 4] {kind=max}"},
+      {"label a: copy Y[b, 0] -> t {vector = 1}", "label a: copy Y[b :+ 8, 0 :+ 4] -> t {vector=1}"},
+      {"copy Y[b, 0] -> u",
+       "'Y' has 2 indices and no extents; those of the other side, 2 x 8 x 3 x 4, are 4"},
+  };
+  for (const auto& [text, expected] : kCases) EXPECT_EQ(statement(text), expected) << text;
+}
+
 // inf, nan and choices between literals are of the type that a plain literal would be of.
 TEST(TextRoundTrip, LiteralsTakeTheTypeOfTheirPlace) {
   const auto same = [](const std::string& sparse, const std::string& full) {

@@ -159,8 +159,7 @@ TEST(Arguments, TensorsThatNoKernelAccessesMayBeNull) {
   const std::string tensors = "dim m\ntensor A: f32[m, 4]\ntensor B: i32[m]\n";
   const std::string reads[] = {"copy A[0 :+ 1, 0 :+ 4] -> x\n",
                                "parallel i, j in 1, 4 {\nx[i, j] = A[i, j]\n}\n",
-                               "if A[0, 0] > 0.0f32 {\nfill x, 0.0f32\n}\n",
-                               "fill x, A[0, 0]\n"};
+                               "if A[0, 0] > 0.0f32 {\nfill x, 0.0f32\n}\n", "fill x, A[0, 0]\n"};
   for (const std::string& read : reads) {
     const ir::Program p = parse(tensors, "alloc x: shared f32[1, 4]\n" + read);
     EXPECT_EQ(bind(p, {integer(3), pointer(), pointer(nullptr)}), (Slots{3, kAt, 0})) << read;
@@ -275,8 +274,8 @@ TEST(ArgumentPlan, SettlesTheUsualLaunches) {
                       {tensor(f32, {2}), tensor(f32, {10})}));
   EXPECT_TRUE(
       settles("dim m\ndim ld\ntensor A: f32[m, 4] strides [ld, 1]\n", {tensor(f32, {3, 4}, {10, 1})}));
-  EXPECT_TRUE(settles("dim m\ndim ld\ntensor A: f32[m, 4] strides [ld, 1]\n",
-                      {integer(3), integer(10), pointer()}));
+  EXPECT_TRUE(
+      settles("dim m\ndim ld\ntensor A: f32[m, 4] strides [ld, 1]\n", {integer(3), integer(10), pointer()}));
   EXPECT_TRUE(settles("dim m >= 8 <= 64 divisible 8\nscalar s: f32\nscalar c: i8\ntensor A: f32[m]\n",
                       {floating(2.5), integer(-3), tensor(f32, {16})}));
   EXPECT_TRUE(settles("scalar rows: i64\ntensor A: f32[rows, 2]\n", {integer(3), tensor(f32, {3, 2})}));
@@ -370,6 +369,7 @@ TEST(ArgumentPlan, AgreesWithTheBinder) {
     if (second == 2) text += std::string("tensor W: f32[") + pick(kExtents) + "] workspace\n";
     text += std::string("tensor B: f32[") + pick(kExtents) + "]";
     if (random() % 3 == 0) text += " strides [" + std::string(pick(kExtents)) + "]";
+    if (random() % 4 == 0) text += " optional";
     const ir::Program p = parse(text + "\n");
     const int64_t m = pick(kNumbers), n = pick(kNumbers);
     const auto extent = [&](size_t buffer, size_t d) {
@@ -384,7 +384,8 @@ TEST(ArgumentPlan, AgreesWithTheBinder) {
     args.push_back(random() % 4 ? tensor(ir::DType::f32, {extent(0, 0), extent(0, 1)}) : pointer());
     std::vector<int64_t> strides;
     if (random() % 2) strides = {pick(kNumbers)};
-    args.push_back(random() % 4 ? tensor(ir::DType::f32, {extent(second, 0)}, strides) : pointer());
+    args.push_back(random() % 4 ? tensor(ir::DType::f32, {extent(second, 0)}, strides)
+                                : pointer(random() % 3 ? memory : nullptr));
     Slots planned(p.params.size());
     if (!ArgumentPlan(p).bind(args, {}, planned)) continue;
     ++settled;

@@ -160,7 +160,7 @@ GpuEmitter::Emitted GpuEmitter::emit_load(ExprId e) {
     auto position = static_cast<size_t>(llvm::cast<llvm::ConstantInt>(lane.value)->getZExtValue());
     auto known = wide_loads_.find(e);
     if (known != wide_loads_.end()) return {known->second[position], lane.level};
-    if (auto at = contiguous(n.object, index)) {
+    if (auto at = contiguous(n.object, index, predicate)) {
       Values all = load_wide(n.object, *at, width_, condition(predicate, n.object, index));
       return {wide_loads_.emplace(e, std::move(all)).first->second[position], lane.level};
     }
@@ -206,7 +206,8 @@ void GpuEmitter::emit_vector_store(const thread::Store& s) {
   each_lane([&](size_t) { held.push_back(held_value(s.value)); });
   if (refused()) return;
   if (!registers_.owns(s.memory) && uniform(s.predicate))
-    if (auto at = contiguous(s.memory, s.index)) return store_wide(s, *at, held, store_condition(s));
+    if (auto at = contiguous(s.memory, s.index, s.predicate))
+      return store_wide(s, *at, held, store_condition(s));
   each_lane([&](size_t i) { store_element(s, s.index, held[i], store_condition(s)); });
 }
 

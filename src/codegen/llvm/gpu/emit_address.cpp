@@ -233,7 +233,11 @@ bool GpuEmitter::uniform(ExprId e) {
          !facts_.depends_on(facts_.simplified(e), lane_var_);
 }
 
-std::optional<Place> GpuEmitter::contiguous(MemoryId memory, ExprId index) {
+bool GpuEmitter::aligned(const thread::Memory& m, const Affine& form, int64_t bytes) {
+  return m.alignment % bytes == 0 && facts_.divisor(form) * ir::dtype_bytes(m.type) % bytes == 0;
+}
+
+std::optional<Place> GpuEmitter::contiguous(MemoryId memory, ExprId index, ExprId predicate) {
   Affine form = facts_.affine(index);
   bool found = false;
   for (auto it = form.terms.begin(); it != form.terms.end();) {
@@ -247,6 +251,9 @@ std::optional<Place> GpuEmitter::contiguous(MemoryId memory, ExprId index) {
     ++it;
   }
   if (!found) return std::nullopt;
+  const thread::Memory& m = program_.memory(memory);
+  const bool is_seen_to = !predicate.valid() || !facts_.depends_on(predicate, lane_var_);
+  if (!is_seen_to && !aligned(m, form, part_bytes(width_ * ir::dtype_bytes(m.type)))) return std::nullopt;
   return place(memory, form);
 }
 
@@ -274,11 +281,9 @@ std::optional<GpuEmitter::NearElements> GpuEmitter::near_elements(MemoryId memor
   NearElements near;
   near.count = *most - first + 1;
   form.constant = plus(form.constant, first);
-  const int64_t divisor = facts_.divisor(form), bytes = near.count * size;
+  const int64_t bytes = near.count * size;
   near.access_bytes = part_bytes(bytes);
-  while (near.access_bytes > size &&
-         (m.alignment % near.access_bytes != 0 || divisor * size % near.access_bytes != 0))
-    near.access_bytes /= 2;
+  while (near.access_bytes > size && !aligned(m, form, near.access_bytes)) near.access_bytes /= 2;
   // Several accesses of one element are one in any case.
   const std::set<int64_t> distinct(offsets.begin(), offsets.end());
   const int64_t accesses = bytes / near.access_bytes, others = static_cast<int64_t>(distinct.size());

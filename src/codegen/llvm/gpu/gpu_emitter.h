@@ -199,8 +199,11 @@ class GpuEmitter : protected ProgramEmitter {
   Condition condition(ir::ExprId predicate, thread::MemoryId of, ir::ExprId index);
   Condition store_condition(const thread::Store& s);
   bool uniform(ir::ExprId e);  // the same for all lanes, as nothing is
-  // The address of the element at lane 0 when `index` is lane + (the same for all lanes).
-  std::optional<Place> contiguous(thread::MemoryId memory, ir::ExprId index);
+  // Accesses of so many bytes from the element `index` on are.
+  bool aligned(const thread::Memory& m, const arith::Affine& index, int64_t bytes);
+  // The address of the element at lane 0 when `index` is lane + (the same for all lanes) and an access of all
+  // lanes is aligned: lowering has seen to that, but for a predicate that only facts_ knows to be uniform.
+  std::optional<Place> contiguous(thread::MemoryId memory, ir::ExprId index, ir::ExprId predicate);
   // Elements near each other that lanes read, several of them one, or with gaps: all from `at` on.
   struct NearElements {
     Place at;

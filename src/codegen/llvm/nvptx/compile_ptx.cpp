@@ -11,6 +11,7 @@
 #include "codegen/llvm/machine_code.h"
 #include "codegen/llvm/nvptx/expand_division.h"
 #include "codegen/llvm/nvptx/ptx_emitter.h"
+#include "codegen/llvm/nvptx/widen_extrema.h"
 #include "codegen/llvm/optimise.h"
 
 namespace tilegen::codegen {
@@ -78,8 +79,12 @@ std::optional<Error> generate(GpuCompile& c, Kernels kernels, const target::Targ
                               const MachineFeatures& features, const GpuCodegenOptions& options,
                               PtxResult& result) {
   const auto as_it_is = [](llvm::Module&) {};
+  const auto mend = [](llvm::Module& module) {  // what ptxas would make wrong code of
+    expand_divisions(module);
+    widen_extrema(module);
+  };
   if (auto error = make_module<PtxEmitter>(c, kernels, target, features, options, kNvidiaGrid, kWarpLanes,
-                                           result, as_it_is, expand_divisions))
+                                           result, as_it_is, mend))
     return error;
   Clock clock;
   if (auto error = write_code(c, kernels, options, c.assembly, llvm::CodeGenFileType::AssemblyFile,

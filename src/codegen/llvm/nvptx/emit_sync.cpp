@@ -38,16 +38,17 @@ void PtxEmitter::emit_node(const AsyncCopy& copy) {
   Place to = place(copy.dst, copy.dst_index), from = place(copy.src, copy.src_index);
   std::string text = copy.bytes == 16 ? "cp.async.cg" : "cp.async.ca";
   std::string constraints = "r,n,l,n";
-  // With a policy on copies that may read none of their bytes 8 of 18 random programs ended in an illegal
-  // instruction on an H200, none of 1,982 others did.
-  const bool partial = c.value || c.never;
-  Value* policy = partial ? nullptr : cache_policy(b_, program_.memory(copy.src).loads);
-  text += std::string(".shared.global") + (policy ? ".L2::cache_hint" : "") + " [$0+$1], [$2+$3], " +
+  Value* policy = cache_policy(b_, program_.memory(copy.src).loads);
+  // ptxas (13.0, sm_90a) splits a shared address of a copy with a policy into a register and a uniform
+  // register, and encodes the pair as an illegal instruction. A byte permutation that keeps every byte hides
+  // the sum from it; ptxas drops the permutation itself.
+  if (policy) text = "{ .reg .b32 to; prmt.b32 to, $0, 0, 0x3210; " + text;
+  text += std::string(".shared.global") + (policy ? ".L2::cache_hint [to" : " [$0") + "+$1], [$2+$3], " +
           std::to_string(copy.bytes);
   Values operands = address(b_, to);
   for (Value* v : address(b_, from)) operands.push_back(v);
   Value* bytes = b_.getInt32(static_cast<uint32_t>(copy.bytes));
-  if (partial) {
+  if (c.value || c.never) {
     text += ", $4";
     constraints += ",r";
     operands.push_back(c.never ? b_.getInt32(0) : b_.CreateSelect(c.value, bytes, b_.getInt32(0)));
@@ -57,7 +58,8 @@ void PtxEmitter::emit_node(const AsyncCopy& copy) {
     constraints += ",l";
     operands.push_back(policy);
   }
-  ptx_.instruction(b_.getVoidTy(), text + ";", constraints + ",~{memory}", operands);
+  text += policy ? "; }" : ";";
+  ptx_.instruction(b_.getVoidTy(), text, constraints + ",~{memory}", operands);
 }
 
 void PtxEmitter::emit_node(const AsyncCommit&) {
