@@ -162,4 +162,24 @@ std::optional<Block> commit_group_loop(Expander& x, const ir::Loop& loop, StmtId
   return out;
 }
 
+// The engine reads a tile that asynchronous copies of threads fill, not those that a loop runs ahead and
+// awaits: barriers, which wait for copies that threads read, see nothing of it.
+bool Expander::stores_copied_tile(const KernelOp& store) const {
+  if (!stores_in_bulk(store)) return false;
+  const ValueId tile = store.accesses.front().value;
+  if (in_registers(tile)) return false;
+  const auto awaited = [&](StmtId copy) {
+    return std::any_of(out_.pipelines.begin(), out_.pipelines.end(), [&](const Pipeline& line) {
+      return line.transport == Transport::async_copy && line.values.count(tile) &&
+             line.loop == tree_.loop_of(copy);
+    });
+  };
+  return std::any_of(ops().ops.begin(), ops().ops.end(), [&](const KernelOp& o) {
+    const plan::OpPlan* plan = plan_of(o);
+    return plan && plan->engine == plan::Engine::async_copy && !awaited(o.stmt) &&
+           std::any_of(o.accesses.begin(), o.accesses.end(),
+                       [&](const analysis::OpAccess& a) { return a.write && a.value == tile; });
+  });
+}
+
 }  // namespace tilegen::expand

@@ -196,6 +196,10 @@ void Expander::statement(StmtId id, Block& out) {
     emit(out, AwaitStores{});
     emit(out, Barrier{});
   }
+  if (stores_copied_tile(*op(id))) {
+    emit(out, CommitGroup{});
+    emit(out, WaitGroup{0});
+  }
   emit(out, Run{id, overwrite_, stages_in_turn_.count(ops().id_of(*op(id))) > 0});
 }
 

@@ -101,6 +101,7 @@ class Expander {
   void produce(const KernelOp& op, Block& out);
   bool stores_in_bulk(const KernelOp& o) const;
   bool overwrites_stored_tile(const KernelOp& writer) const;
+  bool stores_copied_tile(const KernelOp& store) const;
   void copy_groups(const ir::TileOp& op, Block& out) const;
   std::set<OpId> stores_in_shared_places() const;
   std::set<OpId> stores_in_turn() const;
