@@ -23,6 +23,9 @@ SizedProgram::SizedProgram(const ir::Program& p, const Sizes& sizes) : p_(p), va
     else if (var.kind == ir::VarKind::dim)
       values_[v] = nominal(var);
   }
+  // Of optional tensors all are passed.
+  for (const ir::Param& param : p.params)
+    if (p.is_presence(param) && !values_[param.var.value]) values_[param.var.value] = 1;
 }
 
 std::optional<int64_t> SizedProgram::value(ir::ExprId e) const {
