@@ -5,7 +5,6 @@
 
 #include "analysis/shared_rows.h"
 #include "analysis/tensor_copy.h"
-#include "analysis/tile_parts.h"
 #include "arith/prove.h"
 #include "arith/simplify.h"
 #include "layout/tensor_tile.h"
@@ -187,17 +186,9 @@ void tensor_loads(LoweringContext& k, const analysis::KernelOp& op, const Pipeli
     }
 }
 
-// Asynchronous copies write the tile.
-bool is_copied(const LoweringContext& k, ValueId tile) {
-  const std::vector<OpId> writers = analysis::writers_of(k.in.ops, tile);
-  return std::any_of(writers.begin(), writers.end(), [&](OpId writer) {
-    const plan::OpPlan* plan = plan::find_op(k.in.schedule, k.in.ops.ops[writer].path);
-    return plan && plan->engine == plan::Engine::async_copy;
-  });
-}
-
-// What threads wrote is there for the engine after their copies, fences and a barrier; one thread has it
-// stored. Who overwrites the tile waits until the engine has read it (expand/expand_kernel.cpp).
+// What threads wrote is there for the engine after their fences and a barrier; one thread has it stored. Who
+// overwrites the tile waits until the engine has read it, and copies that fill it are awaited before
+// (expand/expand_kernel.cpp).
 void store_tile(LoweringContext& k, const analysis::KernelOp& op, thread::Block& out) {
   ir::ExprPool& e = k.out.exprs;
   const ValueId value = op.accesses.front().value;
@@ -207,11 +198,6 @@ void store_tile(LoweringContext& k, const analysis::KernelOp& op, thread::Block&
   const MemoryId memory = k.names.values[value];
   thread::Memory& bytes = k.out.memories[memory.value];
   bytes.alignment = std::max<int64_t>(bytes.alignment, k.in.target.tensor_tile_alignment);
-  if (is_copied(k, value)) {
-    // Closed already but in a loop that closes groups at the end of its iterations.
-    out.push_back(k.out.add(thread::AsyncCommit{}, op.path));
-    out.push_back(k.out.add(thread::AsyncWait{0}, op.path));
-  }
   out.push_back(k.out.add(thread::ProxyFence{}, op.path));
   role_barrier(k, out, op.path);
   thread::Block stores;
