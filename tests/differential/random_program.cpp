@@ -250,10 +250,13 @@ void Generator::observe_tiles() {
     }
     o.readable = false;
     if (r_.chance(4) && ir::takes_atomic(ir::AtomicKind::add, t.type)) {
-      // One place for all blocks: at most 24 of them, so that sums are exact.
+      // One place for all blocks, of which sums are exact.
+      double blocks = 1;
+      for (const GridVar& g : grid_) blocks *= static_cast<double>(g.extent.value);
+      const bool adds = blocks * tile_cap(t.type) <= exact_limit(t.type);
       o.shape.erase(o.shape.begin(), o.shape.begin() + static_cast<long>(grid_.size()));
       o.grid_of.assign(o.shape.size(), -1);
-      const std::string kind = ir::is_float(t.type) ? r_.pick({"add", "min", "max"})
+      const std::string kind = ir::is_float(t.type) ? r_.pick({adds ? "add" : "min", "min", "max"})
                                                     : r_.pick({"add", "min", "max", "and", "or", "xor"});
       line("atomic " + t.name + " -> " + declare_tensor(std::move(o), false) + " {kind=" + kind + "}");
       continue;

@@ -63,6 +63,7 @@ constexpr Conflict kConflicts[] = {
     {"loop_that_a_condition_skips", "k:x", kBackwards},
     {"loops_of_different_extents_over_one_fragment", "k:f", kConditional},
     {"operand_written_under_a_condition", "elements:packed", kUnaligned},
+    {"pair_at_an_odd_element", "k:t", kUnaligned},
     {"part_filled_behind_a_copy", "k:t", kBackwards},
     {"part_filled_behind_a_copy", "k:t@1", kBackwards},
     {"pipeline_that_reads_what_it_wrote", "k:t", kBackwards},

@@ -80,7 +80,10 @@ Value* GpuEmitter::load_element(MemoryId memory, ExprId index, const Condition& 
   if (!registers_.owns(memory)) {
     if (Value* known = condition.value || condition.bounded ? nullptr : element_of_word(memory, index))
       return known;
-    const bool stands = m.read_only && !facts_.depends_on(index, program_.thread_var);
+    // LLVM leaves out of a condition what a branch around has asked, and its code generator takes text out of
+    // loops past branches.
+    const bool asked = condition.value && sides_in_loops_ > 0;
+    const bool stands = m.read_only && !asked && !facts_.depends_on(index, program_.thread_var);
     return load_wide(memory, place(memory, index), 1, condition,
                      stands ? LoadKind::standing : LoadKind::plain)[0];
   }

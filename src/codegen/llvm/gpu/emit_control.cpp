@@ -1,6 +1,7 @@
 // Statements that decide what runs: loops and branches, with the register memories they change.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "codegen/llvm/gpu/gpu_emitter.h"
 #include "support/checked.h"
@@ -208,8 +209,10 @@ void GpuEmitter::emit_sides(Value* condition, const Block& then_body, const Bloc
     b_.CreateBr(next);
     return side;
   };
+  const int sides_before = std::exchange(sides_in_loops_, sides_in_loops_ + (loops_.empty() ? 0 : 1));
   Side yes = emit_side(then_body, "then");
   Side no = emit_side(else_body, "else");
+  sides_in_loops_ = sides_before;
   next->insertInto(function_);
   b_.SetInsertPoint(origin);
   b_.CreateCondBr(condition, yes.entry, no.entry);

@@ -248,6 +248,7 @@ class GpuEmitter : protected ProgramEmitter {
   ir::VarId lane_var_;                                // valid inside a vectorized loop
   int64_t width_ = 1;
   std::vector<OpenLoop> loops_;                               // serial loops being emitted, outermost first
+  int sides_in_loops_ = 0;                                    // of branches being emitted, inside of loops
   std::unordered_map<ir::ExprId, Values> wide_loads_;         // of the statement: elements by lane
   std::unordered_map<ir::ExprId, llvm::Value*> early_loads_;  // of the loops being emitted
   struct Given {
