@@ -232,7 +232,8 @@ void Generator::observe_tiles() {
   const bool all = r_.chance(2);
   for (const Tile& t : tiles_) {
     if (!t.written || (!all && r_.chance(2))) continue;
-    if (r_.chance(8)) {
+    // A block that has returned has left nothing there.
+    if (r_.chance(8) && body_.find("return\n") == std::string::npos) {
       leave_in_workspace(t);
       continue;
     }
