@@ -217,7 +217,7 @@ void add_halves() {
 }
 
 void add_dots() {
-  accumulating<F32, U32, U32>("v_dot2c_f32_f16", [](uint32_t a, uint32_t b, float c) {
+  accumulating<F32, HalfPair, HalfPair>("v_dot2c_f32_f16", [](uint32_t a, uint32_t b, float c) {
     return std::fma(high_half(a), high_half(b), std::fma(low_half(a), low_half(b), c));
   });
   accumulating<I32, U32, U32>("v_dot4c_i32_i8", [](uint32_t a, uint32_t b, int32_t c) {

@@ -60,6 +60,11 @@ using I32 = Integer<int32_t>;
 using U64 = Integer<uint64_t>;
 using I64 = Integer<int64_t>;
 
+// Two f16 in a word, of which an inline constant is the lower: 1.0 is 0x3c00 (LLVM, isInlinableLiteralV2F16).
+struct HalfPair : U32 {
+  static constexpr bool kHalves = true;
+};
+
 template <class T>
 inline uint64_t scalar_value(Wave& w, const Instruction& in, const Operand& o) {
   switch (o.kind) {
@@ -67,6 +72,7 @@ inline uint64_t scalar_value(Wave& w, const Instruction& in, const Operand& o) {
       return T::kBits == 64 ? w.pair(o.first) : w.scalars[o.first];
     case OperandKind::immediate:
       if (o.is_float) {
+        if constexpr (requires { T::kHalves; }) return double_to_half(o.real);
         if (T::kBits == 16) return double_to_half(o.real);
         if (T::kBits == 32) return std::bit_cast<uint32_t>((float)o.real);
         return std::bit_cast<uint64_t>(o.real);
