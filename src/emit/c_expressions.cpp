@@ -5,12 +5,15 @@
 #include <cstdio>
 #include <limits>
 
+#include "ir/unsigned_types.h"
+
 namespace tilegen::emit {
 namespace {
 
 using ir::DType;
 using ir::ExprId;
 using ir::ExprOp;
+using ir::unsigned_of;
 
 constexpr size_t kLongest = 88;  // characters of one expression
 
@@ -24,10 +27,6 @@ std::string op_name(ExprOp op) {
   constexpr std::string_view kLogical = "logical_";
   if (name.substr(0, kLogical.size()) == kLogical) name.remove_prefix(kLogical.size());
   return upper(name);
-}
-
-DType unsigned_of(int bits) {
-  return bits == 8 ? DType::u8 : bits == 16 ? DType::u16 : bits == 32 ? DType::u32 : DType::u64;
 }
 
 // The fewest digits that the type's value is read from.

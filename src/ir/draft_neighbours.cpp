@@ -17,8 +17,8 @@ namespace tilegen::ir {
 
 namespace {
 
-constexpr int64_t kMostTrips = 32, kMostStatements = 128;  // of copies
-constexpr size_t kMostTerms = 64;                          // of an index
+constexpr int64_t kMaxTrips = 32, kMaxStatements = 128;  // of copies
+constexpr size_t kMaxTerms = 64;                         // of an index
 
 }  // namespace
 
@@ -41,7 +41,7 @@ DraftResolver::SumOfVars DraftResolver::sum_of_vars(ExprId root, const LeafLoop&
     if (!e.valid()) continue;
     const ExprNode& n = p_.exprs[e];
     int64_t number = 0;
-    if (steps > kMostTerms || n.op == ExprOp::load || n.op == ExprOp::native_call) {
+    if (steps > kMaxTerms || n.op == ExprOp::load || n.op == ExprOp::native_call) {
       sum.known = false;
     } else if (n.op == ExprOp::var) {
       const VarId v = n.var();
@@ -126,7 +126,7 @@ std::optional<DraftResolver::LeafLoop> DraftResolver::leaf_loop(StmtId s) const 
   LeafLoop loop{head->vars.front(), {}, {}, {}, {}};
   int64_t trips = 0, begin = 0;
   if (!p_.exprs.is_const_int(head->begin, &begin) || !p_.exprs.is_const_int(head->extents[0], &trips) ||
-      trips < 2 || trips > kMostTrips)
+      trips < 2 || trips > kMaxTrips)
     return std::nullopt;
   loop.extents[loop.counter] = trips;
   for (size_t d = 0; d < threads_->head.vars.size(); ++d)
@@ -135,7 +135,7 @@ std::optional<DraftResolver::LeafLoop> DraftResolver::leaf_loop(StmtId s) const 
   for (int64_t statements = 1; !todo.empty(); ++statements) {
     const StmtId next = todo.back();
     todo.pop_back();
-    if (statements * trips > kMostStatements || !written_[next.value].label.empty()) return std::nullopt;
+    if (statements * trips > kMaxStatements || !written_[next.value].label.empty()) return std::nullopt;
     const auto& node = written_[next.value].node;
     const auto named = draft_.assignments.find(next);
     const auto* store = std::get_if<Store>(&node);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "ir/point_loops.h"
+#include "ir/unsigned_types.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
 
@@ -12,19 +13,6 @@ namespace tilegen::ir {
 namespace {
 
 constexpr int kSteps = 2;  // of the network, that a thread takes at once
-
-DType unsigned_of(int bits) {
-  switch (bits) {
-    case 8:
-      return DType::u8;
-    case 16:
-      return DType::u16;
-    case 32:
-      return DType::u32;
-    default:
-      return DType::u64;
-  }
-}
 
 // Elements as unsigned numbers of their order, and back. Keys of up to 32 bits are one number of that order
 // and the place, wider ones two.

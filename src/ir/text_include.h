@@ -5,8 +5,8 @@
 // requires: a function that answers for a path. ensures: the program is the one whose text has the others in
 //   the place of their first include; texts of one name are one. Locations carry where a text is included.
 // why here: names, limits and errors are those of one program, so that the parser takes all texts in turn.
-// refuses: texts that are not given, that include themselves, kMostIncluded in each other, with a header or
-//   open blocks; more bytes together than a text may have.
+// refuses: texts that are not given, that include themselves, kMaxIncludeDepth in each other, with a header
+//   or open blocks; more bytes together than a text may have.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace tilegen::ir {
 
-constexpr int kMostIncluded = 64;        // in each other
+constexpr int kMaxIncludeDepth = 64;     // in each other
 constexpr size_t kMaxIncludePath = 256;  // bytes of a path
 constexpr size_t kMaxTextName = 1024;    // and of the name that a text is given
 

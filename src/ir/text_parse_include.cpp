@@ -29,10 +29,10 @@ bool Parser::parse_include() {
         "include " + std::string(path.text) + " needs another text, and whoever reads this one gives none",
         "set tl_parse_options::include, in Python give include=, a function or a folder; the tool reads "
         "files");
-  if (included_.around.size() >= static_cast<size_t>(kMostIncluded))
+  if (included_.around.size() >= static_cast<size_t>(kMaxIncludeDepth))
     return limit(DiagCode::limit_nesting, path,
-                 "texts include each other " + std::to_string(kMostIncluded + 1) + " deep, at most " +
-                     std::to_string(kMostIncluded) + " are read: " + chain_to({}),
+                 "texts include each other " + std::to_string(kMaxIncludeDepth + 1) + " deep, at most " +
+                     std::to_string(kMaxIncludeDepth) + " are read: " + chain_to({}),
                  "include fewer texts from texts that are included");
   IncludedText got = included_.ask(
       {path.body, name_of(file_), path.line, path.column, static_cast<int>(included_.around.size()) + 1});

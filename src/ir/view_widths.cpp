@@ -2,30 +2,10 @@
 
 #include <algorithm>
 
+#include "ir/unsigned_types.h"
 #include "ir/view_shape.h"
 
 namespace tilegen::ir {
-namespace {
-
-DType unsigned_of(int bits) {
-  switch (bits) {
-    case 2:
-      return DType::u2;
-    case 4:
-      return DType::u4;
-    case 8:
-      return DType::u8;
-    case 16:
-      return DType::u16;
-    case 32:
-      return DType::u32;
-    default:
-      return DType::u64;
-  }
-}
-
-}  // namespace
-
 bool has_other_width(const Program& p, const TileView& view) {
   return view.form == TileView::Form::reinterpret &&
          dtype_bits(view.type) != dtype_bits(p.buffer(view.of).type);

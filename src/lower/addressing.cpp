@@ -186,7 +186,8 @@ ExprId memory_index(LoweringContext& k, ir::BufferId buffer, std::span<const Exp
   return k.simplified(sum);
 }
 
-// A load may stand before the condition that its statement has, and none reads through a null address.
+// A load may stand before the condition that its statement has, and none reads through a null address. Past a
+// branch around its statement none is moved.
 ExprId presence_predicate(LoweringContext& k, ir::BufferId buffer) {
   if (!k.in.program.buffer(buffer).optional) return ExprId();
   const ExprId there = k.simplified(k.names.vars.at(k.in.program.presence(buffer)));
