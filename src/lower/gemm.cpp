@@ -51,6 +51,7 @@ void OpLowering::contract_micro_kernel(int a, int b, int c, bool clear) {
   const plan::ValuePlan &pa = value_plan(k_, buffer(a)), &pb = value_plan(k_, buffer(b)),
                         &pc = value_plan(k_, buffer(c));
   const int64_t pack = tile->atom->pack;
+  const auto registers = target::matrix_tiles(*tile->atom, tile->mr, tile->nr, s.k);
   auto step = [&](const plan::ValuePlan& v, const analysis::MatrixDims& m, int64_t row, int64_t col) {
     return offset_of(v, m.at<int64_t>(row, col, 0)) - offset_of(v, m.at<int64_t>(0, 0, 0));
   };
@@ -60,11 +61,14 @@ void OpLowering::contract_micro_kernel(int a, int b, int c, bool clear) {
   mma.nr = static_cast<int>(tile->nr);
   mma.k = s.k;
   mma.pack = static_cast<int>(pack);
+  if (registers)
+    mma.tile = {static_cast<int>(registers->rows), static_cast<int>(registers->columns),
+                static_cast<int>(registers->k)};
   mma.a = memory_of(k_, buffer(a));
   mma.b = memory_of(k_, buffer(b));
   mma.c = memory_of(k_, buffer(c));
   mma.a_row = s.m > 1 ? step(pa, va, 1, 0) : 0;
-  mma.a_k = s.k > pack ? step(pa, va, 0, pack) : pack;
+  mma.a_k = s.k > mma.step() ? step(pa, va, 0, mma.step()) : mma.step();
   mma.b_k = s.k > pack ? step(pb, vb, pack, 0) : tile->nr * pack;
   mma.c_row = tile->mr > 1 ? step(pc, vc, 1, 0) : tile->nr;
   mma.clear = clear;

@@ -1,5 +1,7 @@
 #include "target/micro_tile.h"
 
+#include <algorithm>
+
 namespace tilegen::target {
 
 int64_t vector_lanes(const MicroKernelAtom& atom, int64_t nr) {
@@ -8,7 +10,23 @@ int64_t vector_lanes(const MicroKernelAtom& atom, int64_t nr) {
   return lanes;
 }
 
+std::optional<MatrixTiles> matrix_tiles(const MicroKernelAtom& atom, int64_t mr, int64_t nr, int64_t k) {
+  if (atom.tile_rows == 0 || k % atom.pack != 0) return std::nullopt;
+  const int64_t most = atom.tile_rows;
+  MatrixTiles t;
+  t.down = (mr + most - 1) / most;
+  t.across = (nr + most - 1) / most;
+  if (mr % t.down != 0 || nr % t.across != 0) return std::nullopt;
+  // C, a row of registers of B and one of A.
+  if (t.down * t.across + t.across + 1 > atom.registers) return std::nullopt;
+  t.rows = mr / t.down;
+  t.columns = nr / t.across;
+  for (t.k = std::min<int64_t>(atom.tile_k, k); k % t.k != 0 || t.k % atom.pack != 0;) --t.k;
+  return t;
+}
+
 bool fits_registers(const MicroKernelAtom& atom, int64_t mr, int64_t nr) {
+  if (atom.tile_rows > 0) return matrix_tiles(atom, mr, nr, atom.tile_k).has_value();
   int64_t vectors = nr / vector_lanes(atom, nr);
   return mr * vectors + vectors + 1 <= atom.registers;
 }

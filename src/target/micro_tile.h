@@ -16,6 +16,14 @@ struct MicroTile {
 // Nothing where the target has no such atom, or too few registers for the tile.
 std::optional<MicroTile> micro_tile_from_name(const Target& t, std::string_view name);
 
+// A register tile of matrix registers: so many of C one below the other and beside each other, of at most so
+// many rows, columns and elements of k.
+struct MatrixTiles {
+  int64_t down = 1, across = 1, rows = 1, columns = 1, k = 1;
+};
+// Nothing for atoms of vectors, for tiles that do not divide so, and where there are too few registers.
+std::optional<MatrixTiles> matrix_tiles(const MicroKernelAtom& atom, int64_t mr, int64_t nr, int64_t k);
+
 // Lanes of the vectors that rows of `nr` elements are made of.
 int64_t vector_lanes(const MicroKernelAtom& atom, int64_t nr);
 // Whether accumulators, one row of B and an element of A are all held at once.

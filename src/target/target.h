@@ -103,6 +103,9 @@ struct MicroKernelAtom {
   int registers = 16;  // vector registers
   int pack = 1;
   int macs_per_cycle = 1;
+  // Of matrix registers (Intel AMX): at most so many rows, and so many elements of k in a row of A; 0: the
+  // registers are vectors.
+  int tile_rows = 0, tile_k = 0;
 };
 
 // How the registers of a multiprocessor can be shared between the computing threads of a block and producers,

@@ -123,14 +123,20 @@ struct LaneReduce {
 };
 
 // One matrix atom of the target: C[mr x nr] (+)= A[mr x kt] * B[kt x nr] on memories of this thread.
-// Element (i,k) of A is at a_index + i*a_row + (k / pack)*a_k + k % pack, element (k,j) of B at
+// Element (i,k) of A is at a_index + i*a_row + (k / step)*a_k + k % step, element (k,j) of B at
 // b_index + (k/pack)*b_k + j*pack + k%pack, element (i,j) of C at c_index + i*c_row + j. `pack` consecutive k
-// share one accumulation step (2 for bf16 dot products, 4 for i8). The loop over k is inside the atom and
-// keeps C in registers.
+// share one sum of an instruction (2 for bf16 dot products, 4 for i8), `step` of them one instruction: pack
+// with vectors, tile.k with matrix registers. The loop over k is inside the atom and keeps C in registers.
+struct MatrixRegisters {      // Intel AMX
+  int rows = 0, columns = 0;  // of C in one of them; 0: C is in vectors
+  int k = 0;                  // of A in one of them: multiple of pack
+};
 struct HostMma {
   int mr = 1, nr = 1;
-  int64_t k = 1;  // multiple of pack
+  int64_t k = 1;  // multiple of the step
   int pack = 1;
+  MatrixRegisters tile;  // rows divide mr, columns divide nr
+  int64_t step() const { return tile.k > 0 ? tile.k : pack; }
   MemoryId a, b, c;
   ir::ExprId a_index, b_index, c_index;
   int64_t a_row = 0, a_k = 1, b_k = 0, c_row = 0;

@@ -199,6 +199,9 @@ class Printer {
     const auto number = [](int64_t v) { return std::to_string(v); };
     line(indent,
          "mma " + number(m.mr) + "x" + number(m.nr) + "x" + number(m.k) + " pack " + number(m.pack) + " " +
+             (m.tile.k == 0 ? ""
+                            : "tiles " + number(m.tile.rows) + "x" + number(m.tile.columns) + "x" +
+                                  number(m.tile.k) + " ") +
              at(m.c, m.c_index) + " row " + number(m.c_row) + (m.clear ? " = " : " += ") +
              at(m.a, m.a_index) + " row " + number(m.a_row) + " k " + number(m.a_k) + " * " +
              at(m.b, m.b_index) + " k " + number(m.b_k),

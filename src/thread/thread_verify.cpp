@@ -239,13 +239,18 @@ class Verifier {
   }
 
   void check(const HostMma& m, int) {
-    if (m.mr < 1 || m.nr < 1 || m.pack < 1 || m.k < m.pack || m.k % m.pack != 0)
+    if (m.mr < 1 || m.nr < 1 || m.pack < 1 || m.k < m.step() || m.k % m.pack != 0 || m.k % m.step() != 0)
       return report("an mma of " + std::to_string(m.mr) + "x" + std::to_string(m.nr) + "x" +
                     std::to_string(m.k) + " with pack " + std::to_string(m.pack));
     if (m.a_row < 0 || m.a_k < 0 || m.b_k < 0 || m.c_row < 0) return report("an mma with a negative stride");
-    const int64_t steps = m.k / m.pack - 1;
-    const bool a = check_source(m.a, m.a_index, span(m.mr - 1, m.a_row, steps, m.a_k, m.pack), "mma A");
-    const bool b = check_source(m.b, m.b_index, span(steps, m.b_k, 0, 0, int64_t{m.nr} * m.pack), "mma B");
+    if (m.tile.k != 0 && (m.tile.k < 0 || m.tile.k % m.pack != 0 || m.tile.rows < 1 ||
+                          m.mr % m.tile.rows != 0 || m.tile.columns < 1 || m.nr % m.tile.columns != 0))
+      return report("an mma by matrix registers of " + std::to_string(m.tile.rows) + "x" +
+                    std::to_string(m.tile.columns) + "x" + std::to_string(m.tile.k) +
+                    " that do not divide it");
+    const int64_t steps = m.k / m.step() - 1, sums = m.k / m.pack - 1;
+    const bool a = check_source(m.a, m.a_index, span(m.mr - 1, m.a_row, steps, m.a_k, m.step()), "mma A");
+    const bool b = check_source(m.b, m.b_index, span(sums, m.b_k, 0, 0, int64_t{m.nr} * m.pack), "mma B");
     const bool c = check_target(m.c, m.c_index, span(m.mr - 1, m.c_row, 0, 0, m.nr), "mma C");
     if (!a || !b || !c) return;
     const bool floating = ir::is_float(p_.memory(m.c).type);

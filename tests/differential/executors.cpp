@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "amx_emulator.h"
 #include "check/check_program.h"
 #include "codegen/host_cpu.h"
 #include "fault_guard.h"
@@ -115,10 +116,13 @@ const std::vector<std::string>& executable_targets() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> list = {"host"};
     const codegen::HostCpu& cpu = codegen::host_cpu();
+    // Its matrix registers are carried out by software, its vectors are not.
+    constexpr std::string_view kMatrixRegisters = "x86-64-v4-amx";
+    const bool can_emulate = cpu.avx512_bf16 && cpu.avx512_vnni;
     if (const char* asked = std::getenv("TILEGEN_TARGETS")) {
       std::istringstream in(asked);
       for (std::string name; std::getline(in, name, ',');)
-        if (name != "host") list.push_back(name);
+        if (name != "host" && (name != kMatrixRegisters || can_emulate)) list.push_back(name);
     } else if (cpu.avx2 && cpu.fma && cpu.f16c) {
       list.push_back("x86-64-v3");
     }
@@ -302,6 +306,8 @@ Outcome Subject::run(Executable& e, const LaunchMemory& memory, std::vector<Guar
     if (outcome.kind != Kind::agree) outcome.text = e.target + ": " + outcome.text;
     return outcome;
   }
+  const std::vector<std::string>& features = e.artifact->target.features;
+  if (std::find(features.begin(), features.end(), "+amx-tile") != features.end()) amxemu::emulate_amx();
   if (Checked ran = runtime::run_host(*e.artifact, memory.slots(got), launch.max_threads); !ran)
     return {Kind::rejected, e.target + ": " + ran.error().to_text()};
   return {};

@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "amx_emulator.h"
+
 namespace tilegen::differential {
 namespace {
 
@@ -17,7 +19,8 @@ constexpr std::array kSignals = {Signal{SIGSEGV, "SIGSEGV"}, Signal{SIGBUS, "SIG
                                  Signal{SIGABRT, "SIGABRT"}};
 thread_local sigjmp_buf* active = nullptr;
 
-void handle(int number) {
+void handle(int number, siginfo_t*, void* context) {
+  if (number == SIGILL && amxemu::emulate_instruction(context)) return;
   if (active) siglongjmp(*active, number);
   signal(number, SIG_DFL);
   raise(number);
@@ -31,8 +34,8 @@ void install() {
   alternate.ss_size = stack.size();
   sigaltstack(&alternate, nullptr);
   struct sigaction action {};
-  action.sa_handler = handle;
-  action.sa_flags = SA_ONSTACK;
+  action.sa_sigaction = handle;
+  action.sa_flags = SA_ONSTACK | SA_SIGINFO;
   sigemptyset(&action.sa_mask);
   for (const Signal& s : kSignals) sigaction(s.number, &action, nullptr);
 }

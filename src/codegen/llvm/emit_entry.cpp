@@ -19,11 +19,13 @@ std::optional<std::string> HostEmitter::emit() {
   bind_params();
   create_memories();
   create_alias_scopes();
+  configure_matrix_registers();
   emit_block_loop();
   b_.CreateBr(return_);
   b_.SetInsertPoint(return_);
   // Stores that bypassed the caches are not ordered by the release that ends a launch.
   if (streamed_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+  release_matrix_registers();
   b_.CreateRetVoid();
   close_scope();
   return refusal();

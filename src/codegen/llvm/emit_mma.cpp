@@ -175,6 +175,7 @@ void HostEmitter::emit_mma(const HostMma& m) {
   if (m.mr < 1 || m.nr < 1 || m.k < 1 || m.pack < 1 || m.k % m.pack != 0)
     return refuse("a matrix atom of mr=" + std::to_string(m.mr) + " nr=" + std::to_string(m.nr) +
                   " k=" + std::to_string(m.k) + " pack=" + std::to_string(m.pack));
+  if (m.tile.k > 0) return emit_matrix_registers(m);
   MmaEmitter(*this, b_, features_, m, types).emit();
 }
 

@@ -2,6 +2,7 @@
 
 #include <llvm/ADT/StringMap.h>
 #include <llvm/TargetParser/Host.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,12 +35,22 @@ int64_t third_cache_bytes() {
   return cache_bytes(_SC_LEVEL3_CACHE_SIZE);
 }
 
+// Linux gives matrix registers to processes that ask for them (Documentation/arch/x86/xstate.rst); threads that
+// run already may use them too. False where the kernel has no such call or says no.
+bool ask_for_matrix_registers() {
+  constexpr long kRequestState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA
+  return syscall(SYS_arch_prctl, kRequestState, kTileData) == 0;
+}
+
 HostCpu ask() {
   ensure_handlers();
   const GuardedScope calls_llvm;
   HostCpu cpu;
   cpu.name = llvm::sys::getHostCPUName().str();
   auto flags = llvm::sys::getHostCPUFeatures();
+  if (flags.lookup("amx-tile") && !ask_for_matrix_registers())
+    for (auto& f : flags)
+      if (f.first().starts_with("amx-")) f.second = false;
   for (const auto& f : flags) cpu.features.push_back((f.second ? "+" : "-") + f.first().str());
   std::sort(cpu.features.begin(), cpu.features.end());
   auto has = [&](const char* f) { return flags.lookup(f); };
@@ -53,6 +64,9 @@ HostCpu ask() {
   cpu.avx512_bf16 = has("avx512bf16");
   cpu.avx512_vnni = has("avx512vnni");
   cpu.avx_vnni = has("avxvnni");
+  cpu.amx_bf16 = has("amx-tile") && has("amx-bf16");
+  cpu.amx_f16 = has("amx-tile") && has("amx-fp16");
+  cpu.amx_i8 = has("amx-tile") && has("amx-int8");
   cpu.l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE);
   cpu.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE);
   cpu.l3_bytes = third_cache_bytes();

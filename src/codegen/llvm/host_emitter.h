@@ -107,6 +107,13 @@ class HostEmitter : private ProgramEmitter {
   // matrix atom (emit_mma.cpp)
   void emit_mma(const thread::HostMma& mma);
 
+  // matrix registers (emit_matrix_registers.cpp)
+  void emit_matrix_registers(const thread::HostMma& mma);
+  // At the entry of the function, where all products of the program share a configuration.
+  void configure_matrix_registers();
+  void configure_matrix_registers(const thread::HostMma& mma);
+  void release_matrix_registers();
+
   // Wider vectorized loops run in pieces, so that one value never takes more than a few machine registers.
   static constexpr int64_t kMaxLanes = 64;
 
@@ -122,7 +129,8 @@ class HostEmitter : private ProgramEmitter {
   bool lane_zero_mode_ = false;
   std::unordered_set<ir::ExprId> assumed_;  // predicates the version being emitted may take for true
   bool streaming_now_ = false;
-  bool streamed_ = false;  // a fence is due before returning
+  bool streamed_ = false;                                // a fence is due before returning
+  bool one_configuration_ = false, configured_ = false;  // of matrix registers
 };
 
 }  // namespace tilegen::codegen

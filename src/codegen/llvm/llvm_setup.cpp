@@ -133,6 +133,9 @@ MachineFeatures host_features(const llvm::TargetMachine& machine) {
   f.avx512_bf16 = f.avx512 && has("avx512bf16");
   f.avx512_vnni = f.avx512 && has("avx512vnni");
   f.avx_vnni = has("avxvnni");
+  f.amx_bf16 = has("amx-tile") && has("amx-bf16");
+  f.amx_f16 = has("amx-tile") && has("amx-fp16");
+  f.amx_i8 = has("amx-tile") && has("amx-int8");
   f.vector_bits = f.avx512 ? 512 : has("avx2") ? 256 : 128;
   return f;
 }

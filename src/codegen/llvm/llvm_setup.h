@@ -38,6 +38,7 @@ struct MachineFeatures {
   bool avx512_bf16 = false;
   bool avx512_vnni = false;
   bool avx_vnni = false;
+  bool amx_bf16 = false, amx_f16 = false, amx_i8 = false;
   bool nvptx = false;        // rounding to bf16, minnum, maxnum, saturating casts and 2^x are instructions
   bool amdgpu = false;       // divisions that LLVM may take for ones of 24 bits are written out
   bool fp8_pairs = false;    // two 8-bit floats are converted by one instruction (NVPTX)

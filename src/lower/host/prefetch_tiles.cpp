@@ -72,7 +72,7 @@ std::optional<Product> product_of(const ThreadProgram& p, StmtId id) {
   }
   const auto* mma = as<thread::HostMma>(p, id);
   if (!mma || product.loops.empty() || product.tiles == 0) return std::nullopt;
-  product.work = static_cast<int64_t>(mma->mr) * mma->nr * (mma->k / mma->pack) / kLanes;
+  product.work = static_cast<int64_t>(mma->mr) * mma->nr * (mma->k / mma->step()) / kLanes;
   return product;
 }
 
@@ -184,7 +184,7 @@ class TilePrefetcher {
   void split(Product& product, int64_t lines) {
     const StmtId at = std::get<thread::Loop>(p_.stmts[product.loops.back().value].node).body[0];
     thread::HostMma mma = *as<thread::HostMma>(p_, at);
-    const int64_t steps = mma.k / mma.pack;
+    const int64_t steps = mma.k / mma.step();
     int64_t pieces = 1;
     while (lines > pieces * product.tiles * kMostTogether && steps % (2 * pieces) == 0) pieces *= 2;
     if (pieces == 1 || mma.clear) return;
@@ -192,7 +192,7 @@ class TilePrefetcher {
     const VarId var = p_.add_var("piece" + std::to_string(p_.vars.size()), ir::VarKind::loop);
     mma.k /= pieces;
     mma.a_index = e.add(mma.a_index, e.mul(e.var(var), steps / pieces * mma.a_k));
-    mma.b_index = e.add(mma.b_index, e.mul(e.var(var), steps / pieces * mma.b_k));
+    mma.b_index = e.add(mma.b_index, e.mul(e.var(var), mma.k / mma.pack * mma.b_k));
     const std::string origin = p_.stmts[at.value].origin;
     const StmtId piece = p_.add(mma, origin);
     const StmtId loop =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <utility>
 
 #include "ir/op_kinds.h"
 #include "support/diag_codes.h"
@@ -57,24 +58,56 @@ struct MicroCost {
   }
 };
 
-MicroTile best_tile(const MicroKernelAtom& atom, const GemmShape& s, int64_t l1_bytes) {
+// A register tile and what it takes: cycles of a multiply-add of elements.
+struct PricedTile {
+  MicroTile tile;
+  double cycles = INFINITY;
+};
+
+PricedTile best_vector_tile(const MicroKernelAtom& atom, const GemmShape& s, int64_t l1_bytes) {
   constexpr int64_t kUsualL1Bytes = int64_t{32} << 10;  // of the CPUs that the target may be run on
   const MicroCost cost{s.k / atom.pack, int64_t{atom.pack} * ir::dtype_bytes(atom.a), ir::dtype_bytes(atom.c),
                        l1_bytes > 0 ? l1_bytes : kUsualL1Bytes};
-  MicroTile best{&atom, 1, 1};
-  double best_cost = INFINITY;
+  PricedTile best{{&atom, 1, 1}};
   for (int64_t nr = 1; nr <= s.n && nr <= 8 * atom.lanes; ++nr) {
     if (s.n % nr != 0) continue;
     for (int64_t mr = 1; mr <= s.m && mr <= atom.registers; ++mr) {
       if (s.m % mr != 0 || !fits_registers(atom, mr, nr)) continue;
-      const double here = cost.per_mac(mr, nr, vector_lanes(atom, nr));
-      if (here < best_cost - 1e-12) {
-        best_cost = here;
-        best = {&atom, mr, nr};
-      }
+      const double here = cost.per_mac(mr, nr, vector_lanes(atom, nr)) / atom.pack;
+      if (here < best.cycles - 1e-12) best = {{&atom, mr, nr}, here};
     }
   }
   return best;
+}
+
+// A product of matrix registers takes a cycle for each row of A, or of B where these are more; a register is
+// loaded at two rows a cycle beside it. Tiles of C are loaded and stored, a row a cycle, around all of k.
+PricedTile best_matrix_tile(const MicroKernelAtom& atom, const GemmShape& s) {
+  PricedTile best{{&atom, 1, 1}};
+  const int64_t most = int64_t{atom.registers} * atom.tile_rows;
+  for (int64_t nr = 1; nr <= s.n && nr <= most; ++nr) {
+    if (s.n % nr != 0) continue;
+    for (int64_t mr = 1; mr <= s.m && mr <= most; ++mr) {
+      if (s.m % mr != 0) continue;
+      const auto t = matrix_tiles(atom, mr, nr, s.k);
+      if (!t) continue;
+      const int64_t sums = t->k / atom.pack;
+      const double product = static_cast<double>(t->down * t->across * std::max(t->rows, sums)),
+                   loads = static_cast<double>(t->down * t->rows + t->across * sums) / 2,
+                   ends = static_cast<double>(2 * mr * t->across * t->k) / static_cast<double>(s.k);
+      const double here = (std::max(product, loads) + ends) / static_cast<double>(mr * nr * t->k);
+      if (here < best.cycles - 1e-12) best = {{&atom, mr, nr}, here};
+    }
+  }
+  return best;
+}
+
+// Panels of A for matrix registers of `step` elements of k: (m / mr, k / step, m % mr, k % step).
+Layout host_a_panels(const MatrixDims& a, int64_t m, int64_t k, int64_t mr, int64_t step) {
+  return checked_layout(a.shape, {{a.row, mr, 1, 0, step},
+                                  {a.row, m / mr, mr, 0, mr * k},
+                                  {a.col, step, 1, 0, 1},
+                                  {a.col, k / step, step, 0, mr * step}});
 }
 
 // Row of A: plain row-major when one k is taken at a time (the micro-kernel broadcasts single elements, any
@@ -117,9 +150,17 @@ Expected<MicroTile> pick_micro_tile(const GemmShape& s, const Target& t, const p
                    "leave the atom out to let the planner choose, or give a tile that divides the gemm", loc);
     return *tile;
   }
-  for (const MicroKernelAtom& atom : t.micro_kernels)
-    if (atom.a == s.a && atom.b == s.b && atom.c == s.c && s.k % atom.pack == 0)
-      return best_tile(atom, s, t.l1_bytes);
+  // Of rows alike the best comes first; small products may be faster in vectors than in matrix registers.
+  PricedTile best;
+  bool vectors = false;
+  for (const MicroKernelAtom& atom : t.micro_kernels) {
+    if (atom.a != s.a || atom.b != s.b || atom.c != s.c || s.k % atom.pack != 0) continue;
+    if (atom.tile_rows == 0 && std::exchange(vectors, true)) continue;
+    const PricedTile here =
+        atom.tile_rows > 0 ? best_matrix_tile(atom, s) : best_vector_tile(atom, s, t.l1_bytes);
+    if (!best.tile.atom || here.cycles < best.cycles) best = here;
+  }
+  if (best.tile.atom) return best.tile;
   return Error(DiagCode::no_atom, path,
                std::string("no micro-kernel of ") + t.name + " multiplies " + ir::dtype_name(s.a) + " by " +
                    ir::dtype_name(s.b) + " into " + ir::dtype_name(s.c),
@@ -189,7 +230,9 @@ Expected<GemmPlan> plan_host(const ir::Program& p, const TileOp& op, const GemmS
   plan.engine = plan::Engine::micro_kernel;
   plan.atom = tile->atom->name + ":" + number(tile->mr) + "x" + number(tile->nr);
   plan.c = Fragment::single_thread(host_c(c, s.m, s.n, tile->mr, tile->nr));
-  Layout la = host_a(a, s.m, s.k, pack), lb = host_b(b, s.n, s.k, tile->nr, pack);
+  const auto registers = matrix_tiles(*tile->atom, tile->mr, tile->nr, s.k);
+  Layout la = registers ? host_a_panels(a, s.m, s.k, tile->mr, registers->k) : host_a(a, s.m, s.k, pack),
+         lb = host_b(b, s.n, s.k, tile->nr, pack);
   if (p.buffer(op.operands[0].buffer).scope == ir::MemScope::shared)
     plan.a_memory = la;
   else
@@ -198,6 +241,14 @@ Expected<GemmPlan> plan_host(const ir::Program& p, const TileOp& op, const GemmS
     plan.b_memory = lb;
   else
     plan.b_fragment = Fragment::single_thread(lb);
+  if (registers) {
+    plan.reason = "register tile of " + number(registers->down * registers->across) +
+                  " matrix registers of " + number(registers->rows) + "x" + number(registers->columns) +
+                  ", " + number(registers->k) +
+                  " of k at a time; fewest cycles per multiply-add among the tiles that divide " +
+                  number(s.m) + "x" + number(s.n);
+    return plan;
+  }
   int64_t lanes = vector_lanes(*tile->atom, tile->nr);
   plan.reason = "register tile of " + number(tile->mr * tile->nr / lanes) + " accumulators of " +
                 number(lanes) + " lanes; fewest cycles per multiply-add among the tiles that divide " +

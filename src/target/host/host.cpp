@@ -17,6 +17,22 @@ std::vector<MicroKernelAtom> micro_kernels(const CpuFacts& f) {
   const int registers = f.avx512 ? 32 : 16;
   const int f32 = bytes / 4, f64 = bytes / 8;
   std::vector<MicroKernelAtom> rows;
+  // Intel AMX: eight registers of 16 rows of 64 bytes; a product of three full ones takes 16 cycles (Intel 64
+  // and IA-32 Architectures Optimization Reference Manual, chapter on AMX).
+  constexpr int kTileRows = 16, kTiles = 8, kProductCycles = 16;
+  const auto matrix = [&](std::string name, DType a, DType b, DType c, int pack) {
+    const int k = kTileRows * pack;
+    rows.push_back({std::move(name), a, b, c, kTileRows, kTiles, pack,
+                    kTileRows * kTileRows * k / kProductCycles, kTileRows, k});
+  };
+  if (f.amx_bf16) matrix("tdpbf16ps", DType::bf16, DType::bf16, DType::f32, 2);
+  if (f.amx_f16) matrix("tdpfp16ps", DType::f16, DType::f16, DType::f32, 2);
+  if (f.amx_i8) {
+    matrix("tdpbssd", DType::i8, DType::i8, DType::i32, 4);
+    matrix("tdpbsud", DType::i8, DType::u8, DType::i32, 4);
+    matrix("tdpbusd", DType::u8, DType::i8, DType::i32, 4);
+    matrix("tdpbuud", DType::u8, DType::u8, DType::i32, 4);
+  }
   if (f.avx512_bf16)
     rows.push_back({"dpbf16ps", DType::bf16, DType::bf16, DType::f32, f32, registers, 2, 4 * f32});
   // Bytes of one sign on both sides go through the instruction of both signs with an offset.
@@ -63,12 +79,15 @@ Target from_facts(std::string name, const CpuFacts& facts) {
 
 namespace {
 
-// Levels of the x86-64 psABI, which LLVM has as cpus.
+// Levels of the x86-64 psABI, which LLVM has as cpus; the last with what came with matrix registers.
 struct Level {
-  std::string_view name;
-  bool avx512 = false;
+  std::string_view name, cpu;
+  bool avx512 = false, amx = false;
 };
-constexpr Level kLevels[] = {{"x86-64-v3"}, {"x86-64-v4", true}};
+constexpr Level kLevels[] = {
+    {"x86-64-v3", "x86-64-v3"}, {"x86-64-v4", "x86-64-v4", true}, {"x86-64-v4-amx", "x86-64-v4", true, true}};
+constexpr std::array kAmxFeatures = {"+amx-bf16",   "+amx-int8",   "+amx-tile",
+                                     "+avx512bf16", "+avx512vnni", "+avxvnni"};
 constexpr std::string_view kThisMachine = "host";
 
 std::vector<std::string_view> names() {
@@ -82,8 +101,12 @@ std::optional<Target> find(std::string_view name) {
   for (const Level& level : kLevels) {
     if (level.name != name) continue;
     CpuFacts f;
-    f.cpu = std::string(name);
+    f.cpu = std::string(level.cpu);
     f.avx512 = level.avx512;
+    if (level.amx) {
+      f.features.assign(kAmxFeatures.begin(), kAmxFeatures.end());
+      f.avx512_bf16 = f.avx512_vnni = f.avx_vnni = f.amx_bf16 = f.amx_i8 = true;
+    }
     return from_facts(std::string(name), f);
   }
   return std::nullopt;

@@ -14,6 +14,7 @@ struct CpuFacts {
   bool avx512_bf16 = false;
   bool avx512_vnni = false;
   bool avx_vnni = false;
+  bool amx_bf16 = false, amx_f16 = false, amx_i8 = false;  // and the system lets this process use the tiles
   int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10, l3_bytes = 8 << 20;
 };
 

@@ -61,7 +61,7 @@ std::vector<target::Target> hosts() {
   target::host::CpuFacts rich;
   rich.avx512 = rich.avx512_bf16 = rich.avx512_vnni = true;
   return {*target::find_target("x86-64-v3"), *target::find_target("x86-64-v4"),
-          target::host::from_facts("rich", rich)};
+          *target::find_target("x86-64-v4-amx"), target::host::from_facts("rich", rich)};
 }
 
 TEST(GemmPlan, RegisterTilesDivideTheGemmAndFitTheRegisters) {
@@ -82,9 +82,17 @@ TEST(GemmPlan, RegisterTilesDivideTheGemmAndFitTheRegisters) {
             EXPECT_EQ(k % tile->atom->pack, 0) << what;
             // Accumulators, a row of B and a broadcast element of A; a tile narrower than a register still
             // takes one.
-            int64_t lanes = tile->atom->lanes;
-            while (tile->nr % lanes != 0) lanes /= 2;
-            EXPECT_LE(tile->mr * (tile->nr / lanes) + tile->nr / lanes + 1, tile->atom->registers) << what;
+            if (const auto registers = matrix_tiles(*tile->atom, tile->mr, tile->nr, k)) {
+              EXPECT_EQ(registers->down * registers->rows, tile->mr) << what;
+              EXPECT_EQ(registers->across * registers->columns, tile->nr) << what;
+              EXPECT_EQ(k % registers->k, 0) << what;
+              EXPECT_LE(registers->down * registers->across + registers->across + 1, tile->atom->registers)
+                  << what;
+            } else {
+              int64_t lanes = tile->atom->lanes;
+              while (tile->nr % lanes != 0) lanes /= 2;
+              EXPECT_LE(tile->mr * (tile->nr / lanes) + tile->nr / lanes + 1, tile->atom->registers) << what;
+            }
             EXPECT_TRUE(planned->c.map().is_injective()) << what;
             EXPECT_TRUE(planned->a_memory->is_bijective()) << what;
             EXPECT_TRUE(planned->b_memory->is_bijective()) << what;
@@ -103,6 +111,8 @@ TEST(GemmPlan, PanelsLieAsTheMicroKernelWalksThem) {
         auto tile = micro_tile_from_name(t, planned->atom);
         ASSERT_TRUE(tile);
         const int64_t pack = tile->atom->pack;
+        const auto registers = matrix_tiles(*tile->atom, tile->mr, tile->nr, k);
+        const int64_t step = registers ? registers->k : pack;
         const bool ta = std::string(flags).find("transpose_a") != std::string::npos,
                    tb = std::string(flags).find("transpose_b") != std::string::npos;
         auto a = [&](int64_t i, int64_t kk) {
@@ -113,11 +123,12 @@ TEST(GemmPlan, PanelsLieAsTheMicroKernelWalksThem) {
         };
         auto c = [&](int64_t i, int64_t j) { return planned->c.register_of(std::vector{i, j}); };
         const std::string what = t.name + " " + types + flags + " " + planned->atom;
-        const int64_t a_row = a(1, 0) - a(0, 0), a_k = a(0, pack) - a(0, 0), b_k = b(pack, 0) - b(0, 0);
+        const int64_t a_row = a(1, 0) - a(0, 0), a_k = step < k ? a(0, step) - a(0, 0) : 0,
+                      b_k = b(pack, 0) - b(0, 0);
         for (int64_t i = 0; i < m; ++i)
           for (int64_t kk = 0; kk < k; ++kk)
             ASSERT_EQ(a(i, kk),
-                      a(i / tile->mr * tile->mr, 0) + i % tile->mr * a_row + kk / pack * a_k + kk % pack)
+                      a(i / tile->mr * tile->mr, 0) + i % tile->mr * a_row + kk / step * a_k + kk % step)
                 << what;
         for (int64_t kk = 0; kk < k; ++kk)
           for (int64_t j = 0; j < n; ++j)

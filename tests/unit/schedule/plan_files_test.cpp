@@ -70,14 +70,15 @@ INSTANTIATE_TEST_SUITE_P(All, PlanFile,
                          ::testing::Combine(::testing::ValuesIn(programs("tests/files/plan")),
                                             ::testing::Values("sm_80", "sm_90a", "x86-64-v3", "x86-64-v4")),
                          test_name);
-std::vector<std::filesystem::path> amd_programs() {
+std::vector<std::filesystem::path> product_programs() {
   std::vector<std::filesystem::path> list;
   for (const std::filesystem::path& path : programs("tests/files/plan"))
     if (path.stem() == "gemm_bias_relu" || path.stem() == "flash_attention") list.push_back(path);
   return list;
 }
-INSTANTIATE_TEST_SUITE_P(Amd, PlanFile,
-                         ::testing::Combine(::testing::ValuesIn(amd_programs()), ::testing::Values("gfx942")),
+INSTANTIATE_TEST_SUITE_P(Products, PlanFile,
+                         ::testing::Combine(::testing::ValuesIn(product_programs()),
+                                            ::testing::Values("gfx942", "x86-64-v4-amx")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Flagship, PlanFile,
                          ::testing::Combine(::testing::ValuesIn(programs("tests/unit/schedule/flagship")),
