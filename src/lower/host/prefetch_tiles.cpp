@@ -187,7 +187,8 @@ class TilePrefetcher {
     const int64_t steps = mma.k / mma.step();
     int64_t pieces = 1;
     while (lines > pieces * product.tiles * kMostTogether && steps % (2 * pieces) == 0) pieces *= 2;
-    if (pieces == 1 || mma.clear) return;
+    // Matrix registers take as long for C as for a few steps of k.
+    if (pieces == 1 || mma.clear || mma.tile.k > 0) return;
     ir::ExprPool& e = p_.exprs;
     const VarId var = p_.add_var("piece" + std::to_string(p_.vars.size()), ir::VarKind::loop);
     mma.k /= pieces;

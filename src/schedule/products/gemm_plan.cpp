@@ -80,9 +80,12 @@ PricedTile best_vector_tile(const MicroKernelAtom& atom, const GemmShape& s, int
   return best;
 }
 
-// A product of matrix registers takes a cycle for each row of A, or of B where these are more; a register is
-// loaded at two rows a cycle beside it. Tiles of C are loaded and stored, a row a cycle, around all of k.
+// A product of matrix registers takes a cycle for each row of A, or of B where these are more, and its sum is
+// there 52 cycles after it began (Intel 64 and IA-32 Architectures Optimization Reference Manual, chapter on
+// AMX). Registers are loaded beside it, a row of A or B in half a cycle at best: loads cost a little even
+// then. Tiles of C are loaded and stored around all of k, a row a cycle.
 PricedTile best_matrix_tile(const MicroKernelAtom& atom, const GemmShape& s) {
+  constexpr double kProductLatency = 52, kLoadWeight = 0.1;
   PricedTile best{{&atom, 1, 1}};
   const int64_t most = int64_t{atom.registers} * atom.tile_rows;
   for (int64_t nr = 1; nr <= s.n && nr <= most; ++nr) {
@@ -92,10 +95,11 @@ PricedTile best_matrix_tile(const MicroKernelAtom& atom, const GemmShape& s) {
       const auto t = matrix_tiles(atom, mr, nr, s.k);
       if (!t) continue;
       const int64_t sums = t->k / atom.pack;
-      const double product = static_cast<double>(t->down * t->across * std::max(t->rows, sums)),
+      const double products = static_cast<double>(t->down * t->across * std::max(t->rows, sums)),
                    loads = static_cast<double>(t->down * t->rows + t->across * sums) / 2,
                    ends = static_cast<double>(2 * mr * t->across * t->k) / static_cast<double>(s.k);
-      const double here = (std::max(product, loads) + ends) / static_cast<double>(mr * nr * t->k);
+      const double cycles = std::max({products, loads, kProductLatency}) + kLoadWeight * loads + ends;
+      const double here = cycles / static_cast<double>(mr * nr * t->k);
       if (here < best.cycles - 1e-12) best = {{&atom, mr, nr}, here};
     }
   }
