@@ -19,7 +19,7 @@ import programs  # noqa: E402
 import tilegen as tg  # noqa: E402
 
 BATCH, HEADS, ROUNDS, REST = 1, 4, 11, 0.02  # rest: seconds until the other's idle threads have stopped spinning
-TILE = (64, 64)
+TILE = (256, 128)
 TYPES = {"f32": (tg.f32, torch.float32, 1e-5), "bf16": (tg.bf16, torch.bfloat16, 1e-2)}
 
 

@@ -100,16 +100,24 @@ std::optional<int64_t> coefficient_of(const ThreadProgram& p, ir::VarId var, ir:
 }
 
 bool injective(const ThreadProgram& p, const PerfectNest& nest, ir::ExprId index) {
-  std::map<ir::VarId, int64_t> coefficients;
-  for (StmtId l : nest.loops) coefficients[std::get<thread::Loop>(p.stmts[l.value].node).var] = 0;
-  if (!linear(p, index, 1, coefficients)) return false;
-  std::vector<std::pair<int64_t, int64_t>> digits;  // coefficient, extent
+  VarExtents vars;
   for (StmtId l : nest.loops) {
     const auto& loop = std::get<thread::Loop>(p.stmts[l.value].node);
     int64_t extent = 0;
     if (!p.exprs.is_const_int(loop.extent, &extent)) return false;
-    if (coefficients[loop.var] == INT64_MIN) return false;
-    if (extent > 1) digits.push_back({std::abs(coefficients[loop.var]), extent});
+    vars.emplace_back(loop.var, extent);
+  }
+  return injective(p, vars, index);
+}
+
+bool injective(const ThreadProgram& p, const VarExtents& vars, ir::ExprId index) {
+  std::map<ir::VarId, int64_t> coefficients;
+  for (const auto& [var, extent] : vars) coefficients[var] = 0;
+  if (!linear(p, index, 1, coefficients)) return false;
+  std::vector<std::pair<int64_t, int64_t>> digits;  // coefficient, extent
+  for (const auto& [var, extent] : vars) {
+    if (coefficients[var] == INT64_MIN) return false;
+    if (extent > 1) digits.push_back({std::abs(coefficients[var]), extent});
   }
   std::sort(digits.begin(), digits.end());
   int64_t reach = 0;  // largest offset of the smaller digits

@@ -27,6 +27,9 @@ std::optional<int64_t> coefficient_of(const ThreadProgram& p, ir::VarId var, ir:
 // radix system: each point of the nest has an element of its own. Memory that the index reads must not change
 // while the nest runs.
 bool injective(const ThreadProgram& p, const PerfectNest& nest, ir::ExprId index);
+// The same of variables that count from 0 to below an extent.
+using VarExtents = std::vector<std::pair<ir::VarId, int64_t>>;
+bool injective(const ThreadProgram& p, const VarExtents& vars, ir::ExprId index);
 
 // Replaces variables by expressions of the same pool.
 class VarSubstitution final : public ir::ExprRewriter {

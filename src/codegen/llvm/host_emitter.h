@@ -14,6 +14,7 @@
 
 #include "codegen/llvm/lane_analysis.h"
 #include "codegen/llvm/program_emitter.h"
+#include "thread/interleaved.h"
 
 namespace tilegen::codegen {
 
@@ -58,6 +59,11 @@ class HostEmitter : private ProgramEmitter {
   void emit_serial_loop(const thread::Loop& loop) override;
   void emit_vector_loop(const thread::Loop& loop) override;
   void emit_unrolled_loop(const thread::Loop& loop) override;  // emit_interleaved.cpp
+  void emit_interleaved(const thread::InterleavedRows& rows);
+  void emit_transposed(const thread::TransposedRows& rows);
+  // The values of a store for each row, as stored; where the first is stored.
+  std::vector<llvm::Value*> load_rows(const thread::Store& store, ir::VarId row, int64_t rows, ir::VarId lane,
+                                      int64_t lanes, Place* first);
   void emit_branch(const thread::Branch& branch) override;
   void emit_lanes(const thread::Loop& loop, llvm::Value* base, int64_t width, int64_t base_divisor);
   // Bodies of a vectorized loop, chosen at run time (emit_versions.cpp).

@@ -60,6 +60,55 @@ TEST_F(InterleaveRows, OfTwoAndWherePredicated) {
 )");
 }
 
+// Words of two elements: v // 2 * 64 + i % 32 * 2 + v % 2, panels of 32 rows.
+struct TransposeRows : InterleaveRows {
+  MemoryId from = typed("F", true), to = typed("P", false);
+
+  MemoryId typed(const char* name, bool outside) {
+    const MemoryId m = outside ? tensor(name, true) : tile(name, 4096);
+    p.memories[m.value].type = DType::bf16;
+    if (outside) p.params.back().type = DType::bf16;
+    return m;
+  }
+  ExprId place(int64_t panel, int64_t words_apart) {
+    const ExprId row = use(i), lane = use(v);
+    const ExprId word = add(mul(p.exprs.floordiv(lane, c(2)), words_apart), p.exprs.floormod(lane, c(2)));
+    return add(add(mul(p.exprs.floordiv(row, c(panel)), 16 * words_apart), word),
+               mul(p.exprs.floormod(row, c(panel)), 2));
+  }
+  Block rows(int64_t count, ExprId index) {
+    const ExprId value = p.exprs.load(from, DType::bf16, std::vector<ExprId>{add(mul(use(i), 32), use(v))});
+    return {loop(i, c(count), LoopForm::serial,
+                 {loop(v, c(32), LoopForm::vectorized, {store(to, index, value)})})};
+  }
+};
+
+TEST_F(TransposeRows, PanelsOfSeveralGroups) {
+  run(rows(64, place(32, 64)));
+  EXPECT_EQ(body(), R"(  serial i in 0..2 {
+    serial group5 in 0..2 {
+      unrolled row4 in 0..16 {
+        vectorized v in 0..32 {
+          P[i * 1024 + v // 2 * 64 + group5 * 32 + row4 * 2 + v % 2] = F[i * 1024 + group5 * 512 + row4 * 32 + v]
+        }
+      }
+    }
+  }
+)");
+}
+
+TEST_F(TransposeRows, GroupsAsLargeAsDivide) {
+  run(rows(24, place(24, 48)));
+  EXPECT_NE(body().find("serial i in 0..3"), std::string::npos) << body();
+  EXPECT_NE(body().find("unrolled row4 in 0..8"), std::string::npos) << body();
+}
+
+TEST_F(TransposeRows, WordsThatRowsDoNotJoin) {
+  expect_unchanged(rows(6, place(6, 12)));                           // six rows
+  expect_unchanged(rows(64, place(64, 64)));                         // stores twice
+  expect_unchanged(rows(32, add(mul(use(v), 2), mul(use(i), 64))));  // words in parts
+}
+
 TEST_F(InterleaveRows, InsideOfLoopsAndBranches) {
   const ExprId first = p.exprs.lt(use(bx), c(1));
   run({loop(

@@ -6,6 +6,7 @@
 #include "lower/host/fuse_loops.h"
 #include "lower/host/interleave_rows.h"
 #include "lower/host/prefetch_blocks.h"
+#include "lower/host/skip_selects.h"
 #include "nest_builder.h"
 #include "thread_executor.h"
 
@@ -62,6 +63,7 @@ class RandomNests : public NestBuilder {
     if (shape == 3) vars_.pop_back();
     last_ = MemoryId();
     if (shape == 0 && chance(8)) return apart_copy();
+    if (shape != 3 && chance(8)) return mask();
     Block stores;
     for (size_t s = 1 + pick(4); s > 0; --s) stores.push_back(random_store());
     if (shape == 3) return loop(vars_[0], counter(), LoopForm::serial, std::move(stores));
@@ -77,6 +79,16 @@ class RandomNests : public NestBuilder {
     return loop(vars_[0], c(4), LoopForm::serial,
                 {loop(vars_[1], c(8), LoopForm::vectorized,
                       {store(any_tile(), to, load(tensors_[pick(tensors_.size())], at))})});
+  }
+
+  // Keeps what is there, or not.
+  StmtId mask() {
+    const ExprId index = random_index(), limit = chance(50) ? use(bx) : c(static_cast<int64_t>(pick(40)));
+    const MemoryId memory = any();
+    const ExprId hides = chance(70) ? p.exprs.lt(index, limit) : p.exprs.le(limit, index);
+    const ExprId kept = load(memory, chance(90) ? index : random_index());
+    const StmtId s = store(memory, index, p.exprs.select(hides, kept, c(-1)));
+    return loop(vars_[0], c(4), LoopForm::serial, {loop(vars_[1], c(8), LoopForm::vectorized, {s})});
   }
 
   StmtId random_store() {
@@ -177,7 +189,7 @@ size_t stores_of(const thread::ThreadProgram& p) {
 }
 
 TEST(RandomNests, MeanWhatTheyMeant) {
-  int fused = 0, forwarded = 0, interleaved = 0;
+  int fused = 0, forwarded = 0, skipped = 0, interleaved = 0;
   constexpr uint64_t kPrograms = 400;
   for (uint64_t seed = 0; seed < kPrograms; ++seed) {
     RandomNests nests(seed);
@@ -198,6 +210,10 @@ TEST(RandomNests, MeanWhatTheyMeant) {
     forward_stores(nests.p);
     forwarded += stores_of(nests.p) < count;
     if (!check("forward_stores")) return;
+    const std::string kept = nests.body();
+    skip_selects(nests.p);
+    skipped += nests.body() != kept;
+    if (!check("skip_selects")) return;
     prefetch_blocks(nests.p);
     if (!check("prefetch_blocks")) return;
     const std::string apart = nests.body();
@@ -208,6 +224,7 @@ TEST(RandomNests, MeanWhatTheyMeant) {
   // Programs on which nothing happens test nothing.
   EXPECT_GT(fused, static_cast<int>(kPrograms) / 10);
   EXPECT_GT(forwarded, static_cast<int>(kPrograms) / 20);
+  EXPECT_GT(skipped, 10);
   EXPECT_GT(interleaved, 2);
 }
 
