@@ -41,7 +41,7 @@ FAMILIES = (
     rows.host_rows,
     attention.flash_attention_3,
 )
-RESULTS = ("h200", "few_blocks", "dynamic_rows", "default_stages", "loop_forms", "overlap", "tiles", "mamba", "workloads", "gemm_host", "gemm_one_core", "attention_host", "rows_host", "limits", "unsampled")
+RESULTS = ("h200", "few_blocks", "dynamic_rows", "default_stages", "loop_forms", "overlap", "tiles", "mamba", "workloads", "gemm_host", "gemm_one_core", "gemm_host_amx", "attention_host", "attention_host_amx", "rows_host", "limits", "unsampled")
 BLOCK = re.compile(r"^<!-- (\w+): written by bench/charts\.py -->\n(.*?)^<!-- /\1 -->\n", re.M | re.S)
 
 

@@ -57,17 +57,23 @@ def attention_heads(results):
 
 
 def host_attention(results):
-    data, panels, rows = results["attention_host"], [], []
+    panels, rows = [], []
+    for name in ("attention_host", "attention_host_amx"):
+        rows_of_host(results[name], panels, rows)
+    alt = "GFLOP/s of attention on the host, ours and PyTorch's"
+    chart = Chart("host_attention", "Attention forward on the host", alt, panels)
+    return Family("host_attention", chart, [Table(["attention", "ours", "PyTorch", "ratio"], rows)])
+
+
+def rows_of_host(data, panels, rows):
+    cores = counted(data["machine"]["cores"])
     for kind in dict.fromkeys(r["dtype"] for r in data["rows"]):
         groups = []
         for r in (r for r in data["rows"] if r["dtype"] == kind):
             rates, label = {"ours": r["gflops"]["ours"], "PyTorch": r["gflops"]["torch"]}, f"heads of {r['dim']}, length {r['length']}"
             groups.append(Group(label, bars("GFLOP/s", rates)))
-            rows.append([f"{kind}, {label}", *figures(*rates.values()), *figures(r["ratio"], digits=2)])
-        panels.append(Panel(f"{kind}, {counted(data['machine']['cores'])}", "GFLOP/s", groups))
-    alt = f"GFLOP/s of attention on the host, ours and PyTorch's, on {counted(data['machine']['cores'])}"
-    chart = Chart("host_attention", "Attention forward on the host", alt, panels)
-    return Family("host_attention", chart, [Table(["attention", "ours", "PyTorch", "ratio"], rows)])
+            rows.append([f"{kind}, {label}, {cores}", *figures(*rates.values()), *figures(r["ratio"], digits=2)])
+        panels.append(Panel(f"{kind}, {cores}", "GFLOP/s", groups))
 
 
 def form_label(r):

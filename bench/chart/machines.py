@@ -54,9 +54,11 @@ def machines(results):
         idle["date"],
     ]
     one_core, torch = results["gemm_one_core"], results["attention_host"]["machine"]["torch"]
+    amx, amx_torch = results["gemm_host_amx"], results["attention_host_amx"]["machine"]["torch"]
     hosts = [
         host("on the host", results["gemm_host"], []),
         host("products and attention there", one_core, [one_core["onednn"], f"PyTorch {torch}"]),
+        host("with matrix registers (AMX)", amx, [amx["onednn"], f"PyTorch {amx_torch}"]),
     ]
     head = ["figures", "machine", "software", "commit", "date"]
     return Family("machines", None, [Table(head, [gpu(results["h200"]), *hosts, last])])

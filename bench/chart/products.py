@@ -170,22 +170,27 @@ YARDSTICKS = (
 
 
 def host_gemm(results):
-    data, limits = results["gemm_one_core"], results["limits"]["host"]
-    cores, panels, lines = data["machine"]["cores"], [], []
+    limits, panels, lines = results["limits"]["host"], [], []
+    for name, with_limit in (("gemm_one_core", True), ("gemm_host_amx", False)):
+        host_products(results[name], limits if with_limit else None, panels, lines)
+    alt = "GFLOP/s of f32 products beside OpenBLAS and of bf16 and i8 products beside oneDNN"
+    chart = Chart("host_gemm", "Matrix products on the host", alt, panels)
+    return Family(
+        "host_gemm", chart, [Table(["product", "ours", "yardstick", "ratio", "of the limit"], lines)]
+    )
+
+
+def host_products(data, limits, panels, lines):
+    cores = data["machine"]["cores"]
     for kind, beside, key, peer, what in YARDSTICKS:
-        limit, groups = cores * limits[f"{kind}_gflops_per_core"], []
+        limit, groups = limits and cores * limits[f"{kind}_gflops_per_core"], []
         for r in data["gemm"]:
             if key not in r:  # measured where there was no such peer
                 continue
             ours, ratio, shape = r[beside]["gflops"], r[key], r["shape"].replace("x", " x ")
             theirs = ours / ratio  # of the samples beside ours
             groups.append(Group(shape, bars("GFLOP/s", {"ours": ours, peer: theirs})))
-            fractions = figures(ratio, ours / limit, digits=2)
-            lines.append([f"{kind} {shape}", *figures(ours), f"{peer} {theirs:.0f}", *fractions])
-        limit_name = f"limit: {limit} GFLOP/s, {what}"
-        panels.append(Panel(f"{kind}, {counted(cores)}", "GFLOP/s", groups, limit, limit_name))
-    alt = f"GFLOP/s of f32 products beside OpenBLAS and of bf16 and i8 products beside oneDNN, on {counted(cores)}"
-    chart = Chart("host_gemm", "Matrix products on the host", alt, panels)
-    return Family(
-        "host_gemm", chart, [Table(["product", "ours", "yardstick", "ratio", "of the limit"], lines)]
-    )
+            fractions = figures(ratio, limit and ours / limit, digits=2)
+            lines.append([f"{kind} {shape}, {counted(cores)}", *figures(ours), f"{peer} {theirs:.0f}", *fractions])
+        limited = (limit, f"limit: {limit} GFLOP/s, {what}") if limit else ()
+        panels.append(Panel(f"{kind}, {counted(cores)}", "GFLOP/s", groups, *limited))

@@ -19,12 +19,11 @@ struct InterleavedRows {
 // unrolled row { vectorized lane { store } } of 2 or 4 rows.
 std::optional<InterleavedRows> interleaved_rows(const ThreadProgram& p, const Loop& loop);
 
-// Lanes of which `unit`, a word of 32 bits, stay together, the words of one lane apart from those of the next.
+// Lanes of which `unit`, a word of 32 bits, stay together, each word in a place of its own.
 struct TransposedRows {
   ir::VarId row, lane;
   int64_t rows = 1, lanes = 1, unit = 1;
-  // Of the element row * unit + lane % unit behind those of the word lane / unit, whose place the row does not
-  // change.
+  // Of the element row * unit + lane % unit behind the first of the word lane / unit.
   const Store* store = nullptr;
 };
 // unrolled row { vectorized lane { store } } of 4, 8 or 16 rows; lanes are a multiple of rows * unit, and

@@ -1,6 +1,6 @@
-// Rows whose elements stand side by side in a tile, and rows that are its columns (thread/interleaved.h): the
-// rows' vectors are joined or transposed in registers and stored as runs, where each by itself would be stored
-// element by element.
+// Rows whose elements stand side by side in a tile, and rows that are its columns (thread/interleaved.h):
+// the rows' vectors are joined or transposed in registers and stored as runs, where each by itself would be
+// stored element by element.
 #include <array>
 
 #include "codegen/llvm/host_emitter.h"
@@ -23,8 +23,8 @@ Value* alternate(Builder& b, Value* x, Value* y) {
 
 using Values = std::vector<Value*>;
 
-// Lanes of two vectors, `picked` four at a time: numbers of lanes in each four of the first and, from 4 on, of
-// the second.
+// Lanes of two vectors, `picked` four at a time: numbers of lanes in each four of the first and, from 4 on,
+// of the second.
 Value* in_fours(Builder& b, Value* x, Value* y, std::array<int, 4> picked) {
   const auto lanes = static_cast<int>(lane_count(x));
   std::vector<int> order;
@@ -43,8 +43,8 @@ Value* fours_of(Builder& b, Value* x, Value* y, int first) {
   return b.CreateShuffleVector(x, y, order);
 }
 
-// Columns of as many rows of words as they have, 4, 8 or 16: the shuffles are those of the machine, within 128
-// bits and of 128 bits.
+// Columns of as many rows of words as they have, 4, 8 or 16: the shuffles are those of the machine, within
+// 128 bits and of 128 bits.
 Values transposed(Builder& b, const Values& rows) {
   const size_t n = rows.size();
   Values fours(n);  // at g * 4 + c: column 4 * l + c of rows 4 * g.. in four l

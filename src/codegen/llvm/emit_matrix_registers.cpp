@@ -1,6 +1,6 @@
-// Register tiles in matrix registers (Intel AMX; Intel 64 and IA-32 Architectures Software Developer's Manual,
-// volume 1, "Programming with Intel AMX"). Registers are named here, not allocated by LLVM: C first, then a row
-// of B, then A, as one configuration says for all of a kernel's products where they are alike.
+// Register tiles in matrix registers (Intel AMX; Intel 64 and IA-32 Architectures Software Developer's
+// Manual, volume 1, "Programming with Intel AMX"). Registers are named here, not allocated by LLVM: C first,
+// then a row of B, then A, as one configuration says for all of a kernel's products where they are alike.
 #include <array>
 
 #include <llvm/IR/Intrinsics.h>

@@ -35,8 +35,8 @@ int64_t third_cache_bytes() {
   return cache_bytes(_SC_LEVEL3_CACHE_SIZE);
 }
 
-// Linux gives matrix registers to processes that ask for them (Documentation/arch/x86/xstate.rst); threads that
-// run already may use them too. False where the kernel has no such call or says no.
+// Linux gives matrix registers to processes that ask for them (Documentation/arch/x86/xstate.rst); threads
+// that run already may use them too. False where the kernel has no such call or says no.
 bool ask_for_matrix_registers() {
   constexpr long kRequestState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA
   return syscall(SYS_arch_prctl, kRequestState, kTileData) == 0;

@@ -86,9 +86,9 @@ class RowInterleaver {
     return false;
   }
 
-  // The loop `row` counts panels, a loop inside of the nest the groups of one, where there are several, and its
-  // body is that of a row of the group, in a loop around the lanes. False where the rows of a group do not
-  // stand so in the tile.
+  // The loop `row` counts panels, a loop inside of the nest the groups of one, where there are several, and
+  // its body is that of a row of the group, in a loop around the lanes. False where the rows of a group do
+  // not stand so in the tile.
   bool split(const thread::PerfectNest& nest, StmtId row, int64_t extent, int64_t panel, Group group) {
     ir::ExprPool& e = p_.exprs;
     const StmtId lanes = nest.loops.back(), parent = nest.loops[nest.loops.size() - 2];

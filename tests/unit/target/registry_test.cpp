@@ -29,7 +29,8 @@ TEST(FindTarget, AnUnknownNameListsTheKnownOnes) {
     EXPECT_EQ(d.op, name);
     EXPECT_EQ(d.message, "no target is called '" + std::string(name) + "'");
     EXPECT_EQ(d.hint,
-              "known targets: host, x86-64-v3, x86-64-v4, sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a, gfx942, "
+              "known targets: host, x86-64-v3, x86-64-v4, x86-64-v4-amx, sm_80, sm_86, sm_87, sm_89, sm_90, "
+              "sm_90a, gfx942, "
               "gfx90a, sim:sm_80, sim:sm_86, sim:sm_87, sim:sm_89, sim:sm_90, sim:sm_90a, "
               "sim:gfx942, sim:gfx90a");
   }
