@@ -723,11 +723,11 @@ TL_API tl_status tl_option_describe(size_t index, tl_option_info* out_info);
 TL_API size_t tl_target_count(void);
 TL_API const char* tl_target_name_at(size_t index);
 
-/** A target by name: "host" (this machine), "x86-64-v3", "x86-64-v4-amx", "sm_80", ... An unknown  name is
- *  TL_UNKNOWN_TARGET and the message lists the known ones. No device is needed. "sim:sm_80" is sm_80  with
+/** A target by name: "host" (this machine), "x86-64-v3", "x86-64-v4-amx", "sm_80", ... An unknown name is
+ *  TL_UNKNOWN_TARGET and the message lists the known ones. No device is needed. "sim:sm_80" is sm_80 with
  *  the simulator in place of a device: launches run on the host's memory and fail with what the simulator
- *  finds. "cuda" and  "cuda:1" stand for the target of this machine's first and second CUDA device, "hip"
- *  and "hip:1" for those  of its HIP devices; they are TL_DRIVER where there is none. */
+ *  finds. "cuda" and "cuda:1" stand for the target of this machine's first and second CUDA device, "hip"
+ *  and "hip:1" for those of its HIP devices; they are TL_DRIVER where there is none. */
 TL_API tl_status tl_target_parse(const char* name, tl_target** out_target, tl_error** out_error);
 
 /** The best target that this library can compile for and run on this machine: that of the first CUDA device,
