@@ -138,6 +138,8 @@ class Generator {
   void combine_rows();
   void view_of_tile();
   Tile random_view(const Tile& of);
+  Tile view_as_operand(const Tile& of);
+  std::string reshaped(const Tile& of, const std::vector<int64_t>& shape);
   bool view_of_other_width(Tile& view);
   std::vector<int64_t> random_factors(int64_t elements);
 

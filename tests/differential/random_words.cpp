@@ -257,6 +257,23 @@ bool Generator::view_of_other_width(Tile& view) {
   return true;
 }
 
+// What an operation reads of a tile: at times a view of it, also of elements of more bits or fewer.
+Tile Generator::view_as_operand(const Tile& of) {
+  if (of.scope == MemScope::local || ir::is_bool(of.type) || !r_.chance(3)) return of;
+  Tile view = random_view(of);
+  if (r_.chance(3)) view_of_other_width(view);
+  return view;
+}
+
+// Declares a view of these extents.
+std::string Generator::reshaped(const Tile& of, const std::vector<int64_t>& shape) {
+  const std::string name = fresh("w");
+  std::string extents;
+  for (int64_t extent : shape) extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
+  line("view " + name + " = reshape(" + of.name + ", [" + extents + "])");
+  return name;
+}
+
 // A tile in another shape, on one side of a copy or of a loop.
 void Generator::view_of_tile() {
   Tile* base = any_tile([](const Tile& t) { return t.scope != MemScope::local; }, true);

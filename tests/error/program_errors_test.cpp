@@ -163,9 +163,8 @@ TEST(ProgramErrors, Bits) {
   expect_golden("syntax_error.cast_mode",
                 parse_failure(kernel("  parallel i in 4 { A[b, i] = cast(f32, i, towards_zero) }\n")));
   expect_golden("dtype_mismatch.view_of_operation",
-                parse_failure(kernel("  alloc t: shared f32[8, 4]\n  alloc s: fragment u32[8]\n"
-                                     "  view v = reinterpret(t, u32)\n  fill v, 0\n"
-                                     "  reduce v -> s {kind = max, axis = 1}\n")));
+                parse_failure(kernel("  alloc t: shared u32[4]\n  view v = reinterpret(A, u32)\n  fill t, 0\n"
+                                     "  atomic t -> v[b :+ 1, 0 :+ 4] {kind = or}\n")));
 }
 
 TEST(ProgramErrors, PackedTypes) {
