@@ -217,7 +217,7 @@ std::string reduction_refusal(const ir::Program& p, const ir::TileOp& op) {
   if (!kind) return "";
   const ir::DType type = p.buffer(op.operands[1].buffer).type;
   const bool sums = *kind == ir::AtomicKind::add && ir::is_float(type) && ir::dtype_bytes(type) <= 4;
-  const bool takes = sums || type == ir::DType::i32;
+  const bool takes = sums || (type == ir::DType::i32 && *kind != ir::AtomicKind::exchange);
   return takes ? ""
                : "the engine has no " + std::string(ir::atomic_text(*kind)) + " of " + ir::dtype_name(type);
 }

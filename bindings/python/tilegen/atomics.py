@@ -16,8 +16,8 @@ class Atomics:
 
     @marked
     def atomic(self, kind, src, dst):
-        """dst = kind of dst and src, element by element, on a tensor; kind: "add", "min", "max", "and", "or" or "xor". Boxes as of
-        copy."""
+        """dst = kind of dst and src, element by element, on a tensor; kind: "add", "min", "max", "and", "or", "xor", or "exchange":
+        src itself. Boxes as of copy."""
         src, dst = sides_of(src, dst)
         lib.tl_atomic(self.handle, self._region(src), self._region(dst), choice(_ATOMIC, kind, "kind of atomic operation"))
 

@@ -18,12 +18,12 @@ namespace {
 
 using Instruction = llvm::AtomicRMWInst::BinOp;
 
-// Minima and maxima of floats are loops: of NaN the instructions have rules of their own. So
-// are all of 16 bits.
-std::optional<Instruction> instruction(AtomicKind kind, DType type) {
+// Minima and maxima of floats are loops: of NaN the instructions have rules of their own. So are all of fewer
+// than 32 bits, but for integers on hosts.
+std::optional<Instruction> instruction(const MachineFeatures& f, AtomicKind kind, DType type) {
   const bool floating = ir::is_float(type);
   const bool is_signed = ir::dtype_kind(type) == ir::DTypeKind::signed_int;
-  if (ir::dtype_bits(type) < 32) return std::nullopt;
+  if (ir::dtype_bits(type) < 32 && (floating || f.nvptx || f.amdgpu)) return std::nullopt;
   if (floating && kind != AtomicKind::exchange && kind != AtomicKind::add) return std::nullopt;
   switch (kind) {
     case AtomicKind::compare_exchange:
@@ -79,13 +79,14 @@ struct Word {
   Value* shift = nullptr;  // null: the element is the word
 };
 
-// GPUs swap words of 32 bits and more. LLVM 19 makes two loops of narrower ones, and of these for AMDGPU
-// wrong code: lanes that leave the inner loop early are taken to have failed.
+// GPUs swap words of 32 bits and more: that around the element, which lies in the element's memory wherever
+// that begins and ends at whole words, and in its page anyhow. LLVM 19 makes two loops of narrower ones, and
+// of these for AMDGPU wrong code: lanes that leave the inner loop early are taken to have failed.
 Word word_of(llvm::IRBuilder<>& b, const MachineFeatures& f, DType type, Value* pointer) {
   const auto bits = static_cast<unsigned>(ir::dtype_bits(type));
   if (bits >= 32 || !(f.nvptx || f.amdgpu)) return {b.getIntNTy(bits), pointer, nullptr};
   Value* address = b.CreateTrunc(b.CreatePtrToInt(pointer, b.getInt64Ty()), b.getInt32Ty());
-  Value* offset = b.CreateAnd(address, b.getInt32(2));
+  Value* offset = b.CreateAnd(address, b.getInt32(bits == 8 ? 3 : 2));
   Value* aligned = b.CreateGEP(b.getInt8Ty(), pointer, b.CreateNeg(b.CreateZExt(offset, b.getInt64Ty())));
   return {b.getInt32Ty(), aligned, b.CreateShl(offset, b.getInt32(3))};
 }
@@ -96,7 +97,7 @@ Value* swap_loop(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f,
   llvm::LLVMContext& c = b.getContext();
   llvm::Function* function = b.GetInsertBlock()->getParent();
   llvm::Type* stored = storage_type(c, type);
-  llvm::Type* own = b.getIntNTy(static_cast<unsigned>(ir::dtype_bits(type)));
+  llvm::IntegerType* own = b.getIntNTy(static_cast<unsigned>(ir::dtype_bits(type)));
   const Word word = word_of(b, f, type, pointer);
   const llvm::Align align(word.type->getBitWidth() / 8);
   constexpr auto kRelaxed = llvm::AtomicOrdering::Monotonic;
@@ -119,7 +120,7 @@ Value* swap_loop(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f,
     next = ops.binary(ir::atomic_operation(kind), type, type, current, held);
   Value* bits = b.CreateBitCast(to_storage(b, type, next), own);
   if (word.shift) {
-    Value* others = b.CreateNot(b.CreateShl(b.getInt32(0xffff), word.shift));
+    Value* others = b.CreateNot(b.CreateShl(b.getInt32((1U << own->getIntegerBitWidth()) - 1), word.shift));
     bits = b.CreateOr(b.CreateAnd(old, others), b.CreateShl(b.CreateZExt(bits, word.type), word.shift));
   }
   Value* swapped = b.CreateAtomicCmpXchg(word.pointer, old, bits, align, kRelaxed, kRelaxed, scope_of(b, f));
@@ -147,7 +148,7 @@ void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f,
   where(b, parts.condition, [&] {
     Value* old = nullptr;
     if (ir::releases(parts.order)) fence(b, f, llvm::AtomicOrdering::Release);
-    if (const auto op = instruction(kind, type))
+    if (const auto op = instruction(f, kind, type))
       old = b.CreateAtomicRMW(*op, pointer, to_storage(b, type, held), align, llvm::AtomicOrdering::Monotonic,
                               scope_of(b, f));
     else if (kind == AtomicKind::compare_exchange && ir::dtype_bits(type) >= 32)
