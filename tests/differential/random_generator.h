@@ -133,6 +133,7 @@ class Generator {
   std::string call(const std::string& a, const std::string& b);
   void while_loop(int depth);
   void update_shared();
+  std::string order();
   void arg_reduce();
   void sort_rows();
   void combine_rows();

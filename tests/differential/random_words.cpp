@@ -68,6 +68,12 @@ void Generator::while_loop(int depth) {
   multiplier_ = outer;
 }
 
+// Of an atomic operation on an element of a shared tile.
+std::string Generator::order() {
+  if (other_loops_ > 0 || !r_.chance(5)) return "";
+  return std::string(" {order = ") + r_.pick({"relaxed", "acquire", "release", "acq_rel"}) + "}";
+}
+
 // Iterations meet in elements of a shared tile. Values are small, so that sums are exact in any order.
 void Generator::update_shared() {
   Tile* to = any_tile(
@@ -96,7 +102,7 @@ void Generator::update_shared() {
                             std::to_string(r_.between(2, 8)) + ")";
   const bool some = r_.chance(3);
   if (some) line("if " + bool_expr(1).text + " {");
-  line("atomic_" + kind + "(" + element + "], " + value + ")");
+  line("atomic_" + kind + "(" + element + "], " + value + ")" + order());
   if (some) line("}");
   hidden_.clear();
   in_parallel_ = false;

@@ -346,8 +346,9 @@ TEST(ProgramErrors, ViewsOfTensorsAndOrders) {
     return "parallel i in 1 { atomic_add(" + element + ", 1) {order = " + order + "} }\n";
   };
   expect_golden("bad_attribute.order", parse_failure(kernel(ordered("A[b, i]", "releases"))));
-  expect_golden("scope_not_allowed.order", parse_failure(kernel("  alloc t: shared f32[1]\n  fill t, 0\n" +
-                                                                ordered("t[i]", "release"))));
+  expect_golden("misplaced_statement.shared_order",
+                parse_failure(kernel("  alloc t: shared f32[1]\n  fill t, 0\n  pipelined k in 0 .. 4 {\n" +
+                                     ordered("t[i]", "release") + "  }\n")));
   expect_golden("misplaced_statement.order", parse_failure(kernel("  pipelined k in 0 .. 4 {\n" +
                                                                   ordered("A[b, i]", "acquire") + "  }\n")));
 }

@@ -8,7 +8,7 @@ import unittest
 sys.path.insert(0, __file__.rpartition("/")[0])
 import tilegen as tg  # noqa: E402
 from numbers_in_memory import Numbers  # noqa: E402
-from tilegen import ds, f32, i32, i64, u32  # noqa: E402
+from tilegen import ds, f32, i32, i64, u32, u8  # noqa: E402
 
 class Annotations(unittest.TestCase):
     def build(self, **layout):
@@ -184,6 +184,29 @@ class Orders(unittest.TestCase):
             y_ = array.array("i", [0])
             program.compile(target).load()(20, array.array("i", range(20)), y_)
             self.assertEqual(y_[0], 380)
+
+    def test_iterations_of_a_block(self):
+        """The iteration that comes last finds what all have exchanged in a shared tile of bytes."""
+        b = tg.Builder("iterations")
+        x, y = b.tensor("X", u8, [64], read_only=True), b.tensor("Y", i32, [1])
+        with b.kernel("k", [1]):
+            data, count, total = b.shared("data", u8, [64]), b.shared("count", i32, [1]), b.shared("total", i32, [1])
+            b.fill(count, 0)
+            b.fill(total, 0)
+            b.fill(data, 0)
+            with b.parallel(64) as i:
+                b.store_atomic("exchange", data, 63 - i, x(i))
+                ticket = b.fetch_atomic("add", count, 0, 1, order="acq_rel")
+                with b.branch(ticket == 63):
+                    with b.unroll(0, 64) as j:
+                        b.store_atomic("add", total, 0, b.cast(b.fetch_atomic("or", data, j, 0), i32))
+            with b.parallel(1) as i:
+                b.store(y, i, total(0))
+        program = b.finish()
+        for target in ("host", "sim:sm_80"):
+            y_ = array.array("i", [0])
+            program.compile(target).load()(array.array("B", range(100, 164)), y_)
+            self.assertEqual(y_[0], sum(range(100, 164)))
 
     def test_mistakes(self):
         b = tg.Builder("mistakes")

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "codegen/llvm/gpu/gpu_emitter.h"
 #include "codegen/llvm/types.h"
 #include "ir/print.h"
 
@@ -65,11 +66,18 @@ llvm::SyncScope::ID scope_of(llvm::IRBuilder<>& b, const MachineFeatures& f) {
                   : llvm::SyncScope::ID(llvm::SyncScope::System);
 }
 
-// LLVM 19 makes a fence of the whole system of every one for NVPTX.
-void fence(llvm::IRBuilder<>& b, const MachineFeatures& f, llvm::AtomicOrdering ordering) {
-  if (!f.nvptx) return void(b.CreateFence(ordering, scope_of(b, f)));
+// Among the threads that share the memory: of the block, of the device. LLVM 19 makes a fence of the whole
+// system of every one for NVPTX.
+void fence(llvm::IRBuilder<>& b, const MachineFeatures& f, llvm::AtomicOrdering ordering, Value* pointer) {
+  const bool shared = pointer->getType()->getPointerAddressSpace() == kSharedSpace;
+  if (!f.nvptx) {
+    const bool in_block = shared && f.amdgpu;
+    b.CreateFence(ordering, in_block ? b.getContext().getOrInsertSyncScopeID("workgroup") : scope_of(b, f));
+    return;
+  }
   auto* type = llvm::FunctionType::get(b.getVoidTy(), false);
-  b.CreateCall(type, llvm::InlineAsm::get(type, "fence.acq_rel.gpu;", "~{memory}", true));
+  const char* text = shared ? "fence.acq_rel.cta;" : "fence.acq_rel.gpu;";
+  b.CreateCall(type, llvm::InlineAsm::get(type, text, "~{memory}", true));
 }
 
 // The word that is swapped, and how the element lies in it.
@@ -147,7 +155,7 @@ void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f,
   const llvm::Align align(static_cast<uint64_t>(ir::dtype_bytes(type)));
   where(b, parts.condition, [&] {
     Value* old = nullptr;
-    if (ir::releases(parts.order)) fence(b, f, llvm::AtomicOrdering::Release);
+    if (ir::releases(parts.order)) fence(b, f, llvm::AtomicOrdering::Release, pointer);
     if (const auto op = instruction(f, kind, type))
       old = b.CreateAtomicRMW(*op, pointer, to_storage(b, type, held), align, llvm::AtomicOrdering::Monotonic,
                               scope_of(b, f));
@@ -155,7 +163,7 @@ void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f,
       old = compare_exchange(b, f, type, pointer, parts.expected, held);
     else
       old = swap_loop(b, ops, f, kind, type, pointer, held, parts.expected);
-    if (ir::acquires(parts.order)) fence(b, f, llvm::AtomicOrdering::Acquire);
+    if (ir::acquires(parts.order)) fence(b, f, llvm::AtomicOrdering::Acquire, pointer);
     if (parts.old_to) b.CreateAlignedStore(old, parts.old_to, align);
   });
 }
