@@ -91,8 +91,8 @@ class Chooser {
   }
 
   // The least value of the dim, or of the parts that `data` gives the ends of, for which the loop has
-  // `wanted` trips, or of a dim somewhat more than many; false when there is none. A dim has its old value then; data leave the loop as few trips
-  // more as they can.
+  // `wanted` trips, or of a dim somewhat more than many; false when there is none. A dim has its old value
+  // then; data leave the loop as few trips more as they can.
   bool reach(const IndexProgram& e, ir::VarId dim, int64_t wanted) {
     const int64_t old = *values_[dim], most = p_.vars[dim.value].upper;
     const bool reached = search(wanted, [&](int64_t i) {

@@ -92,16 +92,18 @@ TEST(TileView, BitsOfTiles) {
 
 // Operations take a tile of the elements of what is no box of the tile, or of another type.
 TEST(TileView, OperandsInTiles) {
-  const std::string s = "alloc s: fragment u32[32] ", m = "alloc m: fragment f32[32, 4] ";
+  const std::string s = "alloc s: fragment u32[32] ", m = "alloc m: fragment f32[32, 4] ",
+                    own = "fill a, 0 fill c, 0 scan c -> c {kind = max} scan a -> a {kind = max} ";
   // Read in front of the operation, by a loop of the view's name.
-  expect_same(s + "view u = reinterpret(c, u32) fill c, 0 reduce u -> s {kind = max, axis = 1}",
-              s + "alloc u_1: fragment u32[32, 32] fill c, 0 label u_1: parallel i, j in 32, 32 { u_1[i, j] "
+  expect_same(s + "view u = reinterpret(c, u32) " + own + "reduce u -> s {kind = max, axis = 1}",
+              s + "alloc u_1: fragment u32[32, 32] " + own +
+                  "label u_1: parallel i, j in 32, 32 { u_1[i, j] "
                   "= bitcast(u32, c[i, j]) } reduce u_1 -> s {kind = max, axis = 1}");
-  expect_same("view u = reinterpret(a, bf16) fill a, 0 fill c, 0 gemm u, u -> c {transpose_b}",
-              "alloc u_1: fragment bf16[32, 16] alloc u_2: fragment bf16[32, 16] fill a, 0 fill c, 0 "
-              "label u_1: parallel i, j in 32, 16 { u_1[i, j] = bitcast(bf16, a[i, j]) } "
-              "label u_2: parallel i_1, j_1 in 32, 16 { u_2[i_1, j_1] = bitcast(bf16, a[i_1, j_1]) } "
-              "gemm u_1, u_2 -> c {transpose_b}");
+  expect_same("view u = reinterpret(a, bf16) " + own + "gemm u, u -> c {transpose_b}",
+              "alloc u_1: fragment bf16[32, 16] alloc u_2: fragment bf16[32, 16] " + own +
+                  "label u_1: parallel i, j in 32, 16 { u_1[i, j] = bitcast(bf16, a[i, j]) } "
+                  "label u_2: parallel i_1, j_1 in 32, 16 { u_2[i_1, j_1] = bitcast(bf16, a[i_1, j_1]) } "
+                  "gemm u_1, u_2 -> c {transpose_b}");
   expect_same(m + "view v = reshape(c, [32, 4, 8]) fill c, 0 reduce v -> m {kind = sum, axis = 2}",
               m + "alloc v_1: fragment f32[32, 4, 8] fill c, 0 label v_1: parallel i, j, k in 32, 4, 8 { "
                   "v_1[i, j, k] = c[i, j * 8 + k] } reduce v_1 -> m {kind = sum, axis = 2}");
@@ -131,10 +133,10 @@ TEST(TileView, OperandsInTiles) {
           "label v_2: parallel i_1, j_1 in 4, 8 { f[i_1 * 8 + j_1] = v_2[i_1, j_1] } }");
   // An atomic operation is one of the elements.
   expect_same(
-      "alloc h: shared u16[4, 8, 16] view u = reinterpret(h, f16) fill h, 0 atomic u -> X[b :+ 1, 0 :+ 4, "
-      "0 :+ 8, 0 :+ 16]",
-      "alloc h: shared u16[4, 8, 16] fill h, 0 parallel i, j, k in 4, 8, 16 { atomic_add(X[b, i, j, k], "
-      "bitcast(f16, h[i, j, k])) }");
+      "alloc h: shared u16[4, 8, 16] view u = reinterpret(h, f16) fill h, 0 scan h -> h {kind = max} "
+      "atomic u -> X[b :+ 1, 0 :+ 4, 0 :+ 8, 0 :+ 16]",
+      "alloc h: shared u16[4, 8, 16] fill h, 0 scan h -> h {kind = max} parallel i, j, k in 4, 8, 16 { "
+      "atomic_add(X[b, i, j, k], bitcast(f16, h[i, j, k])) }");
   // Elements of memory have one width.
   expect_error(sum +
                    "view u = reinterpret(r, u32) fill c, 0 view cu = reinterpret(c, u32) "
@@ -144,6 +146,49 @@ TEST(TileView, OperandsInTiles) {
       "view y = reinterpret(Y, u16) alloc h: shared u16[16, 32] fill h, 0 atomic h -> y[b :+ 1, 0 :+ 16, 0 "
       ":+ 32] {kind = or}",
       "[dtype_mismatch] main: an atomic operation takes a view of type u16");
+}
+
+// A tile that all operations see as one other type has that one.
+TEST(TileView, TilesOfTheTypeThatOperationsSee) {
+  const std::string bits = "{ d[i, j] = cast(u16, i) } ", fill = "fill c, 0 ";
+  expect_same("alloc d: shared u16[32, 16] view h = reinterpret(d, f16) fill d, 0 parallel i, j in 32, 16 " +
+                  bits + fill + "gemm h, w -> c parallel i, j in 32, 16 { a[i, j] = cast(f16, d[i, j]) }",
+              "alloc d: shared f16[32, 16] fill d, 0 parallel i, j in 32, 16 { d[i, j] = bitcast(f16, "
+              "cast(u16, i)) } " +
+                  fill +
+                  "gemm d, w -> c parallel i, j in 32, 16 { a[i, j] = cast(f16, bitcast(u16, d[i, j])) }");
+  // Through other views, and copied as that type.
+  expect_same(
+      "alloc d: shared u16[2, 32, 16] view part = d[1 :+ 1, 0 :+ 32, 0 :+ 16] view h = reinterpret(part, "
+      "f16) "
+      "copy a -> h fill a, 0 " +
+          fill + "gemm h, w -> c",
+      "alloc d: shared f16[2, 32, 16] copy a -> d[1 :+ 1, 0 :+ 32, 0 :+ 16] fill a, 0 " + fill +
+          "gemm d[1 :+ 1, 0 :+ 32, 0 :+ 16], w -> c");
+  expect_same(
+      "alloc h: shared u16[4, 8, 16] view u = reinterpret(h, f16) fill h, 0 atomic u -> X[b :+ 1, 0 :+ 4, "
+      "0 :+ 8, 0 :+ 16]",
+      "alloc h: shared f16[4, 8, 16] fill h, 0 atomic h -> X[b :+ 1, 0 :+ 4, 0 :+ 8, 0 :+ 16]");
+  expect_same(
+      "alloc d: shared u16[16, 32] view h = reinterpret(d, f16) view y = reinterpret(Y, u16) parallel i, j "
+      "in "
+      "16, 32 { d[i, j] = y[b, i, j] } fill c, 0 gemm h, h -> c {transpose_a}",
+      "alloc d: shared f16[16, 32] parallel i, j in 16, 32 { d[i, j] = Y[b, i, j] } fill c, 0 gemm d, d -> c "
+      "{transpose_a}");
+  // Not what an operation, atomic ones too, has in its own type, or as two others; nor what is copied from
+  // memory.
+  const std::string d = "alloc d: shared u16[32, 16] view h = reinterpret(d, f16) ";
+  for (const std::string use :
+       {"fill d, 0 scan d -> d {kind = max}", "fill d, 0 parallel i in 32 { atomic_add(d[i, 0], 1) }",
+        "fill d, 0 view y = reinterpret(d, bf16) gemm y, y -> c {transpose_b}", "fill e, 0 copy e -> d"})
+    EXPECT_NE(made("alloc e: shared u16[32, 16] " + d + fill + use + " gemm h, w -> c").find("d: shared u16"),
+              std::string::npos)
+        << use << made("alloc e: shared u16[32, 16] " + d + fill + use + " gemm h, w -> c");
+  EXPECT_NE(
+      made("alloc g: shared f16[16, 32] view y = reinterpret(g, bf16) fill c, 0 parallel i, j in 16, 32 { "
+           "g[i, j] = Y[b, i, j] } gemm y, y -> c {transpose_a}")
+          .find("g: shared f16"),
+      std::string::npos);
 }
 
 TEST(TileView, ElementsOfReshapedTiles) {
