@@ -2,6 +2,7 @@
 import array
 import math
 import os
+import struct
 import sys
 import unittest
 
@@ -566,6 +567,38 @@ class Views(unittest.TestCase):
         b.finish().compile("host").load()(values, out, bits)
         self.assertEqual(list(bits), list(memoryview(values).cast("B").cast("I")))
         self.assertEqual(list(memoryview(out).cast("B").cast("I")), [(v ^ 2**31) + 1 for v in bits])
+
+    def test_operands_of_other_types_and_shapes(self):
+        """The largest word of rows of floats, and sums of pairs; a tile of bits is multiplied as numbers."""
+        b = tg.Builder("operands")
+        x, y = b.tensor("X", f32, [4, 8], read_only=True), b.tensor("Y", f32, [16])
+        u, c = b.tensor("U", u32, [4]), b.tensor("C", f32, [16, 16])
+        with b.kernel("k", [1]):
+            tile, pairs = b.shared("tile", f32, [4, 8]), b.fragment("pairs", f32, [16])
+            words, most = b.fragment("words", u32, [4]), tile.reinterpret(u32)
+            bits, product = b.shared("bits", tg.u16, [16, 16]), b.fragment("product", f32, [16, 16])
+            b.copy(x, tile)
+            b.reduce("sum", tile.reshape(16, 2), pairs, 1)
+            b.reduce("max", most, words, 1)
+            with b.parallel(16, 16) as (i, j):
+                b.store(bits, i, j, b.cast(i, tg.u16) * 64 + 0x3C00)
+            b.fill(product, 0)
+            b.gemm(bits.reinterpret(tg.f16), bits.reinterpret(tg.f16), product, transpose_b=True)
+            b.copy(pairs, y)
+            b.copy(words, u)
+            b.copy(product, c)
+        program = b.finish()
+        self.assertIn("bits: shared f16", str(program))
+        numbers = [struct.unpack("e", struct.pack("H", 0x3C00 + 64 * i))[0] for i in range(16)]
+        values = array.array("f", [1.5 * i - 20 for i in range(32)])
+        for target in ("host", "sim:sm_90a"):
+            y_, u_, c_ = array.array("f", [0] * 16), array.array("I", [0] * 4), array.array("f", [0] * 256)
+            shaped = lambda numbers, code, *shape: memoryview(numbers).cast("B").cast(code, shape)
+            program.compile(target).load()(shaped(values, "f", 4, 8), y_, u_, shaped(c_, "f", 16, 16))
+            self.assertEqual(list(y_), [values[2 * i] + values[2 * i + 1] for i in range(16)])
+            raw = memoryview(values).cast("B").cast("I")
+            self.assertEqual(list(u_), [max(raw[8 * i : 8 * i + 8]) for i in range(4)])
+            self.assertEqual(list(c_), [16 * p * q for p in numbers for q in numbers])
 
     def test_bits_of_another_number_are_refused(self):
         b = tg.Builder("bits")
