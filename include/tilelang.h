@@ -251,7 +251,7 @@ enum {
   TL_ATOMIC_AND = 4, /* integers, as are those below */
   TL_ATOMIC_OR = 5,
   TL_ATOMIC_XOR = 6,
-  TL_ATOMIC_EXCHANGE = 7 /* of tl_store_atomic and tl_fetch_atomic: the value itself */
+  TL_ATOMIC_EXCHANGE = 7 /* the value itself */
 };
 
 typedef uint32_t tl_shuffle_kind; /* whose value a lane takes, of its group of `lanes` */
@@ -1141,8 +1141,8 @@ TL_API void tl_top_k(tl_builder* builder, tl_region src, tl_region value, tl_reg
 
 /** dst = kind of the old dst and src, element by element, on a tensor: blocks and threads that do so to one
  *  element at once are done one after the other, in any order, and nothing else is ordered by it. Both have
- *  one type, of at least 16 bits; what lies outside the tensor is dropped. (TileLang: T.atomic_add,
- *  T.atomic_max, T.atomic_min.) */
+ *  one type, an integer or a float of at least 16 bits; what lies outside the tensor is dropped, and so are
+ *  old values. (TileLang: T.atomic_add, T.atomic_max, T.atomic_min.) */
 TL_API void tl_atomic(tl_builder* builder, tl_region src, tl_region dst, tl_atomic_kind kind);
 
 /** The same of one element, inside a parallel loop, whose iterations may name one element together. */
@@ -1154,7 +1154,7 @@ TL_API void tl_store_atomic(tl_builder* builder, tl_buffer buffer, uint32_t rank
 TL_API tl_expr tl_fetch_atomic(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices,
                                tl_expr value, tl_atomic_kind kind, const char* name);
 
-/** Stores `desired` in the element, an integer of at least 16 bits, where it is `expected`; gives a name for
+/** Stores `desired` in the element, an integer, where it is `expected`; gives a name for
  *  the value that it had before, as tl_fetch_atomic does. (CUDA: atomicCAS) */
 TL_API tl_expr tl_compare_exchange(tl_builder* builder, tl_buffer buffer, uint32_t rank,
                                    const tl_expr* indices, tl_expr expected, tl_expr desired,
@@ -1169,10 +1169,10 @@ TL_API void tl_compare_exchange_to(tl_builder* builder, tl_buffer buffer, uint32
                                    const tl_expr* indices, tl_expr expected, tl_expr desired, tl_buffer old,
                                    uint32_t old_rank, const tl_expr* old_indices);
 
-/** The memory order of the atomic operation on an element of a tensor that is the next statement; without it
- *  operations are relaxed. A block is one party: what all of its threads wrote to tensors before a releasing
- *  operation, all threads of a block that acquires the element afterwards find. Not in pipelined loops.
- *  (CUDA: cuda::atomic_ref of thread_scope_device between barriers) */
+/** The memory order of the atomic operation on an element that is the next statement; without it operations
+ *  are relaxed. Of a tensor a block is one party: what all of its threads wrote to tensors before a releasing
+ *  operation, all threads of a block that acquires the element afterwards find. Not in pipelined loops. Of a
+ *  shared tile it is a thread's. (CUDA: cuda::atomic_ref, of thread_scope_device between barriers) */
 TL_API void tl_atomic_order(tl_builder* builder, tl_memory_order order);
 
 /** buffer[indices] = value, of the buffer's type. Inside parallel loops, or elsewhere to local tiles. A

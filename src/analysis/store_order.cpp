@@ -158,9 +158,9 @@ std::string stores_again(const ir::Program& p, std::vector<const ir::Loop*> loop
          p.buffer(to.buffer).name + "'";
 }
 
-bool is_atomic(const ir::Program& p, ir::StmtId s) {
+std::optional<ir::AtomicKind> atomic_kind(const ir::Program& p, ir::StmtId s) {
   const auto* op = p.as<ir::TileOp>(s);
-  return op && ops::layout_rule(*op).atomic;
+  return op ? ops::layout_rule(*op).atomic : std::nullopt;
 }
 
 // The tensor's region that a copy stores to.
@@ -190,10 +190,11 @@ std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const 
   const KernelOp& store = ops.ops[op];
   const ir::Region& to = p.as<ir::TileOp>(store.stmt)->operands[1];
   const std::vector<const ir::Loop*> loops = loops_around(p, kernel, store.stmt);
+  const auto atomic = atomic_kind(p, store.stmt);
   for (OpId i : ops.ops.ids())
     for (const OpAccess& a : ops.ops[i].accesses) {
       if (i == op || a.buffer != to.buffer) continue;
-      if (is_atomic(p, store.stmt) && is_atomic(p, ops.ops[i].stmt)) continue;
+      if (atomic && atomic_kind(p, ops.ops[i].stmt) == atomic) continue;
       if (loops.empty() && exclusive(p, kernel, ops.ops[i].stmt, store.stmt)) continue;
       const ir::Region* other = copied_to(p, ops.ops[i].stmt);
       if (other && !a.read && loops_around(p, kernel, ops.ops[i].stmt) == loops &&
@@ -203,7 +204,7 @@ std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const 
         return ops.ops[i].path + " accesses tensor '" + p.buffer(to.buffer).name + "' too";
     }
   if (std::string why = scalar_refusal(p, kernel, to.buffer); !why.empty()) return why;
-  return is_atomic(p, store.stmt) ? "" : stores_again(p, loops, to);
+  return atomic ? "" : stores_again(p, loops, to);
 }
 
 }  // namespace tilegen::analysis

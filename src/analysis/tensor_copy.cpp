@@ -20,10 +20,11 @@ namespace {
 
 constexpr size_t kMaxDims = 5;
 
-bool has_ordered_operations(const ir::Program& p) {
-  return std::any_of(p.stmts.begin(), p.stmts.end(), [](const ir::Stmt& s) {
+bool orders_blocks(const ir::Program& p) {
+  return std::any_of(p.stmts.begin(), p.stmts.end(), [&](const ir::Stmt& s) {
     const auto* store = std::get_if<ir::Store>(&s.node);
-    return store && store->order != ir::AtomicOrder::relaxed;
+    return store && store->order != ir::AtomicOrder::relaxed &&
+           p.buffer(store->buffer).scope == ir::MemScope::global;
   });
 }
 
@@ -217,7 +218,7 @@ std::string reduction_refusal(const ir::Program& p, const ir::TileOp& op) {
   if (!kind) return "";
   const ir::DType type = p.buffer(op.operands[1].buffer).type;
   const bool sums = *kind == ir::AtomicKind::add && ir::is_float(type) && ir::dtype_bytes(type) <= 4;
-  const bool takes = sums || type == ir::DType::i32;
+  const bool takes = sums || (type == ir::DType::i32 && *kind != ir::AtomicKind::exchange);
   return takes ? ""
                : "the engine has no " + std::string(ir::atomic_text(*kind)) + " of " + ir::dtype_name(type);
 }
@@ -299,7 +300,7 @@ std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::T
                   " dimensions, tensor copies take 1 to 5");
   if (tensor.optional)
     return refuse("tensor '" + tensor.name + "' is optional, and a null address has no tensor map");
-  if (!tensor.read_only && has_ordered_operations(p))
+  if (!tensor.read_only && orders_blocks(p))
     return refuse(
         "tensor '" + tensor.name +
         "' may be written between blocks that atomic operations order, and none orders what the copy "

@@ -180,16 +180,12 @@ void ScopeCheck::check_store(StmtId id, const ir::Store& store) {
                    "): expected an element of a tensor or of a shared tile, inside a parallel loop",
                shared ? "put it into a parallel loop, if only of one point"
                       : "combine in a shared tile or a tensor, or with reduce");
-  if (store.order != ir::AtomicOrder::relaxed && (b.scope != MemScope::global || pipelined_depth_ > 0))
-    ctx_.error(b.scope == MemScope::global ? DiagCode::misplaced_statement : DiagCode::scope_not_allowed, id,
+  if (store.order != ir::AtomicOrder::relaxed && pipelined_depth_ > 0)
+    ctx_.error(DiagCode::misplaced_statement, id,
                std::string(ir::atomic_text(*store.atomic)) + " of " + b.name + " with order " +
                    std::string(ir::order_text(store.order)) +
-                   (b.scope == MemScope::global
-                        ? " stands in a pipelined loop, whose iterations overlap"
-                        : ": " + std::string(ir::scope_name(b.scope)) + " memory is of one block"),
-               b.scope == MemScope::global ? "make the loop serial, or put it behind the loop"
-                                           : "order operations on elements of tensors; a block's own threads "
-                                             "need no order");
+                   " stands in a pipelined loop, whose iterations overlap",
+               "make the loop serial, or put it behind the loop");
   if (store.old && check_owner(id, store.old->buffer) &&
       p_.buffer(store.old->buffer).scope != MemScope::shared)
     ctx_.error(DiagCode::scope_not_allowed, id,

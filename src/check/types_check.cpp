@@ -61,9 +61,8 @@ void TypeCheck::check_statement(StmtId id) {
       ctx_.error(DiagCode::dtype_mismatch, id,
                  b.name + " is " + ir::dtype_name(b.type) + ", of which there is no " +
                      std::string(ir::atomic_text(*store->atomic)),
-                 *store->atomic < ir::AtomicKind::bit_and
-                     ? "use a number of 16 bits or more; 8-bit values can be kept in an i32 tensor"
-                     : "use a tensor of integers of 16 bits or more");
+                 *store->atomic < ir::AtomicKind::bit_and ? "use an integer, or a float of 16 bits or more"
+                                                          : "use a tensor of integers");
     if (store->expected.valid()) expect(id, store->expected, b.type, "the value expected in " + b.name);
     if (store->old) {
       check_access(id, store->old->buffer, store->old->indices);

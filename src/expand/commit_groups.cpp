@@ -62,6 +62,7 @@ class CommitGroupLoop {
 
   Block run() {
     Block out;
+    await_stores(out);
     const int64_t farthest = *distances_.rbegin();
     for (int64_t j = 0; j < farthest; ++j) {
       for (int64_t d : distances_)
@@ -84,6 +85,13 @@ class CommitGroupLoop {
     return std::any_of(ahead_.begin(), ahead_.end(), [&](const Ahead& a) { return a.stmt == id; });
   }
 
+  // Stores of iterations before, and of the loop when it ran before: the engine has read what is filled now.
+  void await_stores(Block& out) const {
+    if (!x_.stores_from(tiles_)) return;
+    emit(out, AwaitStores{});
+    emit(out, Barrier{});
+  }
+
   // The copies of iteration `i` of all that run `distance` ahead.
   void issue(int64_t distance, Iteration i, Block& out) {
     At copies{i, true, {}};
@@ -92,6 +100,7 @@ class CommitGroupLoop {
     emit(out, std::move(copies));
   }
   void issue_all(Block& out) {
+    await_stores(out);
     for (int64_t d : distances_) issue(d, {Iteration::From::newest, d}, out);
     emit(out, CommitGroup{});
   }
@@ -160,6 +169,18 @@ std::optional<Block> commit_group_loop(Expander& x, const ir::Loop& loop, StmtId
   Block out;
   emit(out, Pipelined{id, CommitGroupLoop(x, loop, *plan, std::move(ahead)).run()});
   return out;
+}
+
+bool Expander::stores_from(const std::set<ValueId>& tiles) const {
+  return std::any_of(bulk_stores_.begin(), bulk_stores_.end(), [&](const KernelOp* store) {
+    const ValueId tile = store->accesses.front().value;
+    return !in_registers(tile) && tiles.count(tile) > 0;
+  });
+}
+
+void Expander::release(Release slot, Block& out) const {
+  if (stores_from(out_.pipelines[static_cast<size_t>(slot.pipeline)].values)) emit(out, AwaitStores{});
+  emit(out, std::move(slot));
 }
 
 // The engine reads a tile that asynchronous copies of threads fill, not those that a loop runs ahead and

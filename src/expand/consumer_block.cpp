@@ -124,7 +124,7 @@ class ConsumerBlock {
       const bool fenced = read_by_threads(use);
       if (fenced) emit(*out_, Fence{});
       if (fenced || !u.product || u.waits) emit(*out_, Barrier{Scope::warpgroup});
-      emit(*out_, Release{use.pipeline, {}});
+      x_.release({use.pipeline, {}}, *out_);
     }
   }
 

@@ -118,7 +118,7 @@ class ConsumerLoop {
         emit(out, Fence{});
       emit(out, Barrier{Scope::warpgroup});
     }
-    for (int line : u.last) emit(out, Release{line, at});
+    for (int line : u.last) x_.release({line, at}, out);
   }
 
   // By threads: a fence puts it before the copy engine, another proxy, fills the slot again.
@@ -137,7 +137,7 @@ class ConsumerLoop {
       emit(out, Fence{});
       emit(out, Barrier{Scope::warpgroup});
     }
-    emit(out, Release{line, {}});
+    x_.release({line, {}}, out);
   }
 
   // A product keeps the warps of a warpgroup together. Where a loop has none the thread that gives a slot
@@ -193,7 +193,7 @@ class ConsumerLoop {
     for (const Flight& f : done) {
       const Unit& u = units_[f.unit];
       const bool may_miss = it.none_may_be || (it.first_may_be && f.age > 0);
-      for (int line : u.last) emit(*it.out, Release{line, it.newest + -lag_of(f), may_miss});
+      for (int line : u.last) x_.release({line, it.newest + -lag_of(f), may_miss}, *it.out);
     }
   }
   // Iterations before the newest.

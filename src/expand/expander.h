@@ -89,6 +89,10 @@ class Expander {
   bool stages_in_shared_place(StmtId id) const {
     return op(id) && shared_stages_.count(ops().id_of(*op(id))) > 0;
   }
+  // The copy engine stores one of the tiles, and reads it while its threads go on.
+  bool stores_from(const std::set<ValueId>& tiles) const;
+  // Of a slot that the engine stores from, when it has read it.
+  void release(Release slot, Block& out) const;
   const analysis::BlockTree& tree() const { return tree_; }
   void fail(const std::string& op, std::string message, std::string hint);
   bool failed() const { return error_.has_value(); }

@@ -10,6 +10,7 @@
 #include "ir/packed_types.h"
 #include "ir/store_parts.h"
 #include "ir/tile_view.h"
+#include "ir/view_retype.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
 
@@ -289,11 +290,12 @@ std::vector<Diagnostic> resolve_draft(Program& p, const Draft& draft, const Limi
   const bool packed = has_packed_types(p);
   if (draft.empty() && !packed) return {};
   Draft of_tiles = draft;
+  retype_tiles(p, of_tiles);
   std::vector<Diagnostic> errors = resolve_views(p, of_tiles);
   if (errors.empty() && !draft.empty()) errors = DraftResolver(p, resolve_jumps(p, of_tiles), limits).run();
   if (errors.empty() && !draft.threads.empty()) order_statements(p);
-  if (errors.empty() && packed) errors = resolve_packed_types(p, draft);
-  if (errors.empty()) pack_program(p, draft.views);
+  if (errors.empty() && packed) errors = resolve_packed_types(p, of_tiles);
+  if (errors.empty()) pack_program(p, of_tiles.views);
   return errors;
 }
 

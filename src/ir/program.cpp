@@ -212,7 +212,7 @@ ScalarValue eval_atomic(AtomicKind kind, ScalarValue old, ScalarValue value, Sca
 }
 
 bool takes_atomic(AtomicKind kind, DType type) {
-  if (is_bool(type) || dtype_bits(type) < 16) return false;
+  if (is_bool(type) || dtype_bits(type) < (is_integer(type) ? 8 : 16)) return false;
   return kind < AtomicKind::bit_and || kind == AtomicKind::exchange || kind == AtomicKind::append ||
          is_integer(type);
 }

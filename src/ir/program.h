@@ -133,7 +133,7 @@ struct Store {
     std::vector<ExprId> indices;
   };
   std::optional<OldValue> old = std::nullopt;
-  AtomicOrder order = AtomicOrder::relaxed;  // of atomic ones, others than relaxed of tensors
+  AtomicOrder order = AtomicOrder::relaxed;  // of atomic ones
 };
 
 // What an atomic operation leaves in memory; of all kinds but append. `expected` is for compare_exchange.

@@ -47,7 +47,7 @@ int64_t attr_value_from_name(const AttrRow& row, std::string_view name);
 enum class WarpPolicy : int64_t { square, full_row, full_col };
 enum class ReduceKind : int64_t { sum, max, min, absmax, product, bit_and, bit_or, bit_xor, abssum };
 
-// What an atomic operation makes of the old value and another one: tile operations have the kinds before
+// What an atomic operation makes of the old value and another one: tile operations have the kinds up to
 // exchange. compare_exchange stores the value where the old one is what was expected. append makes a record,
 // of index and value, in a buffer of Report::prints, whose first word counts them.
 enum class AtomicKind : int64_t {
@@ -65,7 +65,7 @@ constexpr int kAtomicKinds = 8;  // that programs name
 // What an atomic operation on an element of a tensor orders among the blocks of a device. release: what the
 // block did to tensors before, a block that acquires the element afterwards finds done. acquire: what the
 // block does behind it comes after what was released there before. A block is one party: its threads wait
-// for each other where that needs it.
+// for each other where that needs it. Of an element of a shared tile the threads of the block are parties.
 enum class AtomicOrder : uint8_t { relaxed, acquire, release, acq_rel };
 constexpr bool acquires(AtomicOrder o) { return o == AtomicOrder::acquire || o == AtomicOrder::acq_rel; }
 constexpr bool releases(AtomicOrder o) { return o == AtomicOrder::release || o == AtomicOrder::acq_rel; }

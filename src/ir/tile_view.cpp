@@ -7,6 +7,7 @@
 #include "ir/op_kinds.h"
 #include "ir/store_parts.h"
 #include "ir/text.h"
+#include "ir/view_operands.h"
 #include "ir/view_shape.h"
 #include "ir/view_widths.h"
 #include "support/checked.h"
@@ -15,25 +16,15 @@
 namespace tilegen::ir {
 namespace {
 
-std::string shape_text(const Program& p, std::span<const ExprId> shape) {
-  std::string text = "[";
-  for (size_t d = 0; d < shape.size(); ++d) text += (d ? ", " : "") + print_expr(p, shape[d]);
-  return text + "]";
-}
-std::string shape_text(std::span<const int64_t> shape) {
-  std::string text = "[";
-  for (size_t d = 0; d < shape.size(); ++d) text += (d ? ", " : "") + std::to_string(shape[d]);
-  return text + "]";
-}
-
 class ViewResolver : public ExprRewriter {
  public:
   ViewResolver(Program& p, Draft& draft)
       : ExprRewriter(p.exprs, p.exprs), p_(p), draft_(draft), bounds_(p, draft), facts_(p) {}
 
   std::vector<Diagnostic> run() {
-    for (const Kernel& k : p_.kernels) {
-      kernel_ = k.name;
+    for (size_t number = 0; number < p_.kernels.size(); ++number) {
+      const Kernel& k = p_.kernels[number];
+      number_ = static_cast<int>(number), kernel_ = k.name;
       std::vector<StmtId> all;
       for_each_statement(p_, k.body, [&](StmtId s, int) { all.push_back(s); });
       for (StmtId s : all) {
@@ -41,6 +32,7 @@ class ViewResolver : public ExprRewriter {
         if (errors_.empty()) statement(s);
       }
     }
+    insert_around(p_, around_);
     return std::move(errors_);
   }
 
@@ -272,19 +264,20 @@ class ViewResolver : public ExprRewriter {
       whole.operands[i] = b.region;
       const DType seen = p_.buffer(op.operands[i].buffer).type;
       const BufferId tile = tile_of(b.region.buffer);
-      if (p_.buffer(tile).type != seen) {
-        if (op.kind == OpKind::fill && dtype_bits(seen) != dtype_bits(p_.buffer(tile).type))
-          boxes = false;
-        else if (op.kind == OpKind::fill)
-          whole.value = kept(tile, op.value);
-        else if (op.kind == OpKind::copy)
-          boxes = false;
-        else
-          return refuse_type(op_row(op.kind).text, seen, tile);
-      }
+      const bool renamed = p_.buffer(tile).type != seen;
+      if (renamed && op.kind == OpKind::atomic && i == 1)
+        return refuse_type("an atomic operation", seen, tile);
+      if (renamed && op.kind == OpKind::fill && same_bits(seen, p_.buffer(tile).type))
+        whole.value = kept(tile, op.value);
+      else if (renamed)
+        boxes = boxes && !moves;
       const bool as_seen = moves && (b.transposed == 0 || op.kind == OpKind::fill);
-      boxes = boxes && b.is_box && (as_seen || fits(whole, i, op.operands[i], b));
-      if (!boxes && !moves) return refuse(op, i);
+      const bool fits =
+          b.is_box && (as_seen || operand_fits(whole, i, op.operands[i], b.region, b.transposed));
+      if (moves)
+        boxes = boxes && fits;
+      else if (renamed || !fits)
+        if (!in_tile(s, op, whole, i)) return;
     }
     if (!errors_.empty()) return;
     if (moves && op.kind != OpKind::fill) {
@@ -297,17 +290,24 @@ class ViewResolver : public ExprRewriter {
       element_by_element(s, op);
   }
 
-  // The operation, of rows and columns, may have the tile's box in the place of the view's.
-  static bool fits(TileOp& op, size_t operand, const Region& seen, const Box& b) {
-    const bool product = op.kind == OpKind::gemm || (op.kind == OpKind::gemm_sparse && operand < 3);
-    if (!product) return b.transposed == 0 && b.region.extents == seen.extents;
-    Shape rows = several(seen.extents);
-    if (b.transposed == 0) return rows == several(b.region.extents);
-    std::reverse(rows.begin(), rows.end());
-    if (b.transposed > 1 || operand > 1 || rows.size() != 2 || rows != several(b.region.extents))
-      return false;
-    op.attrs[operand == 0 ? gemm_attr::transpose_a : gemm_attr::transpose_b] ^= 1;
-    return true;
+  // The operation takes a tile of the view's elements, which loops beside it copy from the view and to it.
+  bool in_tile(StmtId s, const TileOp& op, TileOp& whole, size_t operand) {
+    const Region& seen = op.operands[operand];
+    const MemScope scope = p_.buffer(tile_of(seen.buffer)).scope;
+    if (scope != MemScope::shared && scope != MemScope::fragment) return refuse(op, operand), false;
+    const Region tile = add_operand_tile(p_, draft_, seen, number_, location_);
+    const std::string label =
+        free_label(p_, p_.kernels[static_cast<size_t>(number_)], p_.buffer(tile.buffer).name);
+    const auto copied = [&](const Region& from, const Region& to, Block& into, std::string name) {
+      into.push_back(add_copy(p_, from, to, location_, std::move(name)));
+      const TileOp copy = *p_.as<TileOp>(into.back());
+      element_by_element(into.back(), copy);
+    };
+    if (reads_operand(op, operand)) copied(seen, tile, around_[s].before, label);
+    if (op_row(op.kind).operands[operand].access != Access::read)
+      copied(tile, seen, around_[s].after, reads_operand(op, operand) ? "" : label);
+    whole.operands[operand] = tile;
+    return errors_.empty();
   }
 
   void refuse(const TileOp& op, size_t operand) {
@@ -324,10 +324,10 @@ class ViewResolver : public ExprRewriter {
 
   void refuse_type(std::string_view what, DType seen, BufferId tile) {
     error(DiagCode::dtype_mismatch,
-          std::string(what) + " takes a view of type " + dtype_name(seen) + " of the tile '" +
-              p_.buffer(tile).name + "', whose elements are " + dtype_name(p_.buffer(tile).type),
-          "elements, copies and fills may read one type as another; allocate the tile with the type that is "
-          "needed here");
+          std::string(what) + " takes a view of type " + dtype_name(seen) + " of '" + p_.buffer(tile).name +
+              "', whose elements are " + dtype_name(p_.buffer(tile).type),
+          "it updates elements of memory in their own type; declare what it updates with the type that is "
+          "needed here, and read it through a view");
   }
 
   void mismatch(const TileOp& op, const std::string& more) {
@@ -381,9 +381,11 @@ class ViewResolver : public ExprRewriter {
 
   Program& p_;
   Draft& draft_;
+  std::map<StmtId, Around> around_;
   IndexBounds bounds_;
   ExtentFacts facts_;
   std::string kernel_;
+  int number_ = 0;  // of the kernel
   SourceLocation location_;
   std::vector<Diagnostic> errors_;
 };

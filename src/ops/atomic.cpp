@@ -1,5 +1,5 @@
-// atomic: dst = kind(dst, src), element by element, on a tensor. Other threads and blocks may do the same to
-// the same elements at once; the order is open.
+// atomic: dst = kind(dst, src), element by element, on a tensor; of exchange src itself. Other threads and
+// blocks may do the same to the same elements at once; the order is open.
 #include "ir/op_kinds.h"
 #include "ops/describe.h"
 #include "ops/index_space.h"
@@ -30,9 +30,8 @@ void check(const ir::Program& p, const ir::TileOp& op, const std::string& path, 
   if (!ir::takes_atomic(kind_of(op), to))
     report.error(DiagCode::dtype_mismatch,
                  "dst " + operand_text(p, dst) + ": there is no " + word + " of its type",
-                 kind_of(op) < ir::AtomicKind::bit_and
-                     ? "use a number of 16 bits or more; 8-bit values can be kept in an i32 tensor"
-                     : "bits are combined in tensors of integers of 16 bits or more");
+                 kind_of(op) < ir::AtomicKind::bit_and ? "use an integer, or a float of 16 bits or more"
+                                                       : "bits are combined in tensors of integers");
   if (from != to)
     report.error(DiagCode::dtype_mismatch,
                  "src " + operand_text(p, src) + " and dst " + operand_text(p, dst) + " have different types",
@@ -62,10 +61,8 @@ void lower(const ir::TileOp& op, LowerSink& sink) {
 
 void reference(const ir::TileOp& op, ReferenceSink& sink) {
   std::vector<int64_t> to(op.operands[kDst].extents.size(), 0);
-  const ir::DType type = sink.type(kDst);
-  const ir::ExprOp combine = ir::atomic_operation(kind_of(op));
   for_each_index(sink.extents(kSrc), [&](std::span<const int64_t> from) {
-    sink.write(kDst, to, ir::eval_binary(combine, type, sink.read(kDst, to), sink.read(kSrc, from)));
+    sink.write(kDst, to, ir::eval_atomic(kind_of(op), sink.read(kDst, to), sink.read(kSrc, from)));
     next_index(sink.extents(kDst), to);
     return !sink.stopped();
   });

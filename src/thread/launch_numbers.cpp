@@ -91,16 +91,19 @@ class Chooser {
   }
 
   // The least value of the dim, or of the parts that `data` gives the ends of, for which the loop has
-  // `wanted` trips; false when there is none. A dim has its old value then; data leave the loop as few trips
-  // more as they can.
+  // `wanted` trips, or of a dim somewhat more than many; false when there is none. A dim has its old value
+  // then; data leave the loop as few trips more as they can.
   bool reach(const IndexProgram& e, ir::VarId dim, int64_t wanted) {
     const int64_t old = *values_[dim], most = p_.vars[dim.value].upper;
     const bool reached = search(wanted, [&](int64_t i) {
       values_.set(dim, at(dim, i));
       return at(dim, i) > most ? INT64_MAX : e.eval(values_).value_or(INT64_MAX);
     });
-    if (!reached) values_.set(dim, old);
-    return reached;
+    if (reached) return true;
+    const bool more = wanted == kManyTrips && *values_[dim] <= most &&
+                      e.eval(values_).value_or(INT64_MAX) <= 4 * kManyTrips;
+    if (!more) values_.set(dim, old);
+    return more;
   }
   bool reach(const IndexProgram& e, MemoryId data, int64_t wanted) {
     const int64_t old = *values_.data(data);
@@ -121,7 +124,7 @@ class Chooser {
       const int64_t middle = (low + high) / 2;
       trips(middle) < wanted ? low = middle + 1 : high = middle;
     }
-    return trips(low) == wanted;
+    return trips(low) == wanted;  // of the least that has as many
   }
 
   static constexpr int64_t kFar = int64_t{1} << 24;

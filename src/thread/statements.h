@@ -104,8 +104,8 @@ struct Store {
   // holds.
   MemoryId old = {};
   ir::ExprId old_index = {};
-  // Of atomic ones, to global memory: of the block. Barriers stand between it and what it orders of other
-  // threads.
+  // Of atomic ones: of the block to global memory, where barriers stand between it and what it orders of
+  // other threads; of the thread to shared memory.
   ir::AtomicOrder order = ir::AtomicOrder::relaxed;
 };
 

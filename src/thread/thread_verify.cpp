@@ -212,7 +212,8 @@ class Verifier {
     exprs_.check(store.value, p_.memory(store.memory).type,
                  "value stored to " + p_.memory(store.memory).name);
     const Memory& m = p_.memory(store.memory);
-    if (store.order != ir::AtomicOrder::relaxed && (!store.atomic || m.space != Space::global))
+    const bool shares = m.space == Space::global || m.space == Space::shared;
+    if (store.order != ir::AtomicOrder::relaxed && (!store.atomic || !shares))
       report("a store to " + m.name + ", " + space_name(m.space) + " memory, has a memory order");
     if (!store.atomic) return;
     if (m.in_registers || !ir::takes_atomic(*store.atomic, m.type) || store.streaming)

@@ -29,7 +29,7 @@ std::vector<std::string> verify_transactions(const ThreadProgram& p) {
   RoleWalk::Seen seen;
   std::set<std::vector<int64_t>> walked;
   // Points that are claimed go through slots, which are used again for the third.
-  for (int64_t trips : {7, 3, 2, 1, 0, -1})
+  for (int64_t trips : {kManyTrips, int64_t{3}, int64_t{2}, int64_t{1}, int64_t{0}, int64_t{-1}})
     for (int64_t points : {4, 2, 1}) {
       if (points > 2 && !p.dynamic_tiles) continue;
       const PointValues launch = launch_numbers(program, trips, points);

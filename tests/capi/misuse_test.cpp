@@ -399,7 +399,7 @@ TEST(Misuse, UnknownEnumsAreReported) {
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) {
       tl_begin_counted_loop(b, bad, e, e, tl_expr{0}, 0, nullptr, &e);
     });
-  for (uint32_t bad : {0u, 7u, 0xffffffffu})
+  for (uint32_t bad : {0u, 8u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_atomic(b, r, r, bad); });
   for (uint32_t bad : {0u, 5u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region) { tl_atomic_order(b, bad); });

@@ -233,9 +233,19 @@ TEST(Atomic, AddsAndRefuses) {
   ASSERT_EQ(tl_interpret(program.get(), args, 2, nullptr), TL_OK);
   EXPECT_EQ(y[0], 2 * (1 + 204 + 8));
   EXPECT_EQ(y[7], 16);
-  EXPECT_EQ(added(make_builder(context), 7, TL_F32, nullptr, &failure), TL_INVALID_ARGUMENT);
+  ASSERT_EQ(added(make_builder(context), TL_ATOMIC_EXCHANGE, TL_F32, &program, &failure), TL_OK);
+  ASSERT_EQ(tl_interpret(program.get(), args, 2, nullptr), TL_OK);
+  EXPECT_EQ(y[7], 8);
+  EXPECT_EQ(added(make_builder(context), 8, TL_F32, nullptr, &failure), TL_INVALID_ARGUMENT);
   EXPECT_STREQ(first(failure).op, "tl_atomic");
-  EXPECT_EQ(added(make_builder(context), TL_ATOMIC_ADD, TL_I8, nullptr, &failure), TL_INVALID_PROGRAM);
+  ASSERT_EQ(added(make_builder(context), TL_ATOMIC_ADD, TL_I8, &program, &failure), TL_OK);
+  int8_t bytes[8] = {1, 2, 3, 4, 5, 6, 7, 100}, sums[8] = {};
+  const tl_arg of_bytes[2] = {{TL_ARG_POINTER, 0, reinterpret_cast<uint64_t>(bytes)},
+                              {TL_ARG_POINTER, 0, reinterpret_cast<uint64_t>(sums)}};
+  ASSERT_EQ(tl_interpret(program.get(), of_bytes, 2, nullptr), TL_OK);
+  EXPECT_EQ(sums[0], static_cast<int8_t>(2 * (1 + 128)));
+  EXPECT_EQ(sums[7], static_cast<int8_t>(200));
+  EXPECT_EQ(added(make_builder(context), TL_ATOMIC_ADD, TL_E4M3, nullptr, &failure), TL_INVALID_PROGRAM);
   EXPECT_STREQ(first(failure).code, "dtype_mismatch");
 }
 

@@ -67,7 +67,9 @@ plan::Schedule schedule_of(const plan::KernelSchedule& kernel, std::vector<plan:
   return given;
 }
 
-bool is_copy(const plan::OpPlan& op) { return op.op.find("/copy#") != std::string::npos; }
+bool is_copy(const plan::OpPlan& op) {
+  return op.op.find("/copy#") != std::string::npos || op.op.find("/atomic#") != std::string::npos;
+}
 
 // All products of matrix instructions by that engine.
 std::vector<plan::OpPlan> products_by(plan::Engine engine, const plan::KernelSchedule& kernel) {
@@ -147,6 +149,32 @@ TEST(GivenEngines, ProductsOfALoopMayHaveEnginesOfTheirOwn) {
     }
   });
   EXPECT_GT(asked.ran(), 3);
+}
+
+// Slots of a loop go back to those that fill them when the engine has read what it combines from there.
+TEST(GivenEngines, TilesOfALoopMayBeCombinedByTheEngine) {
+  std::string text = text_of(test_data("regressions") / "combined_tiles_of_a_pipeline.tl");
+  const std::string_view dim = "dim k divisible 64";
+  text.replace(text.find(dim), dim.size(), "dim k divisible 320");
+  Scheduled program("combined tiles", text);
+  const plan::Schedule* planned = program.schedule("sim:sm_90a");
+  ASSERT_NE(planned, nullptr);
+  plan::Schedule given;
+  for (const plan::KernelSchedule& kernel : planned->kernels) {
+    given.kernels.push_back({.kernel = kernel.kernel});
+    for (const plan::OpPlan& op : kernel.ops)
+      if (op.op.find("/atomic#") != std::string::npos)
+        given.kernels.back().ops.push_back({.op = op.op, .engine = plan::Engine::tensor_copy});
+  }
+  plan::Schedule walks = given, alone = given;
+  for (plan::KernelSchedule& kernel : walks.kernels)
+    kernel.persistence = plan::PersistencePlan{.persistent = true};
+  for (plan::KernelSchedule& kernel : alone.kernels) kernel.roles.emplace();
+  for (const plan::Schedule* asked : {&given, &walks, &alone}) {
+    const auto artifact = program.compile("sim:sm_90a", *asked, false);
+    ASSERT_TRUE(artifact) << artifact.error().to_text();
+    for (uint64_t seed = 0; seed < 6; ++seed) EXPECT_EQ(program.run(**artifact, seed), "") << seed;
+  }
 }
 
 // A producer for each pipeline, where blocks walk over tiles as planned, as their index tells and as they

@@ -7,9 +7,9 @@ namespace {
 
 std::vector<DType> types_of(const std::string& kind) {
   if (kind == "and" || kind == "or" || kind == "xor")
-    return {DType::i32, DType::i64, DType::u32, DType::u64, DType::u16};
-  return {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32,
-          DType::i64, DType::i16,  DType::u16, DType::u32, DType::u64};
+    return {DType::i32, DType::i64, DType::u32, DType::u64, DType::u16, DType::i8, DType::u8};
+  return {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32, DType::i64,
+          DType::i16, DType::u16,  DType::u32, DType::u64, DType::i8,  DType::u8};
 }
 
 std::vector<Launch> launches_of(DType t, const std::string& kind, uint64_t seed) {
@@ -127,7 +127,8 @@ kernel k grid (b: 2) threads $threads {
 }
 
 TEST(Atomics, CompareAndExchange) {
-  for (DType t : {DType::i16, DType::u16, DType::i32, DType::u32, DType::i64, DType::u64}) {
+  for (DType t :
+       {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32, DType::i64, DType::u64}) {
     Launch launch;
     launch.seed = static_cast<uint64_t>(t);
     expect_agree(replaced(R"(tl 1 program p
@@ -149,6 +150,72 @@ kernel k grid (b: 2) {
                  {launch});
     if (HasFailure()) return;
   }
+}
+
+// Bytes of one word that threads and blocks update at once, beside others that nobody touches, up to the last
+// byte of tensors of no whole words.
+TEST(Atomics, BytesOfOneWord) {
+  Launch launch;
+  launch.whole = {{"N", std::vector<int64_t>(3, 0)}, {"M", std::vector<int64_t>(7, 0)}};
+  for (const std::string type : {"u8", "i8"}) {
+    expect_agree(replaced(R"(tl 1 program p
+tensor X: $type[512] readonly
+tensor N: $type[3]
+tensor M: $type[7]
+tensor Y: $type[6]
+kernel k grid (b: 2) threads 128 {
+  alloc m: shared $type[5]
+  alloc other: shared $type[3]
+  parallel i in 5 { m[i] = cast($type, i) }
+  parallel i in 3 { other[i] = cast($type, 90 + i) }
+  parallel i in 256 {
+    atomic_add(N[i % 3], X[b * 256 + i])
+    atomic_xor(M[(i + b) % 7], X[b * 256 + i])
+    atomic_max(m[i % 4], X[i])
+    atomic_add(m[4], 1$type)
+  }
+  parallel i in 3 { if b == 0 { Y[i] = other[i] } }
+  parallel i in 3 { if b == 1 { Y[3 + i] = m[i] + m[4] } }
+}
+)",
+                          {{"type", type}}),
+                 {launch});
+    if (HasFailure()) return;
+  }
+}
+
+// A tile put in the place of another, where blocks do not meet; what comes before and behind it keeps its
+// place, also where the copy engine could combine.
+TEST(Atomics, ExchangesOfTiles) {
+  int at = 0;
+  for (DType t : types_of("exchange"))
+    for (const std::string scope : {"fragment", "shared"}) {
+      Launch launch;
+      launch.dims = {{"n", 37}};
+      launch.seed = static_cast<uint64_t>(++at);
+      launch.magnitude = ir::is_float(t) && ir::dtype_bits(t) == 16 ? 1 : 0;
+      expect_agree(
+          replaced(
+              R"(tl 1 program p
+dim n
+tensor X: $type[n, 40] readonly
+tensor Y: $type[n, 48]
+tensor Z: $type[n, 48]
+kernel k grid (b: ceildiv(n, 16)) threads $threads {
+  alloc x: $scope $type[16, 40]
+  copy X[b * 16 :+ 16, 0 :+ 40] -> x
+  atomic x -> Y[b * 16 :+ 16, 5 :+ 40] {kind = add}
+  atomic x -> Y[b * 16 :+ 16, 8 :+ 40] {kind = exchange}
+  atomic x -> Y[b * 16 :+ 16, 0 :+ 40] {kind = max}
+  serial r in 0 .. 2 {
+    atomic x -> Z[b * 16 :+ 16, 9 - r :+ 40] {kind = exchange}
+  }
+}
+)",
+              {{"type", ir::dtype_name(t)}, {"scope", scope}, {"threads", std::to_string(64 << at % 3)}}),
+          {launch});
+      if (HasFailure()) return;
+    }
 }
 
 // Places that iterations of all blocks take: in any order, but each once.

@@ -99,6 +99,48 @@ kernel k grid (b: ceildiv(n, 64)) threads 64 {
                rows({1, 64, 200, 515}));
 }
 
+// Iterations of one loop: the one that comes last finds what all others have left, though only atomic
+// operations touch it.
+TEST(Orders, IterationsOfABlock) {
+  for (const std::string type : {"i32", "u8", "i64"})
+    for (const std::string threads : {"32", "128"}) {
+      expect_agree(replaced(R"(tl 1 program iterations
+dim n
+tensor X: $type[n, 32] readonly
+tensor Y: $type[n]
+tensor Z: $type[n]
+
+kernel k grid (b: n) threads $threads {
+  alloc data: shared $type[32]
+  alloc count: shared i32[2]
+  alloc total: shared $type[2]
+  fill data, 0
+  fill count, 0
+  fill total, 0
+  parallel i in 32 {
+    atomic_exchange(data[(i * 5) % 32], X[b, i])
+    let ticket = atomic_add(count[0], 1) {order = acq_rel}
+    if ticket == 31 {
+      unroll j in 0 .. 32 {
+        let found = atomic_or(data[j], 0$type)
+        atomic_add(total[0], found)
+      }
+    }
+  }
+  parallel i in 32 {
+    atomic_xor(total[1], data[i]) {order = release}
+    atomic_add(total[1], 0$type) {order = acquire}
+  }
+  parallel i in 1 { Z[b] = total[1] }
+  parallel i in 1 { Y[b] = total[0] }
+}
+)",
+                            {{"type", type}, {"threads", threads}}),
+                   rows({1, 7}));
+      if (HasFailure()) return;
+    }
+}
+
 // A release orders what the block did before, not only what its own thread did.
 TEST(Orders, WithoutOrdersThereAreRaces) {
   for (const std::string order : {"", " {order = release}", " {order = acquire}"}) {

@@ -58,6 +58,74 @@ kernel k grid (by: ceildiv(m, 64), bx: ceildiv(n, $N)) threads 128 {
     }
 }
 
+// Operations on elements of another type, of other widths and in other shapes, of every memory.
+TEST(Views, OperandsOfOtherTypesAndShapes) {
+  const char* text = R"(tl 1 program operands
+dim m
+tensor A: u16[m, 32] readonly
+tensor B: $t[32, 32] readonly
+tensor P: i32[m, 16] readonly
+tensor Y: f32[m, 32]
+tensor Z: u32[m]
+tensor S: f32[m, 8]
+tensor T: i32[m, 32]
+tensor Q: u32[m, 16]
+tensor R: i32[m, 64]
+
+kernel k grid (by: ceildiv(m, 32)) threads $N {
+  alloc a: $s u16[32, 32]
+  alloc w: $s i16[32, 32]
+  alloc b: $f $t[32, 32]
+  alloc p: $s i32[32, 16]
+  alloc c: fragment f32[1024]
+  alloc most: fragment u32[32]
+  alloc sums: $f f32[256]
+  alloc run: fragment i32[512]
+  alloc bytes: fragment i32[32, 64]
+  view af = reinterpret(a, $t)
+  view wf = reinterpret(w, $t)
+  view cv = reshape(c, [32, 32])
+  view parts = reshape(cv, [32, 8, 4])
+  view into = reshape(sums, [32, 8])
+  view pu = reinterpret(p, u32)
+  view pairs = reinterpret(a, u32)
+  view pb = reinterpret(p, i8)
+  view rows = reshape(p, [64, 8])
+  view runs = reshape(run, [64, 8])
+  copy A[by * 32 :+ 32, 0 :+ 32] -> a
+  copy B[0 :+ 32, 0 :+ 32] -> b
+  copy P[by * 32 :+ 32, 0 :+ 16] -> p
+  parallel i, j in 32, 32 { a[i, j] = bitcast(u16, cast($t, cast(f32, a[i, j] % 5) - 2)) }
+  parallel i, j in 32, 32 { w[i, j] = bitcast(i16, b[j, i]) }
+  fill c, 1
+  gemm af, b -> cv
+  serial n in 0 .. 2 { gemm af, wf -> cv {transpose_b} }
+  reduce parts -> into {kind = sum, axis = 2}
+  reduce parts -> into {kind = max, axis = 2, accumulate}
+  reduce pu -> most {kind = max, axis = 1}
+  atomic pu -> Q[by * 32 :+ 32, 0 :+ 16] {kind = xor}
+  reduce pairs -> most {kind = xor, axis = 1, accumulate}
+  scan rows -> runs {kind = sum, axis = 1}
+  scan runs -> runs {kind = max, axis = 0, reverse}
+  cumsum pb -> bytes {axis = 1}
+  copy cv -> Y[by * 32 :+ 32, 0 :+ 32]
+  copy most -> Z[by * 32 :+ 32]
+  copy into -> S[by * 32 :+ 32, 0 :+ 8]
+  parallel i, j in 32, 16 { T[by * 32 + i, j] = run[i * 16 + j] }
+  copy bytes -> R[by * 32 :+ 32, 0 :+ 64]
+}
+)";
+  for (const std::string type : {"f16", "bf16"})
+    for (const std::string scope : {"shared", "fragment"})
+      for (const std::string other : {"fragment", "shared"})
+        for (const std::string threads : {"32", "128"}) {
+          if (!long_run() && (type == "bf16") != (scope == other)) continue;
+          expect_agree(replaced(text, {{"t", type}, {"s", scope}, {"f", other}, {"N", threads}}),
+                       sizes({{32, 0}, {33, 0}, {1, 0}}));
+          if (HasFailure()) return;
+        }
+}
+
 TEST(Views, OfEveryMemory) {
   const char* text = R"(tl 1 program views
 dim m

@@ -44,9 +44,10 @@ std::string Generator::fetch(DType t, const std::string& element) {
     return std::string("cast(") + ir::dtype_name(t) + ", " + index(1) + " % " +
            std::to_string(r_.between(2, 9)) + ")";
   };
-  if (r_.chance(4)) return "atomic_compare_exchange(" + element + ", " + small() + ", " + small() + ")";
+  if (r_.chance(4))
+    return "atomic_compare_exchange(" + element + ", " + small() + ", " + small() + ")" + order();
   return "atomic_" + std::string(r_.pick({"add", "min", "max", "and", "or", "xor", "exchange"})) + "(" +
-         element + ", " + expr(t, 1).text + ")";
+         element + ", " + expr(t, 1).text + ")" + order();
 }
 
 // Each iteration has an element of its own, so that old values are the same in any order; or iterations that
@@ -56,7 +57,8 @@ void Generator::old_values() {
   Tile* to = any_tile(takes_old_value, true);
   if (!to) {
     to = tile_of({random_tile_extent(), random_tile_extent()},
-                 r_.pick({DType::i32, DType::i64, DType::u32, DType::u64, DType::i16, DType::u16}),
+                 r_.pick({DType::i32, DType::i64, DType::u32, DType::u64, DType::i16, DType::u16, DType::i8,
+                          DType::u8}),
                  MemScope::shared);
     if (to) ensure_written(*to);
   }

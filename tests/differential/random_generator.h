@@ -133,11 +133,14 @@ class Generator {
   std::string call(const std::string& a, const std::string& b);
   void while_loop(int depth);
   void update_shared();
+  std::string order();
   void arg_reduce();
   void sort_rows();
   void combine_rows();
   void view_of_tile();
   Tile random_view(const Tile& of);
+  Tile view_as_operand(const Tile& of);
+  std::string reshaped(const Tile& of, const std::vector<int64_t>& shape);
   bool view_of_other_width(Tile& view);
   std::vector<int64_t> random_factors(int64_t elements);
 

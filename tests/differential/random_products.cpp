@@ -94,8 +94,12 @@ void Generator::gemm() {
       ta ? std::vector{k, m} : std::vector{m, k}, tb ? std::vector{n, k} : std::vector{k, n}, {m, n}};
   const DType dtypes[] = {types.a, types.b, types.c};
   std::string names[3];
+  bool reshapes[3] = {}, renames[3] = {};  // what the product sees of the tile
   for (int i = 0; i < 3; ++i) {
-    Tile* t = tile_of(shapes[i], dtypes[i], i == 2 ? MemScope::fragment : scope());
+    reshapes[i] = r_.chance(8), renames[i] = i < 2 && ir::is_integer(dtypes[i]) && r_.chance(4);
+    const DType other = dtypes[i] == DType::i8 ? DType::u8 : DType::i8;
+    Tile* t = tile_of(reshapes[i] ? std::vector{product(shapes[i])} : shapes[i],
+                      renames[i] ? other : dtypes[i], i == 2 ? MemScope::fragment : scope());
     if (!t) return;
     names[i] = t->name;
     for (int j = 0; j < i; ++j)
@@ -106,6 +110,14 @@ void Generator::gemm() {
   };
   for (int i = 0; i < 3; ++i)
     if (i < 2 || !clear) ensure_written(find(names[i]));
+  std::string seen[3];
+  for (int i = 0; i < 3; ++i) {
+    seen[i] = reshapes[i] ? reshaped(find(names[i]), shapes[i]) : names[i];
+    if (!renames[i]) continue;
+    const std::string view = fresh("w");
+    line("view " + view + " = reinterpret(" + seen[i] + ", " + ir::dtype_name(dtypes[i]) + ")");
+    seen[i] = view;
+  }
   std::string attrs;
   const auto add = [&](const std::string& a) { attrs += (attrs.empty() ? " {" : ", ") + a; };
   if (ta) add("transpose_a");
@@ -114,7 +126,7 @@ void Generator::gemm() {
   if (r_.chance(4)) add(others_.pick({"policy=full_row", "policy=full_col", "policy=square"}));
   if (options_.for_gpu && r_.chance(2))
     if (const std::string atom = declare_atom(types.a, types.b, types.c); !atom.empty()) add("atom=" + atom);
-  line("gemm " + names[0] + ", " + names[1] + " -> " + names[2] + attrs + (attrs.empty() ? "" : "}"));
+  line("gemm " + seen[0] + ", " + seen[1] + " -> " + seen[2] + attrs + (attrs.empty() ? "" : "}"));
   find(names[2]).written = true;
   if (ir::is_float(types.c)) clamp(find(names[2]));
 }

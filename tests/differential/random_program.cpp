@@ -263,7 +263,9 @@ void Generator::observe_tiles() {
       continue;
     }
     o.grid_of.assign(o.shape.size(), -1);
-    line("copy " + t.name + " -> " + declare_tensor(std::move(o), false) + "[" + region + "]");
+    const bool exchanges = ir::takes_atomic(ir::AtomicKind::exchange, t.type) && r_.chance(6);
+    line((exchanges ? "atomic " : "copy ") + t.name + " -> " + declare_tensor(std::move(o), false) + "[" +
+         region + "]" + (exchanges ? " {kind = exchange}" : ""));
   }
 }
 

@@ -158,7 +158,7 @@ DType Generator::combined_type(DType from) {
 void Generator::cumsum() {
   Tile* src = any_tile([](const Tile& t) { return !ir::is_bool(t.type); }, true);
   if (!src || !affordable(product(src->shape))) return;
-  Tile from = *src;
+  Tile from = view_as_operand(*src);
   const auto axis = static_cast<size_t>(r_.below(static_cast<int64_t>(from.shape.size())));
   const std::string region = r_.chance(3) ? part_of(from) : "";
   const std::string attrs = " {axis=" + std::to_string(axis) + (r_.chance(3) ? ", reverse}" : "}");
@@ -166,7 +166,7 @@ void Generator::cumsum() {
   const auto exact = [&](DType to) {
     return !ir::is_float(to) || static_cast<double>(from.shape[axis] + 1) * tile_cap(to) <= exact_limit(to);
   };
-  if (r_.chance(4)) {
+  if (r_.chance(4) && from.name == src->name) {
     if (!exact(from.type)) return;
     line("cumsum " + from.name + region + " -> " + from.name + region + attrs);
     if (ir::is_float(from.type)) clamp(*src);
@@ -200,7 +200,7 @@ void Generator::scan(const Tile& from, const std::string& region, size_t axis) {
 void Generator::reduce() {
   Tile* src = any_tile([](const Tile&) { return true; }, true);
   if (!src || !affordable(product(src->shape))) return;
-  Tile from = *src;
+  Tile from = view_as_operand(*src);
   const auto axis = static_cast<size_t>(r_.below(static_cast<int64_t>(from.shape.size())));
   const std::string region = r_.chance(3) ? part_of(from) : "";
   const int64_t length = from.shape[axis];
@@ -220,14 +220,18 @@ void Generator::reduce() {
   if (ir::is_bool(from.type) && kind == "abssum") return;
   const bool adds = kind == "sum" || kind == "abssum";
   if (adds && ir::is_float(to) && static_cast<double>(length + 1) * tile_cap(to) > exact_limit(to)) return;
-  Tile* dst = tile_of(shape, to,
-                      r_.pick({MemScope::fragment, MemScope::fragment, MemScope::shared, MemScope::local}));
-  if (!dst || dst->name == from.name) return;
+  // Onto a tile of these extents, or a view of one of as many elements.
+  const bool seen = r_.chance(4);
+  Tile* dst =
+      tile_of(seen ? std::vector<int64_t>{product(shape)} : shape, to,
+              seen ? MemScope::fragment
+                   : r_.pick({MemScope::fragment, MemScope::fragment, MemScope::shared, MemScope::local}));
+  if (!dst || dst->name == from.name || dst->name == src->name) return;
   const bool accumulate = r_.chance(3);
   if (accumulate) ensure_written(*dst);
   std::string attrs =
       "{kind=" + kind + ", axis=" + std::to_string(axis) + (accumulate ? ", accumulate}" : "}");
-  line("reduce " + from.name + region + " -> " + dst->name + " " + attrs);
+  line("reduce " + from.name + region + " -> " + (seen ? reshaped(*dst, shape) : dst->name) + " " + attrs);
   dst->written = true;
   if (adds && ir::is_float(to)) clamp(*dst);
 }

@@ -68,6 +68,12 @@ void Generator::while_loop(int depth) {
   multiplier_ = outer;
 }
 
+// Of an atomic operation on an element of a shared tile.
+std::string Generator::order() {
+  if (other_loops_ > 0 || !r_.chance(5)) return "";
+  return std::string(" {order = ") + r_.pick({"relaxed", "acquire", "release", "acq_rel"}) + "}";
+}
+
 // Iterations meet in elements of a shared tile. Values are small, so that sums are exact in any order.
 void Generator::update_shared() {
   Tile* to = any_tile(
@@ -96,7 +102,7 @@ void Generator::update_shared() {
                             std::to_string(r_.between(2, 8)) + ")";
   const bool some = r_.chance(3);
   if (some) line("if " + bool_expr(1).text + " {");
-  line("atomic_" + kind + "(" + element + "], " + value + ")");
+  line("atomic_" + kind + "(" + element + "], " + value + ")" + order());
   if (some) line("}");
   hidden_.clear();
   in_parallel_ = false;
@@ -255,6 +261,23 @@ bool Generator::view_of_other_width(Tile& view) {
   line("view " + wide.name + " = reinterpret(" + view.name + ", " + ir::dtype_name(wide.type) + ")");
   view = wide;
   return true;
+}
+
+// What an operation reads of a tile: at times a view of it, also of elements of more bits or fewer.
+Tile Generator::view_as_operand(const Tile& of) {
+  if (of.scope == MemScope::local || ir::is_bool(of.type) || !r_.chance(3)) return of;
+  Tile view = random_view(of);
+  if (r_.chance(3)) view_of_other_width(view);
+  return view;
+}
+
+// Declares a view of these extents.
+std::string Generator::reshaped(const Tile& of, const std::vector<int64_t>& shape) {
+  const std::string name = fresh("w");
+  std::string extents;
+  for (int64_t extent : shape) extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
+  line("view " + name + " = reshape(" + of.name + ", [" + extents + "])");
+  return name;
 }
 
 // A tile in another shape, on one side of a copy or of a loop.

@@ -163,9 +163,8 @@ TEST(ProgramErrors, Bits) {
   expect_golden("syntax_error.cast_mode",
                 parse_failure(kernel("  parallel i in 4 { A[b, i] = cast(f32, i, towards_zero) }\n")));
   expect_golden("dtype_mismatch.view_of_operation",
-                parse_failure(kernel("  alloc t: shared f32[8, 4]\n  alloc s: fragment u32[8]\n"
-                                     "  view v = reinterpret(t, u32)\n  fill v, 0\n"
-                                     "  reduce v -> s {kind = max, axis = 1}\n")));
+                parse_failure(kernel("  alloc t: shared u32[4]\n  view v = reinterpret(A, u32)\n  fill t, 0\n"
+                                     "  atomic t -> v[b :+ 1, 0 :+ 4] {kind = or}\n")));
 }
 
 TEST(ProgramErrors, PackedTypes) {
@@ -347,8 +346,9 @@ TEST(ProgramErrors, ViewsOfTensorsAndOrders) {
     return "parallel i in 1 { atomic_add(" + element + ", 1) {order = " + order + "} }\n";
   };
   expect_golden("bad_attribute.order", parse_failure(kernel(ordered("A[b, i]", "releases"))));
-  expect_golden("scope_not_allowed.order", parse_failure(kernel("  alloc t: shared f32[1]\n  fill t, 0\n" +
-                                                                ordered("t[i]", "release"))));
+  expect_golden("misplaced_statement.shared_order",
+                parse_failure(kernel("  alloc t: shared f32[1]\n  fill t, 0\n  pipelined k in 0 .. 4 {\n" +
+                                     ordered("t[i]", "release") + "  }\n")));
   expect_golden("misplaced_statement.order", parse_failure(kernel("  pipelined k in 0 .. 4 {\n" +
                                                                   ordered("A[b, i]", "acquire") + "  }\n")));
 }

@@ -64,7 +64,8 @@ class Boxes(unittest.TestCase):
                             "copy X[k :+ 1, 0 :+ 1, 0 :+ 8, 0 :+ 4] -> u[0 :+ 1, 1 :+ 1, 0 :+ 8, 0 :+ 4]"),
                            (lambda b, x, y, z, t, u, k: b.copy(t[0, 0], z), "copy t -> Z"),
                            (lambda b, x, y, z, t, u, k: b.copy(y[k, 0], t[2, 3]), "copy Y[k :+ 1, 0 :+ 1] -> t[2 :+ 1, 3 :+ 1]"),
-                           (lambda b, x, y, z, t, u, k: b.atomic("max", t, y[k, 0]), "atomic t -> Y[k :+ 8, 0 :+ 4] {kind=max}")):
+                           (lambda b, x, y, z, t, u, k: b.atomic("max", t, y[k, 0]), "atomic t -> Y[k :+ 8, 0 :+ 4] {kind=max}"),
+                           (lambda b, x, y, z, t, u, k: b.atomic("exchange", t, y[k, 0]), "atomic t -> Y[k :+ 8, 0 :+ 4] {kind=exchange}")):
             self.assertEqual(text_of(copy), text)
         with self.assertRaisesRegex(ValueError, r"'Y' is indexed with 2 numbers.*extents of the other side, 2 x 8 x 4, are 3.*ds\(start"):
             text_of(lambda b, x, y, z, t, u, k: b.copy(y[k, 0], u))

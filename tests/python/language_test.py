@@ -2,13 +2,14 @@
 import array
 import math
 import os
+import struct
 import sys
 import unittest
 
 sys.path.insert(0, __file__.rpartition("/")[0])
 import tilegen as tg  # noqa: E402
 from numbers_in_memory import Numbers  # noqa: E402
-from tilegen import ds, f32, i32, i64, u32  # noqa: E402
+from tilegen import ds, f32, i32, i64, u32, u8  # noqa: E402
 
 class Annotations(unittest.TestCase):
     def build(self, **layout):
@@ -184,6 +185,29 @@ class Orders(unittest.TestCase):
             y_ = array.array("i", [0])
             program.compile(target).load()(20, array.array("i", range(20)), y_)
             self.assertEqual(y_[0], 380)
+
+    def test_iterations_of_a_block(self):
+        """The iteration that comes last finds what all have exchanged in a shared tile of bytes."""
+        b = tg.Builder("iterations")
+        x, y = b.tensor("X", u8, [64], read_only=True), b.tensor("Y", i32, [1])
+        with b.kernel("k", [1]):
+            data, count, total = b.shared("data", u8, [64]), b.shared("count", i32, [1]), b.shared("total", i32, [1])
+            b.fill(count, 0)
+            b.fill(total, 0)
+            b.fill(data, 0)
+            with b.parallel(64) as i:
+                b.store_atomic("exchange", data, 63 - i, x(i))
+                ticket = b.fetch_atomic("add", count, 0, 1, order="acq_rel")
+                with b.branch(ticket == 63):
+                    with b.unroll(0, 64) as j:
+                        b.store_atomic("add", total, 0, b.cast(b.fetch_atomic("or", data, j, 0), i32))
+            with b.parallel(1) as i:
+                b.store(y, i, total(0))
+        program = b.finish()
+        for target in ("host", "sim:sm_80"):
+            y_ = array.array("i", [0])
+            program.compile(target).load()(array.array("B", range(100, 164)), y_)
+            self.assertEqual(y_[0], sum(range(100, 164)))
 
     def test_mistakes(self):
         b = tg.Builder("mistakes")
@@ -543,6 +567,38 @@ class Views(unittest.TestCase):
         b.finish().compile("host").load()(values, out, bits)
         self.assertEqual(list(bits), list(memoryview(values).cast("B").cast("I")))
         self.assertEqual(list(memoryview(out).cast("B").cast("I")), [(v ^ 2**31) + 1 for v in bits])
+
+    def test_operands_of_other_types_and_shapes(self):
+        """The largest word of rows of floats, and sums of pairs; a tile of bits is multiplied as numbers."""
+        b = tg.Builder("operands")
+        x, y = b.tensor("X", f32, [4, 8], read_only=True), b.tensor("Y", f32, [16])
+        u, c = b.tensor("U", u32, [4]), b.tensor("C", f32, [16, 16])
+        with b.kernel("k", [1]):
+            tile, pairs = b.shared("tile", f32, [4, 8]), b.fragment("pairs", f32, [16])
+            words, most = b.fragment("words", u32, [4]), tile.reinterpret(u32)
+            bits, product = b.shared("bits", tg.u16, [16, 16]), b.fragment("product", f32, [16, 16])
+            b.copy(x, tile)
+            b.reduce("sum", tile.reshape(16, 2), pairs, 1)
+            b.reduce("max", most, words, 1)
+            with b.parallel(16, 16) as (i, j):
+                b.store(bits, i, j, b.cast(i, tg.u16) * 64 + 0x3C00)
+            b.fill(product, 0)
+            b.gemm(bits.reinterpret(tg.f16), bits.reinterpret(tg.f16), product, transpose_b=True)
+            b.copy(pairs, y)
+            b.copy(words, u)
+            b.copy(product, c)
+        program = b.finish()
+        self.assertIn("bits: shared f16", str(program))
+        numbers = [struct.unpack("e", struct.pack("H", 0x3C00 + 64 * i))[0] for i in range(16)]
+        values = array.array("f", [1.5 * i - 20 for i in range(32)])
+        for target in ("host", "sim:sm_90a"):
+            y_, u_, c_ = array.array("f", [0] * 16), array.array("I", [0] * 4), array.array("f", [0] * 256)
+            shaped = lambda numbers, code, *shape: memoryview(numbers).cast("B").cast(code, shape)
+            program.compile(target).load()(shaped(values, "f", 4, 8), y_, u_, shaped(c_, "f", 16, 16))
+            self.assertEqual(list(y_), [values[2 * i] + values[2 * i + 1] for i in range(16)])
+            raw = memoryview(values).cast("B").cast("I")
+            self.assertEqual(list(u_), [max(raw[8 * i : 8 * i + 8]) for i in range(4)])
+            self.assertEqual(list(c_), [16 * p * q for p in numbers for q in numbers])
 
     def test_bits_of_another_number_are_refused(self):
         b = tg.Builder("bits")

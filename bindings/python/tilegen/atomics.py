@@ -16,8 +16,8 @@ class Atomics:
 
     @marked
     def atomic(self, kind, src, dst):
-        """dst = kind of dst and src, element by element, on a tensor; kind: "add", "min", "max", "and", "or" or "xor". Boxes as of
-        copy."""
+        """dst = kind of dst and src, element by element, on a tensor; kind: "add", "min", "max", "and", "or", "xor", or "exchange":
+        src itself. Boxes as of copy."""
         src, dst = sides_of(src, dst)
         lib.tl_atomic(self.handle, self._region(src), self._region(dst), choice(_ATOMIC, kind, "kind of atomic operation"))
 
@@ -28,8 +28,8 @@ class Atomics:
 
     def store_atomic(self, kind, buffer, *indices_and_value, order="relaxed"):
         """The same of one element of a tensor or shared tile, in a parallel loop: store_atomic("add", buffer, i, j, value);
-        kind "exchange" stores the value. order, of elements of tensors: "acquire", "release" or "acq_rel" orders what blocks do
-        to tensors before and behind it."""
+        kind "exchange" stores the value. order: "acquire", "release" or "acq_rel"; of a tensor it orders what
+        blocks do to tensors before and behind it, of a shared tile what iterations do to elements by atomic operations."""
         *indices, value = indices_and_value
         raw = [self.expr(i, i64).raw for i in indices]
         self._order(order)

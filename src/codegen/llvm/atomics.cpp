@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "codegen/llvm/gpu/gpu_emitter.h"
 #include "codegen/llvm/types.h"
 #include "ir/print.h"
 
@@ -18,12 +19,12 @@ namespace {
 
 using Instruction = llvm::AtomicRMWInst::BinOp;
 
-// Minima and maxima of floats are loops: of NaN the instructions have rules of their own. So
-// are all of 16 bits.
-std::optional<Instruction> instruction(AtomicKind kind, DType type) {
+// Minima and maxima of floats are loops: of NaN the instructions have rules of their own. So are all of fewer
+// than 32 bits, but for integers on hosts.
+std::optional<Instruction> instruction(const MachineFeatures& f, AtomicKind kind, DType type) {
   const bool floating = ir::is_float(type);
   const bool is_signed = ir::dtype_kind(type) == ir::DTypeKind::signed_int;
-  if (ir::dtype_bits(type) < 32) return std::nullopt;
+  if (ir::dtype_bits(type) < 32 && (floating || f.nvptx || f.amdgpu)) return std::nullopt;
   if (floating && kind != AtomicKind::exchange && kind != AtomicKind::add) return std::nullopt;
   switch (kind) {
     case AtomicKind::compare_exchange:
@@ -65,11 +66,18 @@ llvm::SyncScope::ID scope_of(llvm::IRBuilder<>& b, const MachineFeatures& f) {
                   : llvm::SyncScope::ID(llvm::SyncScope::System);
 }
 
-// LLVM 19 makes a fence of the whole system of every one for NVPTX.
-void fence(llvm::IRBuilder<>& b, const MachineFeatures& f, llvm::AtomicOrdering ordering) {
-  if (!f.nvptx) return void(b.CreateFence(ordering, scope_of(b, f)));
+// Among the threads that share the memory: of the block, of the device. LLVM 19 makes a fence of the whole
+// system of every one for NVPTX.
+void fence(llvm::IRBuilder<>& b, const MachineFeatures& f, llvm::AtomicOrdering ordering, Value* pointer) {
+  const bool shared = pointer->getType()->getPointerAddressSpace() == kSharedSpace;
+  if (!f.nvptx) {
+    const bool in_block = shared && f.amdgpu;
+    b.CreateFence(ordering, in_block ? b.getContext().getOrInsertSyncScopeID("workgroup") : scope_of(b, f));
+    return;
+  }
   auto* type = llvm::FunctionType::get(b.getVoidTy(), false);
-  b.CreateCall(type, llvm::InlineAsm::get(type, "fence.acq_rel.gpu;", "~{memory}", true));
+  const char* text = shared ? "fence.acq_rel.cta;" : "fence.acq_rel.gpu;";
+  b.CreateCall(type, llvm::InlineAsm::get(type, text, "~{memory}", true));
 }
 
 // The word that is swapped, and how the element lies in it.
@@ -79,13 +87,14 @@ struct Word {
   Value* shift = nullptr;  // null: the element is the word
 };
 
-// GPUs swap words of 32 bits and more. LLVM 19 makes two loops of narrower ones, and of these for AMDGPU
-// wrong code: lanes that leave the inner loop early are taken to have failed.
+// GPUs swap words of 32 bits and more: that around the element, which lies in the element's memory wherever
+// that begins and ends at whole words, and in its page anyhow. LLVM 19 makes two loops of narrower ones, and
+// of these for AMDGPU wrong code: lanes that leave the inner loop early are taken to have failed.
 Word word_of(llvm::IRBuilder<>& b, const MachineFeatures& f, DType type, Value* pointer) {
   const auto bits = static_cast<unsigned>(ir::dtype_bits(type));
   if (bits >= 32 || !(f.nvptx || f.amdgpu)) return {b.getIntNTy(bits), pointer, nullptr};
   Value* address = b.CreateTrunc(b.CreatePtrToInt(pointer, b.getInt64Ty()), b.getInt32Ty());
-  Value* offset = b.CreateAnd(address, b.getInt32(2));
+  Value* offset = b.CreateAnd(address, b.getInt32(bits == 8 ? 3 : 2));
   Value* aligned = b.CreateGEP(b.getInt8Ty(), pointer, b.CreateNeg(b.CreateZExt(offset, b.getInt64Ty())));
   return {b.getInt32Ty(), aligned, b.CreateShl(offset, b.getInt32(3))};
 }
@@ -96,7 +105,7 @@ Value* swap_loop(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f,
   llvm::LLVMContext& c = b.getContext();
   llvm::Function* function = b.GetInsertBlock()->getParent();
   llvm::Type* stored = storage_type(c, type);
-  llvm::Type* own = b.getIntNTy(static_cast<unsigned>(ir::dtype_bits(type)));
+  llvm::IntegerType* own = b.getIntNTy(static_cast<unsigned>(ir::dtype_bits(type)));
   const Word word = word_of(b, f, type, pointer);
   const llvm::Align align(word.type->getBitWidth() / 8);
   constexpr auto kRelaxed = llvm::AtomicOrdering::Monotonic;
@@ -119,7 +128,7 @@ Value* swap_loop(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f,
     next = ops.binary(ir::atomic_operation(kind), type, type, current, held);
   Value* bits = b.CreateBitCast(to_storage(b, type, next), own);
   if (word.shift) {
-    Value* others = b.CreateNot(b.CreateShl(b.getInt32(0xffff), word.shift));
+    Value* others = b.CreateNot(b.CreateShl(b.getInt32((1U << own->getIntegerBitWidth()) - 1), word.shift));
     bits = b.CreateOr(b.CreateAnd(old, others), b.CreateShl(b.CreateZExt(bits, word.type), word.shift));
   }
   Value* swapped = b.CreateAtomicCmpXchg(word.pointer, old, bits, align, kRelaxed, kRelaxed, scope_of(b, f));
@@ -146,15 +155,15 @@ void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f,
   const llvm::Align align(static_cast<uint64_t>(ir::dtype_bytes(type)));
   where(b, parts.condition, [&] {
     Value* old = nullptr;
-    if (ir::releases(parts.order)) fence(b, f, llvm::AtomicOrdering::Release);
-    if (const auto op = instruction(kind, type))
+    if (ir::releases(parts.order)) fence(b, f, llvm::AtomicOrdering::Release, pointer);
+    if (const auto op = instruction(f, kind, type))
       old = b.CreateAtomicRMW(*op, pointer, to_storage(b, type, held), align, llvm::AtomicOrdering::Monotonic,
                               scope_of(b, f));
     else if (kind == AtomicKind::compare_exchange && ir::dtype_bits(type) >= 32)
       old = compare_exchange(b, f, type, pointer, parts.expected, held);
     else
       old = swap_loop(b, ops, f, kind, type, pointer, held, parts.expected);
-    if (ir::acquires(parts.order)) fence(b, f, llvm::AtomicOrdering::Acquire);
+    if (ir::acquires(parts.order)) fence(b, f, llvm::AtomicOrdering::Acquire, pointer);
     if (parts.old_to) b.CreateAlignedStore(old, parts.old_to, align);
   });
 }

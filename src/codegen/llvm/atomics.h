@@ -18,7 +18,7 @@ struct AtomicParts {
 };
 
 // memory at `pointer`, of the type as it is stored, = kind(memory, held). An order is fences around a relaxed
-// operation, which orders as much on every target.
+// operation, which orders as much on every target: of the block where the memory is shared.
 void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f, ir::AtomicKind kind,
                  ir::DType type, llvm::Value* pointer, llvm::Value* held, const AtomicParts& parts);
 

@@ -86,9 +86,109 @@ TEST(TileView, BitsOfTiles) {
   expect_same("view u = reinterpret(a, f16) fill u, 0", "fill a, 0");  // its own type
   expect_error("view u = reinterpret(a, bool)", "a bool has no bits of its own");
   expect_error("view u = reinterpret(a, f17)", "[unknown_name]");
-  expect_error(u + "fill a, 0 fill w, 0 fill c, 0 gemm u, w -> c", "gemm takes");
   expect_error(u + "fill a, 0 parallel i, j in 32, 16 { atomic_add(u[i, j], 1) }",
-               "an atomic operation takes a view of type u16 of the tile 'a', whose elements are f16");
+               "an atomic operation takes a view of type u16 of 'a', whose elements are f16");
+}
+
+// Operations take a tile of the elements of what is no box of the tile, or of another type.
+TEST(TileView, OperandsInTiles) {
+  const std::string s = "alloc s: fragment u32[32] ", m = "alloc m: fragment f32[32, 4] ",
+                    own = "fill a, 0 fill c, 0 scan c -> c {kind = max} scan a -> a {kind = max} ";
+  // Read in front of the operation, by a loop of the view's name.
+  expect_same(s + "view u = reinterpret(c, u32) " + own + "reduce u -> s {kind = max, axis = 1}",
+              s + "alloc u_1: fragment u32[32, 32] " + own +
+                  "label u_1: parallel i, j in 32, 32 { u_1[i, j] "
+                  "= bitcast(u32, c[i, j]) } reduce u_1 -> s {kind = max, axis = 1}");
+  expect_same("view u = reinterpret(a, bf16) " + own + "gemm u, u -> c {transpose_b}",
+              "alloc u_1: fragment bf16[32, 16] alloc u_2: fragment bf16[32, 16] " + own +
+                  "label u_1: parallel i, j in 32, 16 { u_1[i, j] = bitcast(bf16, a[i, j]) } "
+                  "label u_2: parallel i_1, j_1 in 32, 16 { u_2[i_1, j_1] = bitcast(bf16, a[i_1, j_1]) } "
+                  "gemm u_1, u_2 -> c {transpose_b}");
+  expect_same(m + "view v = reshape(c, [32, 4, 8]) fill c, 0 reduce v -> m {kind = sum, axis = 2}",
+              m + "alloc v_1: fragment f32[32, 4, 8] fill c, 0 label v_1: parallel i, j, k in 32, 4, 8 { "
+                  "v_1[i, j, k] = c[i, j * 8 + k] } reduce v_1 -> m {kind = sum, axis = 2}");
+  // Of other widths, and of a part.
+  expect_same(s + "view u = reinterpret(a, u32) fill a, 0 reduce u[8 :+ 4, 0 :+ 8] -> s[0 :+ 4] {kind = xor, "
+                  "axis = 1}",
+              s + "alloc u_1: fragment u32[4, 8] fill a, 0 label u_1: parallel i, j in 4, 8 { u_1[i, j] = "
+                  "cast(u32, bitcast(u16, a[8 + i, j * 2 + 0])) << 0 | cast(u32, bitcast(u16, a[8 + i, j * 2 "
+                  "+ 1])) << 16 } reduce u_1 -> s[0 :+ 4] {kind = xor, axis = 1}");
+  // Written behind it; read, too, where old values count.
+  const std::string sum = "alloc f: fragment f32[32] alloc g: fragment f32[4, 8, 4] ";
+  const std::string into = " {kind = sum, axis = 2";
+  expect_same(sum + "view v = reshape(f, [4, 8]) fill g, 0 reduce g -> v" + into + "}",
+              sum + "alloc v_1: fragment f32[4, 8] fill g, 0 reduce g -> v_1" + into +
+                  "} label v_1: parallel i, j in 4, 8 { f[i * 8 + j] = v_1[i, j] }");
+  expect_same(sum + "view v = reshape(f, [4, 8]) fill g, 0 fill f, 1 reduce g -> v" + into + ", accumulate}",
+              sum +
+                  "alloc v_1: fragment f32[4, 8] fill g, 0 fill f, 1 label v_1: parallel i, j in 4, 8 { "
+                  "v_1[i, j] = f[i * 8 + j] } reduce g -> v_1" +
+                  into + ", accumulate} parallel i_1, j_1 in 4, 8 { f[i_1 * 8 + j_1] = v_1[i_1, j_1] }");
+  // In the loop around, whose iterations see each other's.
+  expect_same(
+      sum + "view v = reshape(f, [4, 8]) fill f, 1 serial e in 0 .. 2 { scan v -> v {kind = sum} }",
+      sum +
+          "alloc v_1: fragment f32[4, 8] alloc v_2: fragment f32[4, 8] fill f, 1 serial e in 0 .. 2 { "
+          "label v_1: parallel i, j in 4, 8 { v_1[i, j] = f[i * 8 + j] } scan v_1 -> v_2 {kind = sum} "
+          "label v_2: parallel i_1, j_1 in 4, 8 { f[i_1 * 8 + j_1] = v_2[i_1, j_1] } }");
+  // An atomic operation is one of the elements.
+  expect_same(
+      "alloc h: shared u16[4, 8, 16] view u = reinterpret(h, f16) fill h, 0 scan h -> h {kind = max} "
+      "atomic u -> X[b :+ 1, 0 :+ 4, 0 :+ 8, 0 :+ 16]",
+      "alloc h: shared u16[4, 8, 16] fill h, 0 scan h -> h {kind = max} parallel i, j, k in 4, 8, 16 { "
+      "atomic_add(X[b, i, j, k], bitcast(f16, h[i, j, k])) }");
+  // Elements of memory have one width.
+  expect_error(sum +
+                   "view u = reinterpret(r, u32) fill c, 0 view cu = reinterpret(c, u32) "
+                   "reduce cu[0 :+ 16, 0 :+ 2] -> u {kind = max, axis = 1}",
+               "[dtype_mismatch] main: the view 'u' of u32 is written, and the elements of 'r' are f16");
+  expect_error(
+      "view y = reinterpret(Y, u16) alloc h: shared u16[16, 32] fill h, 0 atomic h -> y[b :+ 1, 0 :+ 16, 0 "
+      ":+ 32] {kind = or}",
+      "[dtype_mismatch] main: an atomic operation takes a view of type u16");
+}
+
+// A tile that all operations see as one other type has that one.
+TEST(TileView, TilesOfTheTypeThatOperationsSee) {
+  const std::string bits = "{ d[i, j] = cast(u16, i) } ", fill = "fill c, 0 ";
+  expect_same("alloc d: shared u16[32, 16] view h = reinterpret(d, f16) fill d, 0 parallel i, j in 32, 16 " +
+                  bits + fill + "gemm h, w -> c parallel i, j in 32, 16 { a[i, j] = cast(f16, d[i, j]) }",
+              "alloc d: shared f16[32, 16] fill d, 0 parallel i, j in 32, 16 { d[i, j] = bitcast(f16, "
+              "cast(u16, i)) } " +
+                  fill +
+                  "gemm d, w -> c parallel i, j in 32, 16 { a[i, j] = cast(f16, bitcast(u16, d[i, j])) }");
+  // Through other views, and copied as that type.
+  expect_same(
+      "alloc d: shared u16[2, 32, 16] view part = d[1 :+ 1, 0 :+ 32, 0 :+ 16] view h = reinterpret(part, "
+      "f16) "
+      "copy a -> h fill a, 0 " +
+          fill + "gemm h, w -> c",
+      "alloc d: shared f16[2, 32, 16] copy a -> d[1 :+ 1, 0 :+ 32, 0 :+ 16] fill a, 0 " + fill +
+          "gemm d[1 :+ 1, 0 :+ 32, 0 :+ 16], w -> c");
+  expect_same(
+      "alloc h: shared u16[4, 8, 16] view u = reinterpret(h, f16) fill h, 0 atomic u -> X[b :+ 1, 0 :+ 4, "
+      "0 :+ 8, 0 :+ 16]",
+      "alloc h: shared f16[4, 8, 16] fill h, 0 atomic h -> X[b :+ 1, 0 :+ 4, 0 :+ 8, 0 :+ 16]");
+  expect_same(
+      "alloc d: shared u16[16, 32] view h = reinterpret(d, f16) view y = reinterpret(Y, u16) parallel i, j "
+      "in "
+      "16, 32 { d[i, j] = y[b, i, j] } fill c, 0 gemm h, h -> c {transpose_a}",
+      "alloc d: shared f16[16, 32] parallel i, j in 16, 32 { d[i, j] = Y[b, i, j] } fill c, 0 gemm d, d -> c "
+      "{transpose_a}");
+  // Not what an operation, atomic ones too, has in its own type, or as two others; nor what is copied from
+  // memory.
+  const std::string d = "alloc d: shared u16[32, 16] view h = reinterpret(d, f16) ";
+  for (const std::string use :
+       {"fill d, 0 scan d -> d {kind = max}", "fill d, 0 parallel i in 32 { atomic_add(d[i, 0], 1) }",
+        "fill d, 0 view y = reinterpret(d, bf16) gemm y, y -> c {transpose_b}", "fill e, 0 copy e -> d"})
+    EXPECT_NE(made("alloc e: shared u16[32, 16] " + d + fill + use + " gemm h, w -> c").find("d: shared u16"),
+              std::string::npos)
+        << use << made("alloc e: shared u16[32, 16] " + d + fill + use + " gemm h, w -> c");
+  EXPECT_NE(
+      made("alloc g: shared f16[16, 32] view y = reinterpret(g, bf16) fill c, 0 parallel i, j in 16, 32 { "
+           "g[i, j] = Y[b, i, j] } gemm y, y -> c {transpose_a}")
+          .find("g: shared f16"),
+      std::string::npos);
 }
 
 TEST(TileView, ElementsOfReshapedTiles) {
@@ -154,9 +254,9 @@ TEST(TileView, Refused) {
   expect_error("view v = reshape(a, [4, 8, 16]) fill v[0 :+ 1, 4 :+ 8, 0 :+ 16], 0",
                "[index_out_of_bounds] main: index 11 in dimension 1 of the view 'v'");
   expect_error(
-      "view v = reshape(q, [32, 16]) fill q, 0 fill w, 0 fill c, 0 gemm v, w -> c",
-      "[shape_mismatch] main: gemm's operand 'a', [32, 16] of the view 'v', is no box of these dimensions of "
-      "the tile 'q' [2, 16, 16]");
+      "view v = reshape(X, [n, 32, 16]) fill w, 0 fill c, 0 gemm v[b :+ 1, 0 :+ 32, 0 :+ 16], w -> c",
+      "[shape_mismatch] main: gemm's operand 'a', [1, 32, 16] of the view 'v', is no box of these dimensions "
+      "of the tile 'X'");
   expect_error("view v = reshape(a, [4, 8, 16]) copy Y[b :+ 1, 0 :+ 16, 0 :+ 32] -> v",
                "[shape_mismatch] main: src Y[1, 16, 32] and dst v[4, 8, 16] have different extents");
   expect_error("view v = reshape(a, [16, 32]) copy X[b :+ 1, 0 :+ 4, 0 :+ 8, 0 :+ 16] -> v",

@@ -12,6 +12,7 @@ using ir::DType;
 TEST(Atomic, Accepts) {
   for (const char* body :
        {"fill Cf, 0.0f32 atomic Cf -> C }", "fill Cf, 0.0f32 atomic Cf -> C {kind=max} }",
+        "fill Cf, 0.0f32 atomic Cf -> C {kind=exchange} }",
         "fill As, 0.0f16 atomic As -> A[0 :+ 64, 0 :+ 64] }",
         "fill S, 0.0f32 atomic S -> C[3 :+ 1, 0 :+ 64] }",
         "parallel i in 64 { atomic_add(C[i % 3, 0], 1.0f32) } }",
@@ -28,7 +29,7 @@ TEST(Atomic, Refuses) {
   EXPECT_EQ(diagnose("fill Cf, 0.0f32 atomic Cf -> C {kind=xor} }"),
             "t.tl:6:18: error [dtype_mismatch] k/atomic#0: dst C[64, 64] (f32, global): there is no "
             "atomic_xor of its"
-            " type (bits are combined in tensors of integers of 16 bits or more)");
+            " type (bits are combined in tensors of integers)");
   EXPECT_EQ(diagnose("fill As, 0.0f16 atomic As -> C }"),
             "t.tl:6:18: error [dtype_mismatch] k/atomic#0: src As[64, 64] (f16, shared) and dst C[64, 64] "
             "(f32, global)"
@@ -40,7 +41,7 @@ TEST(Atomic, Refuses) {
             "extent 1 may be left out, and neighbouring dimensions of one region may be one of the other)");
   EXPECT_EQ(diagnose("parallel i in 64 { atomic_or(C[0, i], 1.0f32) } }"),
             "t.tl:6:21: error [dtype_mismatch] k/i/store#0: C is f32, of which there is no atomic_or (use a "
-            "tensor of integers of 16 bits or more)");
+            "tensor of integers)");
   EXPECT_EQ(
       diagnose("fill Cf, 0.0f32 parallel i in 64 { atomic_add(Cf[i, 0], 1.0f32) } }"),
       "t.tl:6:37: error [misplaced_statement] k/i/store#0: atomic_add of Cf (fragment): expected an element "

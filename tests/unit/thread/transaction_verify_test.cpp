@@ -62,6 +62,18 @@ TEST(TransactionVerify, LoopsWhoseLengthsAreFixed) {
   EXPECT_NE(joined(verify_transactions(bad.p)), "");
 }
 
+TEST(TransactionVerify, LoopsWhoseLengthsAreMultiples) {
+  for (const int64_t multiple : {2, 6, 16}) {
+    SpecialisedGemm good(kTiles[0]), bad(kTiles[0]);
+    for (SpecialisedGemm* g : {&good, &bad})
+      for (const Param& param : g->p.params)
+        if (param.name == "K") g->p.vars[param.var.value].divisor = 64 * multiple;
+    bad.stmt<WarpgroupWait>("wait one").pending = 2;
+    EXPECT_EQ(joined(verify_transactions(good.p)), "");
+    EXPECT_NE(joined(verify_transactions(bad.p)), "") << multiple;
+  }
+}
+
 TEST(TransactionVerify, LoopsWhoseLengthsAreReadFromATensor) {
   GemmTiles tiles = kTiles[0];
   tiles.depth_is_read = true;
