@@ -1066,6 +1066,12 @@ TL_API void tl_cumsum(tl_builder* builder, tl_region src, tl_region dst, uint32_
 TL_API void tl_scan(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind kind, uint32_t axis,
                     uint32_t flags);
 
+/** The same of an axis that goes on from tile to tile, in a loop: `carry`, of dst's type and src's shape
+ *  without the axis, or with extent 1 there, stands in front of the elements, with TL_SCAN_REVERSE behind
+ *  them, and becomes what all of these come to. It is none of the tiles of src and dst. */
+TL_API void tl_scan_carry(tl_builder* builder, tl_region src, tl_region dst, tl_region carry,
+                          tl_reduce_kind kind, uint32_t axis, uint32_t flags);
+
 /** value = the largest (TL_REDUCE_MAX) or smallest (TL_REDUCE_MIN) element of src along `axis`, index (of
  *  TL_I32 or TL_I64) = where the first of these stands, from 0; the axis's extent where no element is a
  *  number. Both have src's shape without the axis, or with extent 1 there. */
@@ -1126,6 +1132,12 @@ TL_API void tl_scan_by(tl_builder* builder, uint32_t count, const tl_region* src
 TL_API void tl_scan_by_from(tl_builder* builder, uint32_t count, const tl_region* src, const tl_region* dst,
                             const tl_expr* left, const tl_expr* right, const tl_expr* results,
                             const tl_expr* first, uint32_t axis, uint32_t flags);
+
+/** The same of an axis that goes on from tile to tile, as tl_scan_carry has it: the group `carry`, a region
+ *  of each value, stands in front of all others and becomes what all come to. `flags`: TL_SCAN_* or 0. */
+TL_API void tl_scan_by_carry(tl_builder* builder, uint32_t count, const tl_region* src, const tl_region* dst,
+                             const tl_region* carry, const tl_expr* left, const tl_expr* right,
+                             const tl_expr* results, uint32_t axis, uint32_t flags);
 
 /** dst = the elements of src along `axis` in ascending order, equal ones in the order of their places; -0 is
  *  before 0, and NaN, which is one value, behind all others. index, TL_I32 or TL_I64, or a tl_region of 0:

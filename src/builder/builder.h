@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "ir/annotations.h"
+#include "ir/carried_scan.h"
 #include "ir/cast_modes.h"
-#include "ir/combination.h"
 #include "ir/compress.h"
 #include "ir/draft.h"
 #include "ir/lane_exchange.h"
@@ -144,7 +144,10 @@ class Builder {
   void matrix_atom(Atom atom);
   ir::ExprId call(std::string_view function, std::span<const ir::ExprId> args, size_t result);
   // `what` without the operands of the combination, which are given beside it.
-  void combine(ir::Combination what, std::span<const ir::ExprId> left, std::span<const ir::ExprId> right);
+  void combine(ir::Combination what, std::span<const ir::ExprId> left, std::span<const ir::ExprId> right,
+               std::vector<ir::Region> carry = {});
+  void scan_carry(const ir::Region& src, const ir::Region& dst, const ir::Region& carry,
+                  std::span<const int64_t> attrs);
   void store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value);
   void atomic_store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value,
                     ir::AtomicKind kind);

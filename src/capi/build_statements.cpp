@@ -47,6 +47,24 @@ tl_expr name_value(tl_builder* builder, const char* call, const char* name, tl_e
   });
 }
 
+// Of ir::scan_attr; whether the call has them.
+bool scan_attributes(const BuilderCall& c, tl_reduce_kind kind, uint32_t axis, uint32_t flags,
+                     std::span<int64_t> attrs) {
+  if (!c.known_flags(flags, TL_SCAN_REVERSE | TL_SCAN_EXCLUSIVE)) return false;
+  static constexpr tl_reduce_kind kKinds[] = {TL_REDUCE_SUM, TL_REDUCE_MAX, TL_REDUCE_MIN, TL_REDUCE_PRODUCT};
+  const auto* known = std::find(std::begin(kKinds), std::end(kKinds), kind);
+  if (known == std::end(kKinds)) {
+    c.fail(DiagCode::bad_enum, "there is no scan of kind " + std::to_string(kind),
+           "use TL_REDUCE_SUM, TL_REDUCE_MAX, TL_REDUCE_MIN or TL_REDUCE_PRODUCT");
+    return false;
+  }
+  attrs[ir::scan_attr::kind] = known - std::begin(kKinds);
+  attrs[ir::scan_attr::axis] = axis;
+  attrs[ir::scan_attr::reverse] = (flags & TL_SCAN_REVERSE) != 0;
+  attrs[ir::scan_attr::exclusive] = (flags & TL_SCAN_EXCLUSIVE) != 0;
+  return true;
+}
+
 }  // namespace
 
 extern "C" {
@@ -219,19 +237,17 @@ void tl_scan(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind k
              uint32_t flags) {
   on_builder(builder, "tl_scan", [&](const BuilderCall& c) {
     const ir::Region operands[] = {c.region("src", src), c.region("dst", dst)};
-    if (!c.known_flags(flags, TL_SCAN_REVERSE | TL_SCAN_EXCLUSIVE)) return;
-    static constexpr tl_reduce_kind kKinds[] = {TL_REDUCE_SUM, TL_REDUCE_MAX, TL_REDUCE_MIN,
-                                                TL_REDUCE_PRODUCT};
-    const auto* known = std::find(std::begin(kKinds), std::end(kKinds), kind);
-    if (known == std::end(kKinds))
-      return c.fail(DiagCode::bad_enum, "there is no scan of kind " + std::to_string(kind),
-                    "use TL_REDUCE_SUM, TL_REDUCE_MAX, TL_REDUCE_MIN or TL_REDUCE_PRODUCT");
     int64_t attrs[ir::scan_attr::count] = {};
-    attrs[ir::scan_attr::kind] = known - std::begin(kKinds);
-    attrs[ir::scan_attr::axis] = axis;
-    attrs[ir::scan_attr::reverse] = (flags & TL_SCAN_REVERSE) != 0;
-    attrs[ir::scan_attr::exclusive] = (flags & TL_SCAN_EXCLUSIVE) != 0;
-    c->tile_op(ir::OpKind::scan, operands, attrs, {});
+    if (scan_attributes(c, kind, axis, flags, attrs)) c->tile_op(ir::OpKind::scan, operands, attrs, {});
+  });
+}
+
+void tl_scan_carry(tl_builder* builder, tl_region src, tl_region dst, tl_region carry, tl_reduce_kind kind,
+                   uint32_t axis, uint32_t flags) {
+  on_builder(builder, "tl_scan_carry", [&](const BuilderCall& c) {
+    const ir::Region from = c.region("src", src), to = c.region("dst", dst), kept = c.region("carry", carry);
+    int64_t attrs[ir::scan_attr::count] = {};
+    if (scan_attributes(c, kind, axis, flags, attrs) && !c.failed()) c->scan_carry(from, to, kept, attrs);
   });
 }
 

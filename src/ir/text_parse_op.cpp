@@ -36,6 +36,7 @@ bool Parser::parse_tile_op(OpKind kind) {
       return expected("'by' and a function", "several values are combined by a function of the program: " +
                                                  std::string(row.text) + " x, y -> m, s by f");
     op.operands = {std::move(src[0]), std::move(dst[0])};
+    if (kind == OpKind::scan && begins_carry()) return parse_carried_scan(at, row, std::move(op));
     return finish_tile_op(at, row, std::move(op));
   }
   if (!parse_operands(row, op, std::span(order.front, order.front_count))) return false;

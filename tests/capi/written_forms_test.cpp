@@ -169,6 +169,46 @@ TEST(WrittenForms, ScansFromAGroup) {
             "dtype_mismatch: value 1 of the first group is i64, the source x[4, 8] is i32");
 }
 
+TEST(WrittenForms, ScansThatCarry) {
+  const Context context = make_context();
+  const int64_t shape[] = {4, 8}, rows[] = {4};
+  const auto build = [&](tl_dtype of_carried, bool by) {
+    return [=, &shape, &rows](tl_builder* b, tl_buffer, tl_buffer, tl_expr) {
+      tl_expr g;
+      const tl_scope kernel = kernel_of(b, &g);
+      const tl_buffer x = tl_alloc(b, "x", TL_SCOPE_FRAGMENT, TL_I32, 2, shape);
+      const tl_buffer c = tl_alloc(b, "c", TL_SCOPE_FRAGMENT, of_carried, 1, rows);
+      const tl_region r = tl_whole(b, x), kept = tl_whole(b, c);
+      tl_fill(b, r, tl_const_i64(b, TL_I32, 2));
+      tl_fill(b, kept, tl_const_i64(b, of_carried, 7));
+      if (by) {
+        const tl_expr left = tl_operand(b, TL_I32, "l"), right = tl_operand(b, TL_I32, "r");
+        const tl_expr sum = tl_binary(b, TL_ADD, left, right);
+        tl_scan_by_carry(b, 1, &r, &r, &kept, &left, &right, &sum, 1, TL_SCAN_REVERSE);
+      } else {
+        tl_scan_carry(b, r, r, kept, TL_REDUCE_PRODUCT, 1, TL_SCAN_EXCLUSIVE);
+      }
+      tl_end(b, kernel);
+    };
+  };
+  const auto text = [&](const char* statement) {
+    return "tl 1 program p dim n tensor W: u8[n, 8] tensor Y: i32[n, 8] fn f(l: i32, r: i32) -> i32 { return "
+           "l + r } kernel k grid (g: 1) { alloc x: fragment i32[4, 8] alloc c: fragment i32[4] fill x, 2 "
+           "fill c, 7\n" +
+           std::string(statement) + " }";
+  };
+  Program program;
+  ASSERT_EQ(made(context, &program, build(TL_I32, false)), "");
+  EXPECT_EQ(text_of(program),
+            text_of(parsed(context, text("scan x -> x carry c {kind=product, axis=1, exclusive}").c_str())));
+  ASSERT_EQ(made(context, &program, build(TL_I32, true)), "");
+  EXPECT_EQ(text_of(program),
+            text_of(parsed(context, text("scan x -> x by f carry c {axis=1, reverse}").c_str())));
+  for (const bool by : {false, true})
+    EXPECT_EQ(made(context, nullptr, build(TL_I64, by)),
+              "dtype_mismatch: what scan carries, c[4], is i64, its result x[4, 8] is i32");
+}
+
 TEST(WrittenForms, BoolsAreOrdered) {  // in both forms of a program
   const Context context = make_context();
   Program program;
