@@ -96,6 +96,33 @@ TEST(Draft, HexadecimalIntegers) {
             made(kernel_of("serial k in 0 .. 2 { x[i, j] += cast(f32, -16 + k) }")));
 }
 
+// In base 2, and parted.
+TEST(Draft, LiteralsOfDigits) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"x[i, j] = cast(f32, i & 0b1_01 | 0B10)", "x[i, j] = cast(f32, i & 5 | 2)"},
+      {"x[i, j] = cast(f32, cast(u32, i) & 0b1111_0000u32)", "x[i, j] = cast(f32, cast(u32, i) & 240u32)"},
+      {"x[i, j] = cast(f32, i * 1_000_000 + 0x_ff_00)", "x[i, j] = cast(f32, i * 1000000 + 65280)"},
+      {"x[i, j] = 1_000.2_5 + 1_0e1_0f32 + 0x3f80_0000:f32", "x[i, j] = 1000.25 + 10e10f32 + 0x3f800000:f32"},
+      {"serial k in 0b0 .. 1_0 - 8 { x[i, k] = -2_0 }", "serial k in 0 .. 2 { x[i, k] = -20 }"},
+      {"switch i { case 0b11 { x[i, j] = 1_6 } case 0x_1i64 { x[i, j] = 3 } }",
+       "switch i { case 3 { x[i, j] = 16 } case 1i64 { x[i, j] = 3 } }"},
+      {"} sort x -> x {axis=0b1} parallel i, j in 0b100, 0x_8 { x[i, j] = a",
+       "} sort x -> x {axis=1} parallel i, j in 4, 8 { x[i, j] = a"},
+  };
+  for (auto [given, wanted] : cases) EXPECT_EQ(made(kernel_of(given)), made(kernel_of(wanted))) << given;
+  const std::pair<const char*, const char*> wrong[] = {
+      {"x[i, j] = cast(f32, i + 0b12)", "expected a numeric type after the digits, found number 0b12"},
+      {"x[i, j] = cast(f32, i + 1_)", "expected a numeric type after the digits, found number 1_"},
+      {"x[i, j] = cast(f32, i + 0b)", "number 0b does not fit i64"},
+      {"x[i, j] = 0b101",
+       "number 0b101 is an integer, expected a value of type f32 (write its decimal digits)"},
+      {"x[i, j] = a * 16_777_217", "number 16_777_217 is no value of f32 (write 16777217.0f32"},
+  };
+  for (auto [given, said] : wrong)
+    EXPECT_NE(made(kernel_of(given)).find(said), std::string::npos) << given << "\n"
+                                                                    << made(kernel_of(given));
+}
+
 // A literal without a type takes that of what it is combined with, or of where it is stored.
 TEST(Draft, LiteralsOfTheirContext) {
   const std::pair<const char*, const char*> cases[] = {
