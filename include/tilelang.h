@@ -954,8 +954,9 @@ TL_API void tl_mbarrier_wait(tl_builder* builder, tl_region barrier, tl_expr par
  *  block. */
 TL_API tl_scope tl_begin_if(tl_builder* builder, tl_expr condition);
 
-/** Opens a loop that runs while `condition` (bool, the same for the block) holds, which is asked before each
- *  iteration, at most 2147483647 times; outside of parallel loops. */
+/** Opens a loop that runs while `condition` (bool) holds, which is asked before each iteration, at most
+ *  2147483647 times. Outside of parallel loops it is the same for the block, inside each point has its
+ *  own. */
 TL_API tl_scope tl_begin_while(tl_builder* builder, tl_expr condition);
 
 /** Leaves the innermost loop, or goes on with its next iteration; the last statement of its scope. The loop

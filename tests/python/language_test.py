@@ -466,6 +466,26 @@ class Rows(unittest.TestCase):
                 self.assertEqual((sums[r, i], levels[r, i]), (total, level), (r, i))
                 total += value
 
+    def test_points_leave_loops(self):
+        """A condition of each point, and trips of each: 3 n + 1, and sums of the first numbers."""
+        b = tg.Builder("points")
+        x, y, z = b.tensor("X", i32, [8], read_only=True), b.tensor("Y", i32, [8]), b.tensor("Z", i32, [8])
+        with b.kernel("k", [1]):
+            with b.parallel(8) as i:
+                v, steps, total = b.var(x(i), "v", i32), b.var(0, "steps", i32), b.var(0, "total", i32)
+                with b.loop_while(v > 1):
+                    b.assign(v, b.select(v % 2 == 0, v // 2, 3 * v + 1))
+                    b.assign(steps, steps + 1)
+                with b.serial(0, b.cast(x(i), tg.i64)) as k:
+                    b.assign(total, total + b.cast(k, i32))
+                b.store(y, i, steps)
+                b.store(z, i, total)
+        given = array.array("i", [1, 2, 3, 6, 7, 9, 27, 0])
+        steps, sums = array.array("i", [0] * 8), array.array("i", [0] * 8)
+        b.finish().compile("host").load()(given, steps, sums)
+        self.assertEqual(list(steps), [0, 1, 7, 8, 16, 19, 111, 0])
+        self.assertEqual(list(sums), [n * (n - 1) // 2 for n in given])
+
     def test_sorts_and_combinations(self):
         b = tg.Builder("made")
         x = b.tensor("X", f32, [2, 5], read_only=True)

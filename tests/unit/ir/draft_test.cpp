@@ -141,6 +141,38 @@ TEST(Draft, LiteralsOfTheirContext) {
   for (auto [given, wanted] : cases) EXPECT_EQ(made(kernel_of(given)), std::string(wanted) + "\n") << given;
 }
 
+// Trips that the launch tells of all points: the loop stands around the parallel one.
+TEST(Draft, LoopsOfTheLaunchAreAround) {
+  EXPECT_EQ(made(kernel_of("serial k in 0 .. n { x[i, j] += A[k, j] }")),
+            "serial k in 0 .. n {\nx[i, j] = x[i, j] + A[k, j]\n");
+  EXPECT_EQ(made(kernel_of("let m = n // 2 var s = a serial k in 1 .. m { s += A[k, j] } x[i, j] = s")),
+            "alloc s: fragment f32[4, 8]\ns[i, j] = a\nserial k in 1 .. n // 2 {\ns[i, j] = s[i, j] + A[k, "
+            "j]\nx[i, j] = s[i, j]\n");
+  // Of names whose values are constant it is written out.
+  EXPECT_EQ(made(kernel_of("let m = 2 unroll l in 0 .. 2 { serial k in l .. m { x[k, l] = a } }")),
+            "x[0, 0] = a\nx[1, 0] = a\nx[1, 1] = a\n");
+}
+
+// Of each point: it goes on while one does, and each runs under its own condition.
+TEST(Draft, LoopsOfPointsGoOnForOne) {
+  const std::string asks =
+      "reduce more_1 -> some {kind=or, axis=1}\nreduce some -> any {kind=or}\nagain[0] = any[0]\n";
+  const std::string tiles =
+      "alloc more_1: fragment bool[4, 8]\nalloc some: fragment bool[4]\nalloc any: shared bool[1]\nalloc "
+      "again: local bool[1]\n";
+  EXPECT_EQ(made(kernel_of("while x[i, j] > a { x[i, j] -= 1 }")),
+            "alloc going: fragment bool[4, 8]\n" + tiles +
+                "going[i, j] = a < x[i, j]\nmore_1[i, j] = going[i, j]\n" + asks +
+                "serial trip in 0 .. 2147483647 while again[0] {\nif going[i, j] {\nx[i, j] = x[i, j] - "
+                "1.0f32\ngoing[i, j] = a < x[i, j]\nmore_1[i, j] = going[i, j]\n" +
+                asks);
+  const std::string trips = made(kernel_of("serial k in j .. i { x[i, j] += A[k, j] }"));
+  for (const char* line :
+       {"trips_1[i, j] = i - j\n", "first_1[i, j] = j\n", "more_1[i, j] = 0 < trips_1[i, j]\n",
+        "serial trip in 0 .. 2147483647 while again[0] {\n", "more_1[i, j] = trip + 1 < trips_1[i, j]\n"})
+    EXPECT_NE(trips.find(line), std::string::npos) << line << trips;
+}
+
 TEST(Draft, Mistakes) {
   const std::pair<const char*, const char*> cases[] = {
       {"x[i, j] = 1.5 * 2.5",
@@ -158,9 +190,10 @@ TEST(Draft, Mistakes) {
       {"let x = a", "'x' is already declared"},
       {"if j < 2 { let y = a } x[i, j] = y", "found the unknown name 'y'"},
       {"let y = y + a", "found the unknown name 'y'"},
-      {"serial k in 0 .. n { x[i, j] = a }",
-       "[bad_shape] k: a serial loop inside a parallel loop has bounds that"
-       " are not constant (give it constant bounds and guard its body"},
+      {"unroll k in 0 .. n { x[i, j] = a }",
+       "[bad_shape] k: a loop of kind unroll inside a parallel loop has bounds that are not constant (give "
+       "it "
+       "constant bounds, or make it serial)"},
       {"unroll k in 0 .. 200 { unroll l in 0 .. 200 { x[i, j] = a } }",
        "[limit_unroll] k: loops inside a parallel"
        " loop are written out and make 40000 copies"},
