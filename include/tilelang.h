@@ -994,6 +994,10 @@ TL_API tl_buffer tl_alloc(tl_builder* builder, const char* name, tl_mem_scope sc
 TL_API tl_region tl_region_of(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* offsets,
                               const int64_t* extents);
 
+/** Where a box begins. tl_copy and tl_atomic take its extents from the other side, for the last dimensions;
+ *  dimensions in front, and a box that is used elsewhere or beside another of these, are of one element. */
+TL_API tl_region tl_region_at(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* offsets);
+
 /** The whole of an on-chip tile, or of a tensor of constant shape. */
 TL_API tl_region tl_whole(tl_builder* builder, tl_buffer buffer);
 

@@ -121,6 +121,8 @@ class Builder {
   ir::BufferId view_reshaped(ir::BufferId of, std::span<const ir::ExprId> extents);
   ir::BufferId view_box(ir::BufferId of, std::span<const ir::ExprId> offsets,
                         std::span<const ir::ExprId> extents);
+  // Extents of a box that has none, beside the other side of a copy.
+  void take_extents(std::string_view call, ir::Region& place, const ir::Region& from);
   void tile_op(ir::OpKind kind, std::span<const ir::Region> operands, std::span<const int64_t> attrs,
                ir::ExprId value);
   void arg_reduce(const ir::Region& src, const ir::Region& value, const ir::Region& index, bool largest,

@@ -96,6 +96,17 @@ tl_region tl_region_of(tl_builder* builder, tl_buffer buffer, uint32_t rank, con
   });
 }
 
+tl_region tl_region_at(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* offsets) {
+  return on_builder(builder, "tl_region_at", tl_region{0}, [&](const BuilderCall& c) -> tl_region {
+    const auto of = c.buffer("buffer", buffer);
+    const auto at = c.exprs("offsets", rank, offsets);
+    if (!c.failed() && rank == 0)
+      c.fail(DiagCode::rank_mismatch, "the box has no dimensions", "use tl_whole");
+    const std::vector<int64_t> ones(rank, 1);
+    return c.failed() ? tl_region{0} : c.give_place(c->region(of, at, ones));
+  });
+}
+
 tl_buffer tl_view_reshape(tl_builder* builder, tl_buffer tile, uint32_t rank, const int64_t* shape) {
   return on_builder(builder, "tl_view_reshape", tl_buffer{0}, [&](const BuilderCall& c) -> tl_buffer {
     const auto of = c.buffer("tile", tile);
@@ -153,7 +164,7 @@ tl_region tl_whole(tl_builder* builder, tl_buffer buffer) {
 
 void tl_copy(tl_builder* builder, tl_region src, tl_region dst) {
   on_builder(builder, "tl_copy", [&](const BuilderCall& c) {
-    const ir::Region operands[] = {c.region("src", src), c.region("dst", dst)};
+    const auto operands = c.boxes(src, dst);
     if (!c.failed()) c->tile_op(ir::OpKind::copy, operands, {}, {});
   });
 }

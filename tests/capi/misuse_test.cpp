@@ -210,6 +210,7 @@ TEST(Misuse, CallsAfterAnErrorDoNothing) {
   tl_reduce_by(b.get(), 9, nullptr, nullptr, nullptr, nullptr, nullptr, 9, 0xff);
   tl_scan_by(b.get(), 1, nullptr, nullptr, nullptr, nullptr, nullptr, 9, 0xff);
   tl_scan_by_from(b.get(), 1, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 9, 0xff);
+  EXPECT_EQ(tl_region_at(b.get(), tl_buffer{0}, 99, nullptr).bits, 0u);
   tl_scan_carry(b.get(), tl_region{0}, tl_region{0}, tl_region{0}, 77, 9, 0xff);
   tl_scan_by_carry(b.get(), 1, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 9, 0xff);
   tl_tensor_codes(b.get(), tl_buffer{0}, 77);

@@ -561,6 +561,7 @@ FUNCTIONS = {
     "tl_end": (None, (c_void_p, tl_scope,)),
     "tl_alloc": (tl_buffer, (c_void_p, c_char_p, c_uint32, c_uint32, c_uint32, POINTER(c_int64),)),
     "tl_region_of": (tl_region, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), POINTER(c_int64),)),
+    "tl_region_at": (tl_region, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr),)),
     "tl_whole": (tl_region, (c_void_p, tl_buffer,)),
     "tl_view_reshape": (tl_buffer, (c_void_p, tl_buffer, c_uint32, POINTER(c_int64),)),
     "tl_view_reshape_to": (tl_buffer, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr),)),
