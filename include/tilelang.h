@@ -954,8 +954,9 @@ TL_API void tl_mbarrier_wait(tl_builder* builder, tl_region barrier, tl_expr par
  *  block. */
 TL_API tl_scope tl_begin_if(tl_builder* builder, tl_expr condition);
 
-/** Opens a loop that runs while `condition` (bool, the same for the block) holds, which is asked before each
- *  iteration, at most 2147483647 times; outside of parallel loops. */
+/** Opens a loop that runs while `condition` (bool) holds, which is asked before each iteration, at most
+ *  2147483647 times. Outside of parallel loops it is the same for the block, inside each point has its
+ *  own. */
 TL_API tl_scope tl_begin_while(tl_builder* builder, tl_expr condition);
 
 /** Leaves the innermost loop, or goes on with its next iteration; the last statement of its scope. The loop
@@ -992,6 +993,10 @@ TL_API tl_buffer tl_alloc(tl_builder* builder, const char* name, tl_mem_scope sc
  *  the edge of a tensor: reads give 0 there, writes are dropped. */
 TL_API tl_region tl_region_of(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* offsets,
                               const int64_t* extents);
+
+/** Where a box begins. tl_copy and tl_atomic take its extents from the other side, for the last dimensions;
+ *  dimensions in front, and a box that is used elsewhere or beside another of these, are of one element. */
+TL_API tl_region tl_region_at(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* offsets);
 
 /** The whole of an on-chip tile, or of a tensor of constant shape. */
 TL_API tl_region tl_whole(tl_builder* builder, tl_buffer buffer);
@@ -1066,6 +1071,12 @@ TL_API void tl_cumsum(tl_builder* builder, tl_region src, tl_region dst, uint32_
 TL_API void tl_scan(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind kind, uint32_t axis,
                     uint32_t flags);
 
+/** The same of an axis that goes on from tile to tile, in a loop: `carry`, of dst's type and src's shape
+ *  without the axis, or with extent 1 there, stands in front of the elements, with TL_SCAN_REVERSE behind
+ *  them, and becomes what all of these come to. It is none of the tiles of src and dst. */
+TL_API void tl_scan_carry(tl_builder* builder, tl_region src, tl_region dst, tl_region carry,
+                          tl_reduce_kind kind, uint32_t axis, uint32_t flags);
+
 /** value = the largest (TL_REDUCE_MAX) or smallest (TL_REDUCE_MIN) element of src along `axis`, index (of
  *  TL_I32 or TL_I64) = where the first of these stands, from 0; the axis's extent where no element is a
  *  number. Both have src's shape without the axis, or with extent 1 there. */
@@ -1126,6 +1137,12 @@ TL_API void tl_scan_by(tl_builder* builder, uint32_t count, const tl_region* src
 TL_API void tl_scan_by_from(tl_builder* builder, uint32_t count, const tl_region* src, const tl_region* dst,
                             const tl_expr* left, const tl_expr* right, const tl_expr* results,
                             const tl_expr* first, uint32_t axis, uint32_t flags);
+
+/** The same of an axis that goes on from tile to tile, as tl_scan_carry has it: the group `carry`, a region
+ *  of each value, stands in front of all others and becomes what all come to. `flags`: TL_SCAN_* or 0. */
+TL_API void tl_scan_by_carry(tl_builder* builder, uint32_t count, const tl_region* src, const tl_region* dst,
+                             const tl_region* carry, const tl_expr* left, const tl_expr* right,
+                             const tl_expr* results, uint32_t axis, uint32_t flags);
 
 /** dst = the elements of src along `axis` in ascending order, equal ones in the order of their places; -0 is
  *  before 0, and NaN, which is one value, behind all others. index, TL_I32 or TL_I64, or a tl_region of 0:

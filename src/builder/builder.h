@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "ir/annotations.h"
+#include "ir/carried_scan.h"
 #include "ir/cast_modes.h"
-#include "ir/combination.h"
 #include "ir/compress.h"
 #include "ir/draft.h"
 #include "ir/lane_exchange.h"
@@ -121,6 +121,8 @@ class Builder {
   ir::BufferId view_reshaped(ir::BufferId of, std::span<const ir::ExprId> extents);
   ir::BufferId view_box(ir::BufferId of, std::span<const ir::ExprId> offsets,
                         std::span<const ir::ExprId> extents);
+  // Extents of a box that has none, beside the other side of a copy.
+  void take_extents(std::string_view call, ir::Region& place, const ir::Region& from);
   void tile_op(ir::OpKind kind, std::span<const ir::Region> operands, std::span<const int64_t> attrs,
                ir::ExprId value);
   void arg_reduce(const ir::Region& src, const ir::Region& value, const ir::Region& index, bool largest,
@@ -144,7 +146,10 @@ class Builder {
   void matrix_atom(Atom atom);
   ir::ExprId call(std::string_view function, std::span<const ir::ExprId> args, size_t result);
   // `what` without the operands of the combination, which are given beside it.
-  void combine(ir::Combination what, std::span<const ir::ExprId> left, std::span<const ir::ExprId> right);
+  void combine(ir::Combination what, std::span<const ir::ExprId> left, std::span<const ir::ExprId> right,
+               std::vector<ir::Region> carry = {});
+  void scan_carry(const ir::Region& src, const ir::Region& dst, const ir::Region& carry,
+                  std::span<const int64_t> attrs);
   void store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value);
   void atomic_store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value,
                     ir::AtomicKind kind);

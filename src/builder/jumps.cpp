@@ -9,7 +9,7 @@ namespace tilegen::builder {
 
 uint64_t Builder::begin_while(ir::ExprId condition) {
   constexpr std::string_view kCall = "tl_begin_while";
-  if (!ready(kCall) || !inside_kernel(kCall) || !outside_parallel(kCall) || !room_for_scope(kCall) ||
+  if (!ready(kCall) || !inside_kernel(kCall) || !room_for_scope(kCall) ||
       !check_condition(kCall, condition) || !check_operands(kCall, {condition}))
     return 0;
   Frame frame;

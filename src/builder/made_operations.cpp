@@ -1,9 +1,11 @@
 // Operations that are made of other statements: places of largest elements, sorts, compressions,
 // reductions and scans by a combination of the program's own.
+#include <algorithm>
 #include <string>
 
 #include "builder/builder.h"
 #include "ir/arg_reduction.h"
+#include "ir/op_kinds.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::builder {
@@ -83,22 +85,41 @@ bool Builder::check_operand_list(std::string_view call, std::span<const ir::Expr
 }
 
 void Builder::combine(ir::Combination what, std::span<const ir::ExprId> left,
-                      std::span<const ir::ExprId> right) {
-  const std::string_view call = !what.first.empty() ? "tl_scan_by_from"
-                                : what.scan         ? "tl_scan_by"
-                                                    : "tl_reduce_by";
+                      std::span<const ir::ExprId> right, std::vector<ir::Region> carry) {
+  const std::string_view call = !carry.empty()        ? "tl_scan_by_carry"
+                                : !what.first.empty() ? "tl_scan_by_from"
+                                : what.scan           ? "tl_scan_by"
+                                                      : "tl_reduce_by";
   if (!begins_made(call, 1)) return;
   for (const ir::Region& r : what.src)
     if (!check_region(call, "a source", r)) return;
   for (const ir::Region& r : what.dst)
     if (!check_region(call, "what is written", r)) return;
+  for (const ir::Region& r : carry)
+    if (!check_region(call, "what is carried", r)) return;
   for (ir::ExprId id : what.by.results)
     if (!check_expr(call, "a result of the combination", id)) return;
   for (ir::ExprId id : what.first)
     if (!check_expr(call, "a value of the first group", id)) return;
   if (!check_operand_list(call, left, what.by.left) || !check_operand_list(call, right, what.by.right))
     return;
-  made(call, ir::add_combination(program_, what, location_, frames_.back().body, limits_));
+  ir::Block& block = frames_.back().body;
+  made(call, carry.empty() ? ir::add_combination(program_, what, location_, block, limits_)
+                           : ir::add_carried_scan(program_, {std::move(what), std::move(carry)}, location_,
+                                                  block, limits_));
+}
+
+void Builder::scan_carry(const ir::Region& src, const ir::Region& dst, const ir::Region& carry,
+                         std::span<const int64_t> attrs) {
+  constexpr std::string_view kCall = "tl_scan_carry";
+  if (!begins_made(kCall, 1) || !check_region(kCall, "the source", src) ||
+      !check_region(kCall, "what is written", dst) || !check_region(kCall, "what is carried", carry))
+    return;
+  ir::TileOp op;
+  op.kind = ir::OpKind::scan;
+  std::copy(attrs.begin(), attrs.end(), op.attrs.begin());
+  made(kCall, ir::add_carried_scan(program_, ir::carried_scan(src, dst, carry, std::move(op)), location_,
+                                   frames_.back().body, limits_));
 }
 
 }  // namespace tilegen::builder

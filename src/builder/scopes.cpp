@@ -174,8 +174,7 @@ uint64_t Builder::begin_counted_loop(ir::LoopKind kind, ir::ExprId begin, ir::Ex
       !check_operands(kCall, {begin, count}))
     return 0;
   if (condition) {
-    if (!outside_parallel(kCall) || !check_condition(kCall, condition) || !check_operands(kCall, {condition}))
-      return 0;
+    if (!check_condition(kCall, condition) || !check_operands(kCall, {condition})) return 0;
     if (kind != ir::LoopKind::serial) {
       fail(DiagCode::misplaced_statement, kCall,
            std::string("a loop of kind ") + ir::loop_kind_name(kind) + " has a condition",

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "builder/builder.h"
+#include "ir/place_extents.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
 
@@ -36,6 +37,11 @@ bool Builder::check_region(std::string_view call, std::string_view what, const i
            buffer_text(r.buffer) + " has " + std::to_string(program_.buffer(r.buffer).shape.size()),
        "make regions with tl_region_of");
   return false;
+}
+
+void Builder::take_extents(std::string_view call, ir::Region& place, const ir::Region& from) {
+  if (const auto wrong = ir::take_extents(program_, place, from.extents))
+    fail(wrong->code, call, wrong->message, "give its extents: tl_region_of");
 }
 
 ir::BufferId Builder::alloc(std::string_view name, ir::MemScope scope, ir::DType type,

@@ -23,7 +23,7 @@ extern "C" {
 
 void tl_atomic(tl_builder* builder, tl_region src, tl_region dst, tl_atomic_kind kind) {
   on_builder(builder, "tl_atomic", [&](const BuilderCall& c) {
-    const ir::Region operands[] = {c.region("src", src), c.region("dst", dst)};
+    const auto operands = c.boxes(src, dst);
     if (!known_atomic(c, kind, TL_ATOMIC_EXCHANGE)) return;
     int64_t attrs[ir::atomic_attr::count] = {};
     attrs[ir::atomic_attr::kind] = kind - TL_ATOMIC_ADD;

@@ -28,13 +28,16 @@ struct Combined {
   const tl_expr *left, *right, *results;
 };
 
-void combine(const BuilderCall& c, const Combined& of, ir::Combination what) {
+void combine(const BuilderCall& c, const Combined& of, ir::Combination what,
+             const tl_region* carry = nullptr) {
   if (!c.countable("values", of.count)) return;
   what.src = regions(c, "src", of.count, of.src);
   what.dst = regions(c, "dst", of.count, of.dst);
   const auto left = c.exprs("left", of.count, of.left), right = c.exprs("right", of.count, of.right);
   what.by.results = c.exprs("results", of.count, of.results);
-  if (!c.failed()) c->combine(std::move(what), left, right);
+  std::vector<ir::Region> carried;
+  if (carry) carried = regions(c, "carry", of.count, carry);
+  if (!c.failed()) c->combine(std::move(what), left, right, std::move(carried));
 }
 
 void sort(const BuilderCall& c, tl_region src, tl_region dst, tl_region index, ir::Sort what) {
@@ -164,6 +167,20 @@ void tl_scan_by_from(tl_builder* builder, uint32_t count, const tl_region* src, 
     what.exclusive = (flags & TL_SCAN_EXCLUSIVE) != 0;
     what.first = c.exprs("first", count, first);
     combine(c, {count, src, dst, left, right, results}, std::move(what));
+  });
+}
+
+void tl_scan_by_carry(tl_builder* builder, uint32_t count, const tl_region* src, const tl_region* dst,
+                      const tl_region* carry, const tl_expr* left, const tl_expr* right,
+                      const tl_expr* results, uint32_t axis, uint32_t flags) {
+  on_builder(builder, "tl_scan_by_carry", [&](const BuilderCall& c) {
+    if (!c.known_flags(flags, TL_SCAN_REVERSE | TL_SCAN_EXCLUSIVE) || !c.given("carry", carry)) return;
+    ir::Combination what;
+    what.axis = axis;
+    what.scan = true;
+    what.reverse = (flags & TL_SCAN_REVERSE) != 0;
+    what.exclusive = (flags & TL_SCAN_EXCLUSIVE) != 0;
+    combine(c, {count, src, dst, left, right, results}, std::move(what), carry);
   });
 }
 

@@ -47,6 +47,24 @@ tl_expr name_value(tl_builder* builder, const char* call, const char* name, tl_e
   });
 }
 
+// Of ir::scan_attr; whether the call has them.
+bool scan_attributes(const BuilderCall& c, tl_reduce_kind kind, uint32_t axis, uint32_t flags,
+                     std::span<int64_t> attrs) {
+  if (!c.known_flags(flags, TL_SCAN_REVERSE | TL_SCAN_EXCLUSIVE)) return false;
+  static constexpr tl_reduce_kind kKinds[] = {TL_REDUCE_SUM, TL_REDUCE_MAX, TL_REDUCE_MIN, TL_REDUCE_PRODUCT};
+  const auto* known = std::find(std::begin(kKinds), std::end(kKinds), kind);
+  if (known == std::end(kKinds)) {
+    c.fail(DiagCode::bad_enum, "there is no scan of kind " + std::to_string(kind),
+           "use TL_REDUCE_SUM, TL_REDUCE_MAX, TL_REDUCE_MIN or TL_REDUCE_PRODUCT");
+    return false;
+  }
+  attrs[ir::scan_attr::kind] = known - std::begin(kKinds);
+  attrs[ir::scan_attr::axis] = axis;
+  attrs[ir::scan_attr::reverse] = (flags & TL_SCAN_REVERSE) != 0;
+  attrs[ir::scan_attr::exclusive] = (flags & TL_SCAN_EXCLUSIVE) != 0;
+  return true;
+}
+
 }  // namespace
 
 extern "C" {
@@ -75,6 +93,17 @@ tl_region tl_region_of(tl_builder* builder, tl_buffer buffer, uint32_t rank, con
     if (!c.failed() && rank == 0)
       c.fail(DiagCode::rank_mismatch, "the region has no dimensions", "use tl_whole");
     return c.failed() ? tl_region{0} : c.give(c->region(of, at, sizes));
+  });
+}
+
+tl_region tl_region_at(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* offsets) {
+  return on_builder(builder, "tl_region_at", tl_region{0}, [&](const BuilderCall& c) -> tl_region {
+    const auto of = c.buffer("buffer", buffer);
+    const auto at = c.exprs("offsets", rank, offsets);
+    if (!c.failed() && rank == 0)
+      c.fail(DiagCode::rank_mismatch, "the box has no dimensions", "use tl_whole");
+    const std::vector<int64_t> ones(rank, 1);
+    return c.failed() ? tl_region{0} : c.give_place(c->region(of, at, ones));
   });
 }
 
@@ -135,7 +164,7 @@ tl_region tl_whole(tl_builder* builder, tl_buffer buffer) {
 
 void tl_copy(tl_builder* builder, tl_region src, tl_region dst) {
   on_builder(builder, "tl_copy", [&](const BuilderCall& c) {
-    const ir::Region operands[] = {c.region("src", src), c.region("dst", dst)};
+    const auto operands = c.boxes(src, dst);
     if (!c.failed()) c->tile_op(ir::OpKind::copy, operands, {}, {});
   });
 }
@@ -219,19 +248,17 @@ void tl_scan(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind k
              uint32_t flags) {
   on_builder(builder, "tl_scan", [&](const BuilderCall& c) {
     const ir::Region operands[] = {c.region("src", src), c.region("dst", dst)};
-    if (!c.known_flags(flags, TL_SCAN_REVERSE | TL_SCAN_EXCLUSIVE)) return;
-    static constexpr tl_reduce_kind kKinds[] = {TL_REDUCE_SUM, TL_REDUCE_MAX, TL_REDUCE_MIN,
-                                                TL_REDUCE_PRODUCT};
-    const auto* known = std::find(std::begin(kKinds), std::end(kKinds), kind);
-    if (known == std::end(kKinds))
-      return c.fail(DiagCode::bad_enum, "there is no scan of kind " + std::to_string(kind),
-                    "use TL_REDUCE_SUM, TL_REDUCE_MAX, TL_REDUCE_MIN or TL_REDUCE_PRODUCT");
     int64_t attrs[ir::scan_attr::count] = {};
-    attrs[ir::scan_attr::kind] = known - std::begin(kKinds);
-    attrs[ir::scan_attr::axis] = axis;
-    attrs[ir::scan_attr::reverse] = (flags & TL_SCAN_REVERSE) != 0;
-    attrs[ir::scan_attr::exclusive] = (flags & TL_SCAN_EXCLUSIVE) != 0;
-    c->tile_op(ir::OpKind::scan, operands, attrs, {});
+    if (scan_attributes(c, kind, axis, flags, attrs)) c->tile_op(ir::OpKind::scan, operands, attrs, {});
+  });
+}
+
+void tl_scan_carry(tl_builder* builder, tl_region src, tl_region dst, tl_region carry, tl_reduce_kind kind,
+                   uint32_t axis, uint32_t flags) {
+  on_builder(builder, "tl_scan_carry", [&](const BuilderCall& c) {
+    const ir::Region from = c.region("src", src), to = c.region("dst", dst), kept = c.region("carry", carry);
+    int64_t attrs[ir::scan_attr::count] = {};
+    if (scan_attributes(c, kind, axis, flags, attrs) && !c.failed()) c->scan_carry(from, to, kept, attrs);
   });
 }
 

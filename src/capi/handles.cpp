@@ -139,6 +139,23 @@ tl_region BuilderCall::give(std::optional<ir::Region> r) const {
   return {pack(HandleKind::region, static_cast<uint32_t>(b_->regions.size() - 1))};
 }
 
+tl_region BuilderCall::give_place(std::optional<ir::Region> r) const {
+  const tl_region made = give(std::move(r));
+  if (made.bits != 0) b_->places.insert(b_->regions.size() - 1);
+  return made;
+}
+
+std::array<ir::Region, 2> BuilderCall::boxes(tl_region src, tl_region dst) const {
+  std::array<ir::Region, 2> all{region("src", src), region("dst", dst)};
+  if (failed()) return all;
+  bool is_place[2];
+  for (int i : {0, 1})
+    is_place[i] = b_->places.contains(*index("a box", HandleKind::region, (i ? dst : src).bits));
+  for (int i : {0, 1})
+    if (is_place[i] && !is_place[1 - i]) b_->builder.take_extents(call_, all[i], all[1 - i]);
+  return all;
+}
+
 tl_scope BuilderCall::give_scope(uint64_t token) const {
   if (token == 0) return {0};
   b_->scopes.push_back(token);

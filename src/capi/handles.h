@@ -2,6 +2,7 @@
 // The serial makes a value of another builder recognisable, the kind one that was cast from another type.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,6 +48,9 @@ class BuilderCall {
   tl_expr give(ir::ExprId id) const { return {id ? pack(HandleKind::expr, id.value) : 0}; }
   tl_buffer give(ir::BufferId id) const { return {id ? pack(HandleKind::buffer, id.value) : 0}; }
   tl_region give(std::optional<ir::Region> r) const;
+  tl_region give_place(std::optional<ir::Region> r) const;
+  // Source and destination of a copy; one that has no extents takes those of the other.
+  std::array<ir::Region, 2> boxes(tl_region src, tl_region dst) const;
   tl_scope give_scope(uint64_t token) const;
   tl_expr give_var(ir::VarId v) const { return v ? give(b_->builder.var(v)) : tl_expr{0}; }
 

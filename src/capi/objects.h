@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -176,6 +177,7 @@ struct tl_builder {
   tilegen::builder::Builder builder;
   uint32_t serial;                           // 1 .. 2^24-1, part of every value handed out
   std::vector<tilegen::ir::Region> regions;  // what tl_region indexes
+  std::set<size_t> places;                   // of these, those without extents
   std::vector<uint64_t> scopes;              // what tl_scope indexes: the builder's tokens
   bool out_of_memory = false;
 };

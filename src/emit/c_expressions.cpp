@@ -1,10 +1,12 @@
 #include "emit/c_expressions.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <limits>
 
+#include "ir/place_extents.h"
 #include "ir/unsigned_types.h"
 
 namespace tilegen::emit {
@@ -204,6 +206,18 @@ std::string CExpressions::region(const ir::Region& r) {
   return source_.macro("BOX", "(buffer, rank, offsets, extents)",
                        "tl_region_of(t, buffer, rank, offsets, extents)") +
          "(" + joined({buffer, std::to_string(r.extents.size()), offsets, numbers(r.extents)}) + ")";
+}
+
+std::string CExpressions::region_beside(const ir::Region& r, const ir::Region& other) {
+  ir::Region place = r;
+  std::fill(place.extents.begin(), place.extents.end(), 1);
+  if (is_whole(r) || !is_whole(other) || ir::take_extents(p_, place, other.extents) ||
+      place.extents != r.extents)
+    return region(r);
+  const std::string& buffer = names_.use(r.buffer);
+  const std::string offsets = list(r.offsets);
+  return source_.macro("AT", "(buffer, rank, offsets)", "tl_region_at(t, buffer, rank, offsets)") + "(" +
+         joined({buffer, std::to_string(r.extents.size()), offsets}) + ")";
 }
 
 }  // namespace tilegen::emit

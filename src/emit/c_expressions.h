@@ -29,6 +29,8 @@ class CExpressions {
   std::string numbers(const std::vector<int64_t>& values);
   std::string strings(const std::vector<std::string>& texts);
   std::string region(const ir::Region& r);
+  // The same beside `other`, whose extents it has where it may leave its own out.
+  std::string region_beside(const ir::Region& r, const ir::Region& other);
 
   void begin_scope() { parts_.emplace_back(); }
   void end_scope() { parts_.pop_back(); }

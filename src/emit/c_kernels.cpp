@@ -256,7 +256,10 @@ void CKernels::store(const ir::Store& of) {
 void CKernels::tile_op(const ir::TileOp& op) {
   const ir::OpRow& row = op_row(op.kind);
   std::vector<std::string> arguments;
-  for (const ir::Region& r : op.operands) arguments.push_back(exprs_.region(r));
+  const bool moves = op.kind == ir::OpKind::copy || op.kind == ir::OpKind::atomic;
+  for (size_t i = 0; i < op.operands.size(); ++i)
+    arguments.push_back(moves ? exprs_.region_beside(op.operands[i], op.operands[1 - i])
+                              : exprs_.region(op.operands[i]));
   const auto word = [&](const char* prefix, int slot) {
     return prefix +
            upper(attr_value_name(row.attrs[static_cast<size_t>(slot)], op.attrs[static_cast<size_t>(slot)]));

@@ -19,26 +19,6 @@ int64_t run_of(int64_t extent) {
   return kLongestRun;
 }
 
-// The groups' values in the place of the variables that stand for them.
-class Substitution : public ExprRewriter {
- public:
-  Substitution(ExprPool& pool, const Combine& by, const Exprs& left, const Exprs& right)
-      : ExprRewriter(pool, pool), by_(by), left_(left), right_(right) {}
-
- protected:
-  ExprId rewrite_var(const ExprNode& n) override {
-    for (size_t i = 0; i < by_.left.size(); ++i) {
-      if (by_.left[i] == n.var()) return left_[i];
-      if (by_.right[i] == n.var()) return right_[i];
-    }
-    return to_->var(n.var(), n.type);
-  }
-
- private:
-  const Combine& by_;
-  const Exprs &left_, &right_;
-};
-
 class Combiner {
  public:
   Combiner(Program& p, const Combination& what, const SourceLocation& location, Block& block)
@@ -84,12 +64,7 @@ class Combiner {
                                  e_.type(what_.by.results[i]), with_axis(extent)));
     return made;
   }
-  Exprs combined(const Exprs& left, const Exprs& right) {
-    Substitution groups(e_, what_.by, left, right);
-    Exprs results;
-    for (ExprId r : what_.by.results) results.push_back(groups.rewrite(r));
-    return results;
-  }
+  Exprs combined(const Exprs& left, const Exprs& right) { return ir::combined(e_, what_.by, left, right); }
   // Combined with what is before it, or, in reverse, behind it.
   Exprs onto(const Exprs& before, const Exprs& own) {
     return what_.reverse ? combined(own, before) : combined(before, own);
@@ -121,8 +96,18 @@ class Combiner {
   void reduce_runs(const Source& from, const Tiles& to, const Tiles& other, const Runs& r);
   void run_scan();
   void scan_runs(const Source& from, const Tiles& to, const Runs& r);
-  // Combined with the group that is given.
-  Exprs behind_first(const Exprs& values) { return what_.first.empty() ? values : onto(what_.first, values); }
+  // The group that is given; empty: none.
+  Exprs first_at(const Exprs& point) {
+    Exprs first = what_.first;
+    for (const Region& r : what_.carry)
+      first.push_back(
+          loops_.load(r.buffer, element_of(e_, r, without_axis(e_, point, axis_, r.extents.size()))));
+    return first;
+  }
+  Exprs behind_first(const Exprs& point, const Exprs& values) {
+    const Exprs first = first_at(point);
+    return first.empty() ? values : onto(first, values);
+  }
   void put_scanned(const Exprs& point, const Exprs& values);
 
   Program& p_;
@@ -213,16 +198,16 @@ void Combiner::run_scan() {
   // The last element has no place where each result goes to the next one.
   const int64_t written = extents_[axis_] - (what_.exclusive ? 1 : 0);
   if (what_.exclusive) {
-    const Exprs point = loops_.begin(with_axis(1));
+    const Exprs point = loops_.begin(with_axis(1)), first = first_at(point);
     for (size_t i = 0; i < count(); ++i)
-      loops_.store(what_.dst[i].buffer, element_of(e_, what_.dst[i], placed(point)), what_.first[i]);
+      loops_.store(what_.dst[i].buffer, element_of(e_, what_.dst[i], placed(point)), first[i]);
   }
   Tiles before;
   for (size_t l = levels.size(); l-- > 0;) {
     const Level& level = levels[l];
     const int64_t extent = l == 0 ? written : level.from.extent;
     const bool joins = l + 1 < levels.size() && extent > level.run;
-    if (l > 0 && !joins && what_.first.empty()) {
+    if (l > 0 && !joins && what_.first.empty() && what_.carry.empty()) {
       before = level.within;
       continue;
     }
@@ -233,7 +218,7 @@ void Combiner::run_scan() {
     };
     if (extent > 0) {
       const Exprs first = loops_.begin(with_axis(std::min(extent, level.run)));
-      put(first, behind_first(loops_.load(level.within, first)));
+      put(first, behind_first(first, loops_.load(level.within, first)));
     }
     if (joins) {
       const Exprs point = loops_.begin(with_axis(extent - level.run));
@@ -304,7 +289,7 @@ std::optional<Diagnostic> Combiner::check_shapes(const Region& dst) const {
 }
 
 std::optional<Diagnostic> Combiner::check_first() const {
-  if (what_.first.empty() && !what_.exclusive) return std::nullopt;
+  if (!what_.carry.empty() || (what_.first.empty() && !what_.exclusive)) return std::nullopt;
   if (!what_.scan)
     return diagnostic(DiagCode::bad_attribute, "reduce is given a first group, which scan has",
                       "fill the results with it and reduce with accumulate");

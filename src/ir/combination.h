@@ -44,9 +44,15 @@ struct Combination {
   bool reverse = false;     // scan: from each element to the axis's end
   // scan: a group that stands in front of all, in reverse behind them; constants, dims and scalars. Or empty.
   std::vector<ExprId> first = {};
+  // scan: the same in tiles of src's extents without the axis, which add_carried_scan checks. Or empty.
+  std::vector<Region> carry = {};
   bool exclusive = false;  // scan: without the element itself, so that `first` is the first result
 };
 constexpr size_t kMaxCombinedValues = 8;  // values of a group
+
+// What the groups come to.
+std::vector<ExprId> combined(ExprPool& e, const Combine& by, const std::vector<ExprId>& left,
+                             const std::vector<ExprId>& right);
 
 // Appends the statements to `block`; what is wrong otherwise, without a place.
 std::optional<Diagnostic> add_combination(Program& p, const Combination& what, const SourceLocation& location,

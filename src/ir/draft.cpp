@@ -173,6 +173,10 @@ void DraftResolver::run_pure_branch(StmtId s, ExprId condition, Block& out) {
 }
 
 void DraftResolver::run_loop(StmtId s, Loop loop, Block& out) {
+  if (loop.kind == LoopKind::parallel && !parallel_) {
+    find_walks(loop.body);
+    if (!walks_.empty()) return run_threads(s, std::move(loop), out);
+  }
   const bool written_out = parallel_ && (loop.kind == LoopKind::serial || loop.kind == LoopKind::unroll);
   if (!written_out) keep_before_writes(writes_of(s), uses_.position(s), out);
   loop.begin = resolved(loop.begin);
@@ -292,8 +296,12 @@ std::vector<Diagnostic> resolve_draft(Program& p, const Draft& draft, const Limi
   Draft of_tiles = draft;
   retype_tiles(p, of_tiles);
   std::vector<Diagnostic> errors = resolve_views(p, of_tiles);
-  if (errors.empty() && !draft.empty()) errors = DraftResolver(p, resolve_jumps(p, of_tiles), limits).run();
-  if (errors.empty() && !draft.threads.empty()) order_statements(p);
+  if (errors.empty() && !draft.empty()) {
+    const Draft without_jumps = resolve_jumps(p, of_tiles);
+    DraftResolver resolver(p, without_jumps, limits);
+    errors = resolver.run();
+    if (errors.empty() && resolver.reorders()) order_statements(p);
+  }
   if (errors.empty() && packed) errors = resolve_packed_types(p, of_tiles);
   if (errors.empty()) pack_program(p, of_tiles.views);
   return errors;

@@ -13,7 +13,8 @@
 // as long as that is its value. Before a statement that writes what it reads, and where the expression is
 // large, the value is kept: in a fragment, an element for each point of the parallel loop; outside of these
 // in a local tile. An assignment is a new value; after an if it is a select, or what both sides keep. Serial
-// and unrolled loops of constant trips inside a parallel loop are written out.
+// and unrolled loops of constant trips inside a parallel loop are written out, others stand around parts of
+// it (ir/draft_walks.cpp).
 //
 // Blocks of threads become parallel loops behind each other (ir/draft_threads.h).
 //
@@ -21,7 +22,7 @@
 //   program as an empty Branch. ensures: none of these statements, loops and variables is left. A program
 //   without them stays as it is, with its ids.
 // why here: the last step of the parser and of the builder, so that both make equal programs.
-// refuses: trips that are no constants, and what would pass the limits of a program.
+// refuses: trips of unrolled loops that are no constants, and what would pass the limits of a program.
 #pragma once
 
 #include <map>
@@ -56,7 +57,10 @@ struct Draft {
   enum class Jump : uint8_t { break_loop, next_iteration, leave_kernel };
   std::map<StmtId, Jump> jumps;
   bool conditions = false;  // of loops
-  bool functions = false;   // or constants: their expressions stand for them by now, and may be repeated
+  // Loops inside parallel loops that a condition ends: the name that tells for each point whether it goes on
+  // (ir/draft_walks.cpp). Made where jumps are resolved.
+  std::map<StmtId, VarId> walks;
+  bool functions = false;  // or constants: their expressions stand for them by now, and may be repeated
 
   std::map<BufferId, TileView> views;
 

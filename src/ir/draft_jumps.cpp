@@ -194,7 +194,8 @@ class JumpResolver {
     const bool parallel = p_.as<Loop>(s)->kind == LoopKind::parallel;
     const bool returns = holds_jump(written, Jump::leave_kernel);
     const bool leaves = returns || holds_jump(written, Jump::break_loop, false);
-    const bool asks = condition.valid() && !is_plain_condition(p_, draft_, condition);
+    const bool asks =
+        condition.valid() && (outer.in_parallel || parallel || !is_plain_condition(p_, draft_, condition));
     Around around = outer;
     around.in_parallel = outer.in_parallel || parallel;
     if (!parallel) {
@@ -214,6 +215,11 @@ class JumpResolver {
       set(around.go, asks ? condition : constant(true), out);
       if (asks) set(around.go, leaves ? p_.exprs.logical_and(value(around.go), condition) : condition, body);
       if (around.in_parallel) {
+        if (asks) {
+          value(around.go);
+          draft_.walks[s] = flags_[around.go].var;
+          std::get<Loop>(p_.stmts[s.value].node).condition = ExprId();
+        }
         const StmtId guarded = add(Branch{value(around.go), {}, {}});
         std::get<Branch>(p_.stmts[guarded.value].node).then_body = std::move(body);
         body = {guarded};

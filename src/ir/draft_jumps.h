@@ -12,7 +12,7 @@
 //
 // What follows an if that jumps on one side goes to its other side; what follows one that may jump further
 // inside is put under a flag. A loop that is left goes on while its flag holds. Flags are local tiles, inside
-// parallel loops, where loops are written out, names of the draft.
+// parallel loops names of the draft, of each point.
 //
 // requires: a draft with its jumps; each stands last in its block, in loops that can be left. ensures: no
 //   jumps; conditions of loops read local tiles alone.

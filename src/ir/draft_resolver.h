@@ -44,6 +44,9 @@ class DraftResolver {
   DraftResolver(Program& p, const Draft& draft, const Limits& limits)
       : p_(p), draft_(draft), limits_(limits), uses_(p, draft), exprs_(p) {}
 
+  // Whether statements are in another order than their ids.
+  bool reorders() const { return cut_; }
+
   std::vector<Diagnostic> run() {
     written_ = std::move(p_.stmts);
     p_.stmts.clear();
@@ -96,6 +99,20 @@ class DraftResolver {
   std::map<VarId, bool> fix_assigned(StmtId s, Block& out);
   void end_part(Block& out, int64_t at);
   std::string_view meeting(StmtId s) const;
+  // draft_walks.cpp: loops inside parallel loops whose trips only the launch knows
+  struct Walk {
+    Memory more;                      // of each point: whether it goes on
+    std::vector<BufferId> results{};  // of reductions of that, the last of one element
+    ExprId again{};
+  };
+  bool is_written_out(ExprId root);
+  void find_walks(const Block& block);
+  bool holds_walk(StmtId s) const;
+  bool is_of_block(ExprId e);
+  bool run_walking(StmtId s, Block& out);
+  void run_walk(StmtId s, Block& out);
+  Walk begin_walk(VarId more);
+  void ask_points(const Walk& walk, ExprId more, Block& out);
   // draft_barriers.cpp
   struct ComingBy {
     ThreadRange threads;
@@ -168,8 +185,14 @@ class DraftResolver {
     ExprId guard = {};            // bool: the group of lanes runs what is being resolved; none: all do
     size_t first = 0;             // statement that may be of that part
     std::set<ExprId> alike = {};  // values of exchanges that are the same for the lanes of a group
+    bool points = false;          // of a parallel loop, whose other loops are written out
+    std::string label = {};       // of the first part
   };
   Threads* threads_ = nullptr;
+  std::set<StmtId> walks_;                           // of the parallel loop or block of threads
+  std::set<VarId> counted_;                          // variables of loops that are written out
+  std::map<VarId, std::vector<ExprId>> assigned_{};  // to names
+  bool cut_ = false;
   std::set<BufferId> kept_;  // that names are kept in
   int pure_ = 0;             // ifs without statements around
   int64_t copies_ = 1;       // of what is written out
@@ -183,11 +206,10 @@ void DraftResolver::write_out(const Loop& loop, Run&& run) {
   if (!errors_.empty()) return;
   if (loop.vars.size() != 1 || loop.extents.size() != 1 || !p_.exprs.is_const_int(loop.begin, &begin) ||
       !p_.exprs.is_const_int(loop.extents[0], &trips) || !checked_add(begin, trips))
-    return error(
-        DiagCode::bad_shape,
-        std::string("a ") + loop_kind_name(loop.kind) +
-            " loop inside a parallel loop has bounds that are not constant",
-        "give it constant bounds and guard its body with an if, or put the loop around the parallel one");
+    return error(DiagCode::bad_shape,
+                 std::string("a loop of kind ") + loop_kind_name(loop.kind) +
+                     " inside a parallel loop has bounds that are not constant",
+                 "give it constant bounds, or make it serial");
   const int64_t outer = copies_;
   copies_ = checked_mul(copies_, std::max<int64_t>(trips, 1)).value_or(INT64_MAX);
   if (copies_ > limits_.unroll)

@@ -77,12 +77,19 @@ void DraftResolver::run_threads(StmtId s, Loop loop, Block& out) {
   keep_before_writes(writes_of(s), uses_.position(s), out);
   const Block body = std::exchange(loop.body, {});
   Threads threads{std::move(loop), written_[s.value].annotations, {}, {}, {}, p_.stmts.size()};
+  threads.points = !draft_.threads.contains(s);
+  if (threads.points)
+    threads.label = written_[s.value].label;
+  else
+    find_walks(body);
+  cut_ = true;
   const Values before = values_;
   const Loop* outer = std::exchange(parallel_, &threads.head);
   threads_ = &threads;
   run_threads_block(body, out);
   end_part(out, kNothingLater);
   threads_ = nullptr;
+  walks_.clear();
   parallel_ = outer;
   values_ = before;
 }
@@ -95,6 +102,7 @@ void DraftResolver::run_threads_block(const Block& block, Block& out) {
     const auto* loop = std::get_if<Loop>(&written_[s.value].node);
     const auto is_uniform = [&](ExprId e) { return is_alike(e, Of::block); };
     const auto* op = std::get_if<TileOp>(&written_[s.value].node);
+    if (run_walking(s, out)) continue;
     if (draft_.exchanges.contains(s)) {
       run_exchange(s, out);
     } else if (draft_.async_copies.contains(s)) {
@@ -379,6 +387,7 @@ void DraftResolver::end_part(Block& out, int64_t at) {
     loop.body = std::exchange(threads_->whole, {});
     const StmtId made = emit(std::move(loop), out);
     p_.stmts[made.value].annotations = threads_->annotations;
+    p_.stmts[made.value].label = std::exchange(threads_->label, {});
     location_ = here;
   }
   threads_->first = p_.stmts.size();

@@ -1,5 +1,5 @@
 // Parallel loops, tiles and stores for statements that are made of others (ir/arg_reduction.h,
-// ir/combination.h, ir/compress.h, ir/sort.h, schedule/form/decode_sparse.h).
+// ir/carried_scan.h, ir/combination.h, ir/compress.h, ir/sort.h, schedule/form/decode_sparse.h).
 //
 // requires: a program being made, with a kernel; a block outside of parallel loops. ensures: statements and
 //   names are in the order in which the text has them, so that a printed program is read as the same; names

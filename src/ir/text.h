@@ -31,7 +31,8 @@
 //              | "let" NAME ("," NAME)+ "=" NAME "(" exprs ")"       of a function of several results
 //              | ("let" | "var") NAME [":" DTYPE] "=" expr | NAME ASSIGN expr
 //              | argmax, sort, topk, compress, as an OP
-//              | OP regions "->" regions "by" NAME ["from" exprs] ["{" attr ("," attr)* "}"]   reduce, scan
+//              | OP regions "->" regions "by" NAME ["from" exprs | "carry" regions] ["{" attr... "}"]
+//              | "scan" region "->" region "carry" region ["{" attr ("," attr)* "}"]
 //              | "assert" expr "," STRING                STRING: "printable ASCII", at most 200 characters
 //              | "print" STRING (("," expr)* | "of" region)
 //              | OP regions ["," expr] ["->" regions] ["{" attr ("," attr)* "}"]

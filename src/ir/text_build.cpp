@@ -131,26 +131,27 @@ ExprId Parser::make_literal(const Token& t, bool negative, DType context) {
     }
     type = *named;
   }
-  if (is_float(type) && t.hex) {
+  if (is_float(type) && t.base != 10) {
     error(DiagCode::syntax_error, t,
           describe(t) + " is an integer, expected a value of type " + type_name(type),
-          "the bits of a " + type_name(type) + " are " + std::string(t.text.substr(0, 20)) + ":" +
-              type_name(type) + ", its value has decimal digits");
+          t.base == 2 ? "write its decimal digits"
+                      : "the bits of a " + type_name(type) + " are " + std::string(t.text.substr(0, 20)) +
+                            ":" + type_name(type) + ", its value has decimal digits");
     return {};
   }
   if (is_float(type)) {
     const ExprId value = make_float(t, negative, type);
     // An integer that takes the type of its context stays what it is.
     const bool adapted = t.suffix.empty() && !t.fractional && value.valid();
-    if (adapted && !is_whole(t.body, std::abs(program_.exprs[value].float_value()))) {
+    if (adapted && !is_whole(t.digits(), std::abs(program_.exprs[value].float_value()))) {
       error(DiagCode::syntax_error, t, describe(t) + " is no value of " + type_name(type),
-            "write " + std::string(t.body.substr(0, 20)) + ".0" + type_name(type) + " for the nearest one");
+            "write " + t.digits().substr(0, 20) + ".0" + type_name(type) + " for the nearest one");
       return {};
     }
     return value;
   }
   if (t.fractional) {
-    std::string digits = std::string(t.body.substr(0, 20));
+    const std::string digits = t.digits().substr(0, 20);
     error(DiagCode::syntax_error, t,
           "expected an integer of type " + type_name(type) + ", found " + describe(t),
           "write its type, for example " + digits + "f32; it can be left out beside a value of that type");
@@ -160,9 +161,9 @@ ExprId Parser::make_literal(const Token& t, bool negative, DType context) {
 }
 
 ExprId Parser::make_integer(const Token& t, bool negative, DType type) {
-  std::string digits = (negative ? "-" : "") + std::string(t.body);
+  const std::string digits = (negative ? "-" : "") + t.digits();
   const char *first = digits.data(), *last = first + digits.size();
-  const int base = t.hex ? 16 : 10;
+  const int base = t.base;
   int64_t v = 0;
   uint64_t u = 0;
   const bool read = is_u64(type) && !negative ? std::from_chars(first, last, u, base).ec == std::errc()
@@ -178,8 +179,8 @@ ExprId Parser::make_integer(const Token& t, bool negative, DType type) {
 }
 
 ExprId Parser::make_float(const Token& t, bool negative, DType type) {
-  const char* first = t.body.data();
-  const char* last = first + t.body.size();
+  const std::string digits = t.digits();
+  const char *first = digits.data(), *last = first + digits.size();
   double v = 0;
   bool fits;
   if (type == DType::f32) {  // through float: rounding twice could miss the nearest one
@@ -226,7 +227,8 @@ bool Parser::parse_bits(ExprId& out, const Token& number) {
     return true;
   }
   uint64_t bits = 0;
-  auto [end, failed] = std::from_chars(number.body.data(), number.body.data() + number.body.size(), bits, 16);
+  const std::string digits = number.digits();
+  auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), bits, 16);
   bool too_wide = dtype_bits(type) < 64 && bits >> dtype_bits(type) != 0;
   if (failed != std::errc() || !number.suffix.empty() || too_wide) {
     error(DiagCode::syntax_error, number, describe(number) + " is not a bit pattern of " + type_name(type),

@@ -16,6 +16,7 @@ constexpr std::string_view kOneCharSymbols = "()[]{},:=+-*/%<>&|^";
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_word(char c) { return is_letter(c) || is_digit(c); }
+bool is_bit(char c) { return c == '0' || c == '1'; }
 bool is_hex_digit(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 }  // namespace
@@ -44,25 +45,46 @@ size_t Lexer::end_of_string(size_t at) const {
   return at;
 }
 
+std::string Token::digits() const {
+  std::string all(body);
+  std::erase(all, '_');
+  return all;
+}
+
+// Behind digits, which _ may part: 1_000, 0x_ff.
+void Lexer::read_digits(bool (*is_one)(char)) {
+  for (;;) {
+    size_t parted = 0;
+    while (peek(parted) == '_') ++parted;
+    if (!is_one(peek(parted))) return;
+    pos_ += parted + 1;
+  }
+}
+
 void Lexer::read_number(Token& t) {
   size_t start = pos_;
   if (peek() == '0' && (peek(1) == 'x' || peek(1) == 'X')) {
     t.hex = true;
+    t.base = 16;
     start = pos_ += 2;
-    while (is_hex_digit(peek())) ++pos_;
+    read_digits(is_hex_digit);
+  } else if (peek() == '0' && (peek(1) == 'b' || peek(1) == 'B')) {
+    t.base = 2;
+    start = pos_ += 2;
+    read_digits(is_bit);
   } else {
-    while (is_digit(peek())) ++pos_;
+    read_digits(is_digit);
     if (peek() == '.' && is_digit(peek(1))) {  // `0..n` is a range, not a number with a point
       t.fractional = true;
       ++pos_;
-      while (is_digit(peek())) ++pos_;
+      read_digits(is_digit);
     }
     if (peek() == 'e' || peek() == 'E') {
       size_t sign = peek(1) == '+' || peek(1) == '-' ? 1 : 0;
       if (is_digit(peek(1 + sign))) {
         t.fractional = true;
         pos_ += 1 + sign;
-        while (is_digit(peek())) ++pos_;
+        read_digits(is_digit);
       }
     }
   }

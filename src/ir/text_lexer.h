@@ -16,9 +16,12 @@ struct Token {
   std::string_view suffix;  // number: letters and digits glued after it
   bool fractional = false;  // number: has a point or an exponent
   bool hex = false;         // number: 0x...; body is the digits after 0x
+  int base = 10;            // number: 2 of 0b..., 16 of 0x...
   bool first_on_line = false;
   uint32_t line = 1;
   uint32_t column = 1;
+
+  std::string digits() const;  // number: body without the _ that part it
 
   bool is(std::string_view symbol_or_word) const {
     return (kind == TokenKind::symbol || kind == TokenKind::name) && text == symbol_or_word;
@@ -33,6 +36,7 @@ class Lexer {
  private:
   void skip_blanks();
   void read_number(Token& t);
+  void read_digits(bool (*is_one)(char));
   size_t end_of_string(size_t at) const;
   char peek(size_t ahead = 0) const { return pos_ + ahead < text_.size() ? text_[pos_ + ahead] : '\0'; }
 

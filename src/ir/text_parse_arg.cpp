@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/arg_reduction.h"
-#include "ir/combination.h"
+#include "ir/carried_scan.h"
 #include "ir/compress.h"
 #include "ir/op_kinds.h"
 #include "ir/sort.h"
@@ -143,7 +143,45 @@ bool Parser::parse_first_group(Combination& what) {
   return true;
 }
 
-// reduce x, y -> m, s by f {axis = 1, accumulate}; scan, with reverse, from 0, 1 and exclusive
+// "carry" and a tile.
+bool Parser::begins_carry() { return token_.is("carry") && Lexer(lexer_).next().kind == TokenKind::name; }
+
+bool Parser::parse_carry(std::vector<Region>& carry) {
+  if (!begins_carry()) return true;
+  advance();
+  return parse_region_list(carry, "what scan carries");
+}
+
+// scan x -> y carry c {kind = sum, axis = 1, reverse, exclusive}
+bool Parser::parse_carried_scan(const Token& word, const OpRow& row, TileOp op) {
+  std::vector<Region> carry;
+  if (!parse_carry(carry)) return false;
+  Annotations annotations;
+  in_attributes_ = accept("{");
+  if (in_attributes_ && !parse_attributes(row, op, annotations)) return false;
+  in_attributes_ = false;
+  if (!annotations.empty()) {
+    error(DiagCode::misplaced_statement, word, "annotations stand at what is made of several statements",
+          "carry the value by statements of your own: scan, and a parallel loop that adds it");
+    return true;
+  }
+  const Region src = op.operands[0], dst = op.operands[1];
+  CarriedScan what = carried_scan(src, dst, carry[0], std::move(op));
+  what.carry = std::move(carry);
+  return add_carried(word, std::move(what));
+}
+
+bool Parser::add_carried(const Token& word, CarriedScan what) {
+  bool usable = false;
+  for (const auto* regions : {&what.scan.src, &what.scan.dst, &what.carry})
+    for (const Region& r : *regions)
+      if (const bool goes_on = begins_made(word, {&r}, 1, usable); !usable) return goes_on;
+  if (auto wrong = add_carried_scan(program_, std::move(what), location(word), open_.back().body, limits_))
+    error(wrong->code, word, wrong->message, wrong->hint);
+  return true;
+}
+
+// reduce x, y -> m, s by f {axis = 1, accumulate}; scan, with reverse, exclusive, and from 0, 1 or carry c, d
 bool Parser::parse_combination(const Token& word, const OpRow& row, std::vector<Region> src,
                                std::vector<Region> dst) {
   Combination what;
@@ -153,7 +191,8 @@ bool Parser::parse_combination(const Token& word, const OpRow& row, std::vector<
   advance();
   const Token name = token_;
   advance();
-  if (!parse_first_group(what)) return false;
+  std::vector<Region> carry;
+  if (!parse_first_group(what) || (what.scan && what.first.empty() && !parse_carry(carry))) return false;
   const WordFlag scan_flags[] = {{"reverse", &what.reverse}, {"exclusive", &what.exclusive}};
   const WordFlag reduce_flags[] = {{"accumulate", &what.accumulate}};
   const std::span<const WordFlag> flags =
@@ -174,6 +213,7 @@ bool Parser::parse_combination(const Token& word, const OpRow& row, std::vector<
   for (const auto* values : {&what.by.results, &what.first})
     for (ExprId value : *values)
       if (!value.valid()) return true;
+  if (!carry.empty()) return add_carried(word, {std::move(what), std::move(carry)});
   bool usable = false;
   for (const auto* regions : {&what.src, &what.dst})
     for (const Region& r : *regions)

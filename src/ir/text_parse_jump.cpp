@@ -31,12 +31,10 @@ bool Parser::parse_loop_condition(Loop& loop) {
           std::string("the condition of a loop has type ") + dtype_name(program_.exprs.type(loop.condition)) +
               ", not bool",
           "compare it with something, for example 'while x != 0'");
-  if (loop.kind != LoopKind::serial || in_parallel())
+  if (loop.kind != LoopKind::serial)
     error(DiagCode::misplaced_statement, word,
-          in_parallel() ? "a loop inside a parallel loop has a condition"
-                        : std::string("a loop of kind ") + loop_kind_name(loop.kind) + " has a condition",
-          in_parallel() ? "these loops are written out: give it constant bounds, and leave it with break"
-                        : "make it serial, or put an if into it");
+          std::string("a loop of kind ") + loop_kind_name(loop.kind) + " has a condition",
+          "make it serial, or put an if into it");
   draft_.conditions = true;
   return true;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/op_kinds.h"
+#include "ir/place_extents.h"
 #include "ir/text_parser.h"
 #include "support/diag_codes.h"
 #include "support/spelling.h"
@@ -36,6 +37,7 @@ bool Parser::parse_tile_op(OpKind kind) {
       return expected("'by' and a function", "several values are combined by a function of the program: " +
                                                  std::string(row.text) + " x, y -> m, s by f");
     op.operands = {std::move(src[0]), std::move(dst[0])};
+    if (kind == OpKind::scan && begins_carry()) return parse_carried_scan(at, row, std::move(op));
     return finish_tile_op(at, row, std::move(op));
   }
   if (!parse_operands(row, op, std::span(order.front, order.front_count))) return false;
@@ -59,27 +61,14 @@ bool Parser::parse_tile_op(OpKind kind) {
   return finish_tile_op(at, row, std::move(op));
 }
 
-// copy A[i, j] -> tile: where a box begins whose extents are those of the other side's ranges. They are the
-// place's last dimensions; those in front are of one element.
+// copy A[i, j] -> tile: the extents of the other side's ranges.
 void Parser::take_extents(const Token& at, Region& place, const Region& from,
                           const std::vector<bool>& ranges) {
   std::vector<int64_t> taken;
   for (size_t d = 0; d < ranges.size() && d < from.extents.size(); ++d)
     if (ranges[d]) taken.push_back(from.extents[d]);
-  const size_t rank = place.extents.size();
-  while (taken.size() > rank && taken.front() == 1) taken.erase(taken.begin());
-  if (taken.size() <= rank) {
-    std::copy(taken.begin(), taken.end(), place.extents.end() - static_cast<long>(taken.size()));
-    return;
-  }
-  std::string shape;
-  for (int64_t extent : taken) shape += (shape.empty() ? "" : " x ") + std::to_string(extent);
-  error(
-      DiagCode::shape_mismatch, at,
-      (place.buffer.valid() ? "'" + program_.buffer(place.buffer).name + "' has " : std::string("it has ")) +
-          std::to_string(rank) + " indices and no extents; those of the other side, " + shape + ", are " +
-          std::to_string(taken.size()),
-      "write its extents: [offset :+ extent, ...]");
+  if (const auto wrong = ir::take_extents(program_, place, std::move(taken)))
+    error(wrong->code, at, wrong->message, wrong->hint);
 }
 
 bool Parser::finish_tile_op(const Token& at, const OpRow& row, TileOp op) {

@@ -60,10 +60,10 @@ bool Parser::parse_case_value(int64_t& number, DType type) {
   const Token at = token_;
   const bool literal = at.kind == TokenKind::number && !at.fractional;
   int64_t plain = 0;
-  const char* digits = at.body.data();
+  const std::string digits = at.digits();
   const bool beyond =
       literal && is_u64(type) &&
-      std::from_chars(digits, digits + at.body.size(), plain, at.hex ? 16 : 10).ec != std::errc();
+      std::from_chars(digits.data(), digits.data() + digits.size(), plain, at.base).ec != std::errc();
   if (!literal || (at.suffix.empty() && !beyond)) return parse_constant(number, "a value of the case");
   advance();
   if (!token_.is(",") && !token_.is("{"))

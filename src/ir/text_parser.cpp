@@ -60,10 +60,10 @@ bool Parser::parse_name(Token& out, std::string_view what, NameUse use) {
 bool Parser::parse_int(int64_t& out, std::string_view what) {
   bool negative = accept("-");
   if (token_.kind != TokenKind::number) return expected(what, "write a plain integer such as 128");
-  if (token_.hex || token_.fractional || !token_.suffix.empty())
-    return expected(what, "write a plain decimal integer without point or type suffix");
-  std::string digits = (negative ? "-" : "") + std::string(token_.body);
-  auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), out);
+  if (token_.fractional || !token_.suffix.empty())
+    return expected(what, "write a plain integer without point or type suffix");
+  const std::string digits = (negative ? "-" : "") + token_.digits();
+  auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), out, token_.base);
   if (failed != std::errc()) {
     error(DiagCode::syntax_error, token_, "integer " + describe(token_).substr(7) + " does not fit 64 bits",
           "the range is -9223372036854775808 to 9223372036854775807");

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "ir/annotations.h"
+#include "ir/carried_scan.h"
 #include "ir/cast_modes.h"
-#include "ir/combination.h"
 #include "ir/draft.h"
 #include "ir/native.h"
 #include "ir/print.h"
@@ -272,6 +272,10 @@ class Parser {
   bool parse_sort(const Token& word);
   bool parse_compression(const Token& word);
   bool parse_region_list(std::vector<Region>& out, std::string_view what);
+  bool begins_carry();
+  bool parse_carry(std::vector<Region>& carry);
+  bool parse_carried_scan(const Token& word, const OpRow& row, TileOp op);
+  bool add_carried(const Token& word, CarriedScan what);
   bool begins_combination();
   bool parse_combination(const Token& word, const OpRow& row, std::vector<Region> src,
                          std::vector<Region> dst);

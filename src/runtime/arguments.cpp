@@ -53,6 +53,7 @@ class Binder {
   void add_stride_equations(size_t i);
   Checked solve_dims();
   Error contradiction(DiagCode code, const DimSolver::Equation& bad, std::string hint) const;
+  std::string left_out_with(ir::VarId dim) const;
   Checked check_facts();
   Checked bind_tensor(size_t i);
   Checked check_strides(size_t i, const std::vector<int64_t>& shape);
@@ -233,14 +234,24 @@ Checked Binder::solve_dims() {
   }
 }
 
+// The optional tensor without which nothing tells the dim.
+std::string Binder::left_out_with(ir::VarId dim) const {
+  for (size_t i = 0; i < program_.params.size(); ++i)
+    if (param(i).kind == ir::Param::Kind::tensor && arguments_[i]->kind == Kind::pointer &&
+        arguments_[i]->bits == 0 && may_leave_out(program_, program_.buffer(param(i).buffer), dim))
+      return ": the launch leaves out tensor '" + name(i) + "', which has it";
+  return "";
+}
+
 Checked Binder::check_facts() {
   const std::vector<int64_t> greatest = ir::greatest_values(program_);
   for (size_t i = 0; i < program_.params.size(); ++i) {
     if (param(i).kind != ir::Param::Kind::dim) continue;
     if (!solver_.is_known(param(i).var))
-      return error(DiagCode::launch_kind, i,
-                   "dimension '" + name(i) + "' cannot be found from the tensors given",
-                   "pass it as TL_ARG_I64");
+      return error(
+          DiagCode::launch_kind, i,
+          "dimension '" + name(i) + "' cannot be found from the tensors given" + left_out_with(param(i).var),
+          "pass it as TL_ARG_I64");
     const ir::Var& v = var(i);
     const int64_t value = solver_.value(param(i).var);
     std::string broken;

@@ -23,6 +23,14 @@ std::set<ir::ExprId> parts_of(const ir::ExprPool& pool, ir::ExprId root) {
 
 }  // namespace
 
+bool may_leave_out(const ir::Program& program, const ir::Buffer& tensor, ir::VarId dim) {
+  if (!tensor.optional) return false;
+  for (ir::ExprId extent : tensor.shape)
+    for (ir::ExprId part : parts_of(program.exprs, extent))
+      if (program.exprs[part].op == ir::ExprOp::var && program.exprs[part].var() == dim) return true;
+  return false;
+}
+
 DimSolver::DimSolver(const ir::Program& program, std::span<const uint64_t> slots) : DimSolver(program) {
   for (size_t i = 0; i < program.params.size(); ++i) {
     if (program.params[i].kind == ir::Param::Kind::tensor) continue;

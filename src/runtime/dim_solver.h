@@ -14,6 +14,9 @@
 
 namespace tilegen::runtime {
 
+// Whether a launch without this tensor has one less that the dim is an extent of.
+bool may_leave_out(const ir::Program& program, const ir::Buffer& tensor, ir::VarId dim);
+
 class DimSolver {
  public:
   explicit DimSolver(const ir::Program& program) : program_(program), known_(program.vars.size()) {}

@@ -337,7 +337,7 @@ class Player {
     const auto kind = [&](int count) {
       return rarely() ? small() : TL_REDUCE_SUM + static_cast<uint32_t>(pick(count));
     };
-    switch (pick(7)) {
+    switch (pick(8)) {
       case 0:
         return tl_reduce(b_, src, one(), kind(9), axis, rarely() ? flags : 0);
       case 1:
@@ -349,6 +349,11 @@ class Player {
       case 4: {
         const int64_t few = rarely() ? extent() : (columns + 1) / 2;
         return tl_top_k(b_, src, tile("t", type, few), pick(2) ? places(few) : tl_region{0}, axis, flags);
+      }
+      case 5: {
+        const tl_region kept = one();
+        tl_fill(b_, kept, type == TL_F32 ? literal(TL_F32) : tl_const_i64(b_, TL_I32, pick(5)));
+        return tl_scan_carry(b_, src, all, kept, kind(3), axis, flags);
       }
       default:
         combination(src, all, type, axis, flags);
@@ -363,7 +368,7 @@ class Player {
                                            : tl_const_i64(b_, TL_I32, 1);
     const uint32_t count = rarely() ? small() % 2 : 1;
     const int64_t extents[] = {4, 1};
-    switch (pick(3)) {
+    switch (pick(4)) {
       case 0: {
         const tl_region dst = tl_whole(
             b_, tl_alloc(b_, ("c" + std::to_string(pick(9))).c_str(), TL_SCOPE_FRAGMENT, type, 2, extents));
@@ -371,6 +376,12 @@ class Player {
       }
       case 1:
         return tl_scan_by(b_, count, &src, &all, &left, &right, &result, axis, rarely() ? flags : 0);
+      case 2: {
+        const tl_region kept = tl_whole(
+            b_, tl_alloc(b_, ("c" + std::to_string(pick(9))).c_str(), TL_SCOPE_FRAGMENT, type, 2, extents));
+        tl_fill(b_, kept, type == TL_F32 ? literal(TL_F32) : tl_const_i64(b_, TL_I32, pick(5)));
+        return tl_scan_by_carry(b_, count, &src, &all, &kept, &left, &right, &result, axis, flags);
+      }
       default:
         tl_scan_by_from(b_, count, &src, &all, &left, &right, &result, &first, axis, flags);
     }

@@ -210,6 +210,9 @@ TEST(Misuse, CallsAfterAnErrorDoNothing) {
   tl_reduce_by(b.get(), 9, nullptr, nullptr, nullptr, nullptr, nullptr, 9, 0xff);
   tl_scan_by(b.get(), 1, nullptr, nullptr, nullptr, nullptr, nullptr, 9, 0xff);
   tl_scan_by_from(b.get(), 1, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 9, 0xff);
+  EXPECT_EQ(tl_region_at(b.get(), tl_buffer{0}, 99, nullptr).bits, 0u);
+  tl_scan_carry(b.get(), tl_region{0}, tl_region{0}, tl_region{0}, 77, 9, 0xff);
+  tl_scan_by_carry(b.get(), 1, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 9, 0xff);
   tl_tensor_codes(b.get(), tl_buffer{0}, 77);
   EXPECT_EQ(tl_begin_counted_loop(b.get(), 77, e, e, e, -1, "no name", nullptr).bits, 0u);
   tl_fetch_atomic_to(b.get(), tl_buffer{0}, 1, nullptr, e, 9, tl_buffer{0}, 9, nullptr);
@@ -372,6 +375,7 @@ TEST(Misuse, UnknownEnumsAreReported) {
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_reduce(b, r, r, bad, 0, 0); });
   for (uint32_t bad : {0u, 4u, 6u, 0xffffffffu}) {
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_scan(b, r, r, bad, 0, 0); });
+    expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_scan_carry(b, r, r, r, bad, 0, 0); });
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_arg_reduce(b, r, r, r, bad, 0); });
   }
   expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_sort(b, r, r, tl_region{0}, 0, 2); });
@@ -395,6 +399,8 @@ TEST(Misuse, UnknownEnumsAreReported) {
   expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region r) { tl_scan_by(b, 1, &r, &r, &e, &e, &e, 0, 2); });
   expect_bad_enum(
       [&](tl_builder* b, tl_expr e, tl_region r) { tl_scan_by_from(b, 1, &r, &r, &e, &e, &e, &e, 0, 4); });
+  expect_bad_enum(
+      [&](tl_builder* b, tl_expr e, tl_region r) { tl_scan_by_carry(b, 1, &r, &r, &r, &e, &e, &e, 0, 4); });
   for (uint32_t bad : {0u, 5u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) {
       tl_begin_counted_loop(b, bad, e, e, tl_expr{0}, 0, nullptr, &e);

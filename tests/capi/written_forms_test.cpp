@@ -75,7 +75,7 @@ TEST(WrittenForms, CountedLoops) {
   }
   EXPECT_EQ(made(context, nullptr, build(TL_LOOP_UNROLL, true, false)),
             "misplaced_statement: a loop of kind unroll has a condition");
-  EXPECT_EQ(made(context, nullptr, build(TL_LOOP_SERIAL, true, true)).substr(0, 19), "misplaced_statement");
+  EXPECT_EQ(made(context, nullptr, build(TL_LOOP_SERIAL, true, true)), "");  // of each point
   EXPECT_EQ(made(context, nullptr, build(9, false, false)), "bad_enum: there is no loop kind 9");
   EXPECT_EQ(made(context, nullptr,
                  [](tl_builder* b, tl_buffer, tl_buffer, tl_expr n) {
@@ -167,6 +167,86 @@ TEST(WrittenForms, ScansFromAGroup) {
   EXPECT_EQ(made(context, nullptr, build(4, TL_I32)).substr(0, 8), "bad_enum");
   EXPECT_EQ(made(context, nullptr, build(0, TL_I64)),
             "dtype_mismatch: value 1 of the first group is i64, the source x[4, 8] is i32");
+}
+
+TEST(WrittenForms, BoxesTakeExtents) {
+  const Context context = make_context();
+  const auto build = [](int64_t rank, bool both) {
+    return [=](tl_builder* b, tl_buffer w, tl_buffer y, tl_expr) {
+      tl_expr g;
+      const tl_scope kernel = kernel_of(b, &g);
+      const int64_t shape[] = {2, 4, 8};
+      const tl_buffer x =
+          tl_alloc(b, "x", TL_SCOPE_FRAGMENT, TL_I32, static_cast<uint32_t>(rank), shape + 3 - rank);
+      const tl_expr at[] = {g, tl_index(b, 0)}, first[] = {at[1], at[1], at[1]};
+      const tl_region box = tl_region_at(b, y, 2, at), tile = tl_whole(b, x);
+      tl_fill(b, tile, tl_const_i64(b, TL_I32, 2));
+      tl_copy(b, both ? tl_region_at(b, x, static_cast<uint32_t>(rank), first) : tile, box);
+      tl_atomic(b, tile, box, TL_ATOMIC_ADD);
+      tl_fill(b, tl_region_at(b, w, 2, at), tl_const_i64(b, TL_U8, 1));
+      tl_end(b, kernel);
+    };
+  };
+  const auto text = [&](const char* x, const char* copy) {
+    return std::string(
+               "tl 1 program p dim n tensor W: u8[n, 8] tensor Y: i32[n, 8] kernel k grid (g: 1) { "
+               "alloc x: fragment i32[") +
+           x + "] fill x, 2\n" + copy + "\natomic x -> Y[g, 0] fill W[g, 0], 1 }";
+  };
+  Program program;
+  for (const auto& [rank, both, written] : {std::tuple{2, false, text("4, 8", "copy x -> Y[g, 0]")},
+                                            {1, false, text("8", "copy x -> Y[g, 0]")},
+                                            {2, true, text("4, 8", "copy x[0, 0] -> Y[g, 0]")}}) {
+    ASSERT_EQ(made(context, &program, build(rank, both)), "");
+    EXPECT_EQ(text_of(program), text_of(parsed(context, written.c_str())));
+    tl_blob* source = nullptr;
+    ASSERT_EQ(tl_program_emit_c(program.get(), &source, nullptr), TL_OK);
+    const Blob owned(source);
+    EXPECT_NE(std::string(tl_blob_data(source)).find("tl_atomic(t, WHOLE(x), AT(Y, 2, "), std::string::npos)
+        << tl_blob_data(source);
+  }
+  EXPECT_EQ(made(context, nullptr, build(3, false)),
+            "shape_mismatch: 'Y' has 2 indices and no extents; those of the other side, 2 x 4 x 8, are 3");
+}
+
+TEST(WrittenForms, ScansThatCarry) {
+  const Context context = make_context();
+  const int64_t shape[] = {4, 8}, rows[] = {4};
+  const auto build = [&](tl_dtype of_carried, bool by) {
+    return [=, &shape, &rows](tl_builder* b, tl_buffer, tl_buffer, tl_expr) {
+      tl_expr g;
+      const tl_scope kernel = kernel_of(b, &g);
+      const tl_buffer x = tl_alloc(b, "x", TL_SCOPE_FRAGMENT, TL_I32, 2, shape);
+      const tl_buffer c = tl_alloc(b, "c", TL_SCOPE_FRAGMENT, of_carried, 1, rows);
+      const tl_region r = tl_whole(b, x), kept = tl_whole(b, c);
+      tl_fill(b, r, tl_const_i64(b, TL_I32, 2));
+      tl_fill(b, kept, tl_const_i64(b, of_carried, 7));
+      if (by) {
+        const tl_expr left = tl_operand(b, TL_I32, "l"), right = tl_operand(b, TL_I32, "r");
+        const tl_expr sum = tl_binary(b, TL_ADD, left, right);
+        tl_scan_by_carry(b, 1, &r, &r, &kept, &left, &right, &sum, 1, TL_SCAN_REVERSE);
+      } else {
+        tl_scan_carry(b, r, r, kept, TL_REDUCE_PRODUCT, 1, TL_SCAN_EXCLUSIVE);
+      }
+      tl_end(b, kernel);
+    };
+  };
+  const auto text = [&](const char* statement) {
+    return "tl 1 program p dim n tensor W: u8[n, 8] tensor Y: i32[n, 8] fn f(l: i32, r: i32) -> i32 { return "
+           "l + r } kernel k grid (g: 1) { alloc x: fragment i32[4, 8] alloc c: fragment i32[4] fill x, 2 "
+           "fill c, 7\n" +
+           std::string(statement) + " }";
+  };
+  Program program;
+  ASSERT_EQ(made(context, &program, build(TL_I32, false)), "");
+  EXPECT_EQ(text_of(program),
+            text_of(parsed(context, text("scan x -> x carry c {kind=product, axis=1, exclusive}").c_str())));
+  ASSERT_EQ(made(context, &program, build(TL_I32, true)), "");
+  EXPECT_EQ(text_of(program),
+            text_of(parsed(context, text("scan x -> x by f carry c {axis=1, reverse}").c_str())));
+  for (const bool by : {false, true})
+    EXPECT_EQ(made(context, nullptr, build(TL_I64, by)),
+              "dtype_mismatch: what scan carries, c[4], is i64, its result x[4, 8] is i32");
 }
 
 TEST(WrittenForms, BoolsAreOrdered) {  // in both forms of a program

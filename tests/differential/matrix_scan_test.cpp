@@ -83,6 +83,60 @@ kernel k grid (b: ceildiv(m, 4)) threads 128 {
                  launches);
 }
 
+// Rows that are longer than the tile, in serial and pipelined loops: each kind and the program's own, both
+// ways, with and without the element itself, over fragments and shared tiles.
+TEST(Scan, CarriedAlongLoops) {
+  int at = 0;
+  for (const std::string kind : {"sum", "max", "min", "product", "by"})
+    for (DType t : {DType::i32, DType::f32, DType::i16, DType::u64})
+      for (const std::string flags : {"", ", exclusive", ", reverse", ", reverse, exclusive"})
+        for (const int64_t rows : {1, 4, 32}) {
+          ++at;
+          if (!long_run() && at % 7 != 0) continue;
+          std::vector<Launch> launches = seeds({1, 2});
+          launches[0].dims = {{"n", 150}};
+          launches[1].dims = {{"n", 64}};
+          for (Launch& l : launches) l.magnitude = kind == "product" || ir::is_float(t) ? 1 : 0;
+          const bool reverse = flags.find("reverse") != std::string::npos;
+          const std::string type = ir::dtype_name(t);
+          expect_agree(replaced(R"(tl 1 program p
+dim n <= 300
+fn keep(a: $type, b: $type) -> $type { return select(b > 0, b, a) }
+tensor X: $type[$rows, n] readonly
+tensor Y: $type[$rows, n]
+tensor C: $type[$rows]
+kernel k grid (g: 1) threads $threads {
+  alloc x: $fs $type[$rows, 64]
+  alloc y: $ts $type[$rows, 64]
+  alloc c: $cs $type[$kept]
+  fill c, 1
+  $loop t in 0 .. ceildiv(n, 64) {
+    copy X[0 :+ $rows, $tile * 64 :+ 64] -> x
+    scan x -> $dst$by carry c {$kind axis=1$flags}
+    copy $dst -> Y[0 :+ $rows, $tile * 64 :+ 64]
+  }
+  parallel i in $rows { C[i] = c[$at] }
+}
+)",
+                                {{"type", type},
+                                 {"rows", std::to_string(rows)},
+                                 {"threads", at % 2 ? "64" : "128"},
+                                 {"fs", at % 3 ? "shared" : "fragment"},
+                                 {"ts", at % 5 ? "fragment" : "shared"},
+                                 {"cs", at % 4 ? "fragment" : "shared"},
+                                 {"kept", std::to_string(rows) + (at % 2 ? "" : ", 1")},
+                                 {"at", at % 2 ? "i" : "i, 0"},
+                                 {"loop", at % 2 ? "serial" : "pipelined"},
+                                 {"tile", reverse ? "(ceildiv(n, 64) - 1 - t)" : "t"},
+                                 {"dst", at % 6 == 0 ? "x" : "y"},
+                                 {"by", kind == "by" ? " by keep" : ""},
+                                 {"kind", kind == "by" ? "" : "kind=" + kind + ","},
+                                 {"flags", flags}}),
+                       launches);
+          if (HasFailure()) return;
+        }
+}
+
 TEST(ArgReduce, TypesAxesShapes) {
   const std::vector<std::vector<int64_t>> shapes = {{7}, {32}, {5, 37}, {64, 128}, {3, 7, 33}, {1, 300}};
   int at = 0;

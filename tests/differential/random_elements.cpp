@@ -187,6 +187,14 @@ std::string Generator::named_value(const std::string& value, DType t) {
   line("var " + v + " = " + number_text(t, 0));
   if (r_.chance(2)) {
     line("if " + bool_expr(1).text + " { " + v + " = " + value + " }");
+  } else if (r_.chance(4)) {  // a loop that each point leaves by itself
+    const std::string c = fresh("v"), most = std::to_string(r_.between(1, 3));
+    line("var " + c + " = 0");
+    line("while " + c + " < " + most + " and " + bool_expr(1).text + " { " + c + " += 1 " + v + " = " +
+         value + (r_.chance(3) ? " if " + bool_expr(1).text + " { break }" : "") + " }");
+  } else if (r_.chance(4)) {
+    line("serial " + fresh("v") + " in 0 .. min(max(" + expr(DType::i64, 1).text + ", 0), 3) { " + v + " = " +
+         value + " }");
   } else {
     const std::string k = fresh("v"), trips = std::to_string(r_.between(1, 3));
     line((r_.chance(2) ? "unroll " : "serial ") + k + " in 0 .. " + trips + " { " + v + " = " + value + " }");

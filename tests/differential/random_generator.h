@@ -111,6 +111,7 @@ class Generator {
   DType combined_type(DType from);
   void cumsum();
   void scan(const Tile& from, const std::string& region, size_t axis);
+  std::string carry_of(const Tile& from, size_t axis, int count, std::vector<std::string> others);
   void chain();
   void parallel();
   void parallel_store(Tile* target, RandomTensor* output);

@@ -193,8 +193,10 @@ void Generator::scan(const Tile& from, const std::string& region, size_t axis) {
   Tile* dst =
       tile_of(from.shape, from.type, r_.pick({MemScope::fragment, MemScope::fragment, MemScope::shared}));
   if (!dst || dst->name == from.name) return;
-  line("scan " + from.name + region + " -> " + dst->name + " " + attrs + "}");
-  dst->written = true;
+  const bool carries = region.empty() && r_.chance(2);
+  const std::string to = dst->name, carried = carries ? carry_of(from, axis, 1, {to}) : "";
+  line("scan " + from.name + region + " -> " + to + carried + " " + attrs + "}");
+  for (Tile& t : tiles_) t.written = t.written || t.name == to;
 }
 
 void Generator::reduce() {

@@ -145,6 +145,25 @@ void Generator::sort_rows() {
   for (Tile& t : tiles_) t.written = t.written || t.name == to_name;
 }
 
+// " carry c, d": tiles of the source's extents without the axis, others than those that are named.
+std::string Generator::carry_of(const Tile& from, size_t axis, int count, std::vector<std::string> others) {
+  std::vector<int64_t> shape = from.shape;
+  if (shape.size() == 1 || r_.chance(2))
+    shape[axis] = 1;
+  else
+    shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
+  others.push_back(from.name);
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    Tile* t = tile_of(shape, from.type, r_.pick({MemScope::fragment, MemScope::shared}));
+    if (!t || std::find(others.begin(), others.end(), t->name) != others.end()) return "";
+    ensure_written(*t);
+    others.push_back(t->name);
+    text += (i == 0 ? " carry " : ", ") + t->name;
+  }
+  return text;
+}
+
 // Integers by a combination that depends on the order, of one or two values.
 void Generator::combine_rows() {
   Tile* src =
@@ -170,8 +189,10 @@ void Generator::combine_rows() {
                              ") -> (" + type + ", " + type + ") {\n  return a * c, b * c + d\n}\n"
                        : "fn " + f + "(a: " + type + ", b: " + type + ") -> " + type +
                              " {\n  return select(b % 3 == 0, a, b)\n}\n";
+  std::string carried;
+  if (scans && r_.chance(3)) carried = carry_of(from, axis, two ? 2 : 1, to);
   line(std::string(scans ? "scan " : "reduce ") + from.name + (two ? ", " + from.name : "") + " -> " + to[0] +
-       (two ? ", " + to[1] : "") + " by " + f + " {axis = " + std::to_string(axis) +
+       (two ? ", " + to[1] : "") + " by " + f + carried + " {axis = " + std::to_string(axis) +
        (!flag   ? "}"
         : scans ? ", reverse}"
                 : ", accumulate}"));

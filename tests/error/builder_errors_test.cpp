@@ -76,7 +76,7 @@ TEST(BuilderErrors, NamedValues) {
   inside("bad_shape.inner_loop", [&](Scene& s) {
     in_loop(s, [&](tl_expr i) {
       tl_expr k;
-      const tl_scope inner = tl_begin_loop(s.b, TL_LOOP_SERIAL, s.one, s.n, 0, "r", &k);
+      const tl_scope inner = tl_begin_loop(s.b, TL_LOOP_UNROLL, s.one, s.n, 0, "r", &k);
       const tl_expr at[] = {s.block, i};
       tl_store(s.b, s.A, 2, at, s.f);
       tl_end(s.b, inner);

@@ -131,6 +131,37 @@ TEST_F(LaunchErrors, Goldens) {
   }
 }
 
+// Nothing tells a dim that only an optional tensor has, where the launch leaves that out.
+TEST(OptionalErrors, DimOfATensorThatIsLeftOut) {
+  const char* const text =
+      "tl 1 program sums\n"
+      "dim n\n"
+      "dim k\n"
+      "tensor W: f32[n, k] readonly optional\n"
+      "tensor Y: f32[n, 8]\n"
+      "kernel k0 grid(b: n) {\n"
+      "  parallel j in 8 {\n"
+      "    if present(W) {\n"
+      "      Y[b, j] = W[b, j + k - 8]\n"
+      "    }\n"
+      "  }\n"
+      "}\n";
+  const Context context = make_context();
+  tl_error* error = nullptr;
+  tl_program* parsed = nullptr;
+  ASSERT_EQ(tl_program_parse(context.get(), text, std::strlen(text), "sums.tl", &parsed, &error), TL_OK);
+  const Program program(parsed);
+  Tensor y{{3, 8}}, w{{3, 9}};
+  const tl_arg null{TL_ARG_POINTER, 0, 0};
+  const tl_arg both[] = {w.arg(), y.arg()}, one[] = {null, y.arg()};
+  EXPECT_EQ(tl_interpret(program.get(), both, 2, &error), TL_OK);
+  EXPECT_NE(tl_interpret(program.get(), one, 2, &error), TL_OK);
+  expect_golden("launch_kind.left_out", Failure(error));
+  const tl_arg given[] = {number(int64_t{3}), number(int64_t{9}), null, y.arg()};
+  error = nullptr;
+  EXPECT_EQ(tl_interpret(program.get(), given, 4, &error), TL_OK);
+}
+
 // What the simulator finds is the error of the launch: one diagnostic each.
 TEST(SimulatorErrors, BlocksThatWriteOneElement) {
   const char* const text =

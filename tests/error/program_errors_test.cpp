@@ -284,8 +284,13 @@ TEST(ProgramErrors, Jumps) {
   expect_golden("misplaced_statement.continue_nowhere", parse_failure(kernel("  continue\n")));
   expect_golden("misplaced_statement.return_in_parallel",
                 parse_failure(kernel("  parallel i in 4 {\n    return\n  }\n")));
-  expect_golden("misplaced_statement.while_in_parallel",
-                parse_failure(kernel("  parallel i in 4 {\n    while i < 2 {\n    }\n  }\n")));
+  expect_golden(
+      "misplaced_statement.barrier_in_while",
+      parse_failure("tl 1 program p tensor X: i32[64]\nkernel k grid (b: 1) threads 64 {\n  threads t in 64 "
+                    "{\n    var s = X[t]\n    while s > 0 {\n      s -= 1\n      barrier\n    }\n  }\n}\n"));
+  expect_golden(
+      "misplaced_statement.unroll_while",
+      parse_failure(kernel("  parallel i in 4 {\n    unroll t in 0 .. 4 while i < 2 {\n    }\n  }\n")));
   expect_golden(
       "misplaced_statement.behind_break",
       parse_failure(kernel("  serial i in 0 .. 4 {\n    break\n    fill A[b :+ 1, 0 :+ 2], 0\n  }\n")));

@@ -458,6 +458,58 @@ class Rows(unittest.TestCase):
             b.scan("max", t, s, 2)
 
 
+    def test_scans_carry(self):
+        """Rows of 12 in tiles of 4: the values that go on, of a kind and of a combination of two."""
+        b = tg.Builder("carried")
+        x, y, z = b.tensor("X", i32, [2, 12], read_only=True), b.tensor("Y", i32, [2, 12]), b.tensor("Z", i32, [2, 12])
+        with b.kernel("k", [1]):
+            t, s, u, v = (b.fragment(name, i32, [2, 4]) for name in "tsuv")
+            total, slope, level = (b.fragment(name, i32, [2]) for name in ("total", "slope", "level"))
+            b.fill(total, 10)
+            b.fill(slope, 1)
+            b.fill(level, 5)
+            with b.serial(0, 3) as i:
+                b.copy(x[0:2, tg.ds(i * 4, 4)], t)
+                b.scan("sum", t, s, axis=1, exclusive=True, carry=total)
+                b.copy(s, y[0:2, tg.ds(i * 4, 4)])
+                b.scan_by(lambda a, c: (a[0] * c[0], a[1] * c[0] + c[1]), [t, t], [u, v], axis=1, carry=[slope, level])
+                b.copy(v, z[0:2, tg.ds(i * 4, 4)])
+            for bad, words in ((dict(carry=slope, first=1), "first= or with what it carries"),
+                               (dict(carry=[slope, level]), "a scan of 1 values carries 2"),
+                               (dict(exclusive=True), "first= or carry=")):
+                with self.assertRaisesRegex(ValueError, words):
+                    b.scan_by(lambda a, c: a[0] + c[0], t, s, axis=1, **bad)
+        rows = [[(i * 7 + r) % 5 - 1 for i in range(12)] for r in range(2)]
+        given = memoryview(array.array("i", rows[0] + rows[1])).cast("B").cast("i", [2, 12])
+        sums, levels = (memoryview(array.array("i", [0] * 24)).cast("B").cast("i", [2, 12]) for _ in range(2))
+        b.finish().compile("host").load()(given, sums, levels)
+        for r, row in enumerate(rows):
+            total, level = 10, 5
+            for i, value in enumerate(row):
+                level = level * value + value
+                self.assertEqual((sums[r, i], levels[r, i]), (total, level), (r, i))
+                total += value
+
+    def test_points_leave_loops(self):
+        """A condition of each point, and trips of each: 3 n + 1, and sums of the first numbers."""
+        b = tg.Builder("points")
+        x, y, z = b.tensor("X", i32, [8], read_only=True), b.tensor("Y", i32, [8]), b.tensor("Z", i32, [8])
+        with b.kernel("k", [1]):
+            with b.parallel(8) as i:
+                v, steps, total = b.var(x(i), "v", i32), b.var(0, "steps", i32), b.var(0, "total", i32)
+                with b.loop_while(v > 1):
+                    b.assign(v, b.select(v % 2 == 0, v // 2, 3 * v + 1))
+                    b.assign(steps, steps + 1)
+                with b.serial(0, b.cast(x(i), tg.i64)) as k:
+                    b.assign(total, total + b.cast(k, i32))
+                b.store(y, i, steps)
+                b.store(z, i, total)
+        given = array.array("i", [1, 2, 3, 6, 7, 9, 27, 0])
+        steps, sums = array.array("i", [0] * 8), array.array("i", [0] * 8)
+        b.finish().compile("host").load()(given, steps, sums)
+        self.assertEqual(list(steps), [0, 1, 7, 8, 16, 19, 111, 0])
+        self.assertEqual(list(sums), [n * (n - 1) // 2 for n in given])
+
     def test_sorts_and_combinations(self):
         b = tg.Builder("made")
         x = b.tensor("X", f32, [2, 5], read_only=True)

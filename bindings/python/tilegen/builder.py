@@ -172,8 +172,8 @@ class Builder(Atomics, Combinations, Maths):
 
     @marked
     def serial(self, begin, end=None, name=None, condition=None, step=1):
-        """with b.serial(0, n) as i, or b.serial(n), b.serial(0, n, step=4): as of Python's range. With a condition, which is the
-        same for the block, the first iteration where that does not hold ends it."""
+        """with b.serial(0, n) as i, or b.serial(n), b.serial(0, n, step=4): as of Python's range. With a condition the first
+        iteration where that does not hold ends it: as of loop_while. Inside parallel loops the bounds may be those of a point."""
         return self._loop(h.TL_LOOP_SERIAL, begin, end, 0, name, step, condition)
 
     @marked
@@ -186,7 +186,8 @@ class Builder(Atomics, Combinations, Maths):
 
     @marked
     def loop_while(self, condition):
-        """Opens a loop that runs while the condition, which is the same for the block, holds."""
+        """Opens a loop that runs while the condition holds: inside a parallel loop that of each point, else the same for the
+        block."""
         return self._scope(lib.tl_begin_while(self.handle, self.expr(condition, boolean).raw), None)
 
     def leave_loop(self): lib.tl_break(self.handle)

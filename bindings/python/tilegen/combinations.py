@@ -29,10 +29,15 @@ class Combinations:
                       h.TL_CUMSUM_REVERSE if reverse else 0)
 
     @marked
-    def scan(self, kind, src, dst, axis, reverse=False, exclusive=False):
+    def scan(self, kind, src, dst, axis, reverse=False, exclusive=False, carry=None):
         """dst = kind ("sum", "max", "min" or "product") of src along axis, each up to its own element; with reverse from
-        its own on, with exclusive without it."""
+        its own on, with exclusive without it. carry, a tile without the axis, stands in front of all, with reverse behind
+        them, and becomes the total: of an axis that goes on in the next tile of a loop."""
         flags = h.TL_SCAN_REVERSE * reverse | h.TL_SCAN_EXCLUSIVE * exclusive
+        if carry is not None:
+            lib.tl_scan_carry(self.handle, self._region(src), self._region(dst), self._region(carry),
+                              choice(_REDUCE, kind, "kind of reduction"), self._axis(axis, src), flags)
+            return
         lib.tl_scan(self.handle, self._region(src), self._region(dst), choice(_REDUCE, kind, "kind of reduction"), self._axis(axis, src), flags)
 
     def argmax(self, src, value, index, axis):
@@ -49,14 +54,17 @@ class Combinations:
         combined to; a is before b along the axis. It is associative. Lists of tiles, or one tile each."""
         self._combine(lib.tl_reduce_by, combine, src, dst, axis, h.TL_REDUCE_ACCUMULATE if accumulate else 0)
 
-    def scan_by(self, combine, src, dst, axis, reverse=False, first=None, exclusive=False):
+    def scan_by(self, combine, src, dst, axis, reverse=False, first=None, exclusive=False, carry=None):
         """The same of all elements up to each one; with reverse from each one on. `first`: a value, or a list of one for
         each tile, in front of all, with reverse behind them; exclusive: without the element itself, so that first is the
-        first result."""
-        if exclusive and first is None:
-            raise ValueError("an exclusive scan by a combination is given what it begins with: first=")
+        first result. carry: a tile, or a list of one for each value, in the place of first, which becomes what all come to."""
+        if exclusive and first is None and carry is None:
+            raise ValueError("an exclusive scan by a combination is given what it begins with: first= or carry=")
+        if first is not None and carry is not None:
+            raise ValueError("a scan begins with first= or with what it carries, carry=; fill the tile with the first group")
         flags = (h.TL_SCAN_REVERSE if reverse else 0) | (h.TL_SCAN_EXCLUSIVE if exclusive else 0)
-        self._combine(lib.tl_scan_by if first is None else lib.tl_scan_by_from, combine, src, dst, axis, flags, first)
+        call = lib.tl_scan_by if first is None else lib.tl_scan_by_from
+        self._combine(call if carry is None else lib.tl_scan_by_carry, combine, src, dst, axis, flags, first, carry)
 
     def function(self, name, parameters, meaning, **texts):
         """A function of the program: parameters are types, meaning(a, b, ...) of expressions gives its result or a tuple of
@@ -113,7 +121,7 @@ class Combinations:
                            (ctypes.c_char_p * 3)(*(layout_text(m[3]).encode() for m in matrices)), cycles, operands, result,
                            getattr(h, "TL_NATIVE_" + form.upper()), line.encode())
 
-    def _combine(self, call, combine, src, dst, axis, flags, first=None):
+    def _combine(self, call, combine, src, dst, axis, flags, first=None, carry=None):
         src, dst = ([r] if isinstance(r, (Region, Buffer)) else list(r) for r in (src, dst))
         if not src or len(src) != len(dst):
             raise ValueError(f"{len(src)} tiles are combined into {len(dst)}")
@@ -130,7 +138,12 @@ class Combinations:
                 raise ValueError(f"a scan of {len(src)} values begins with {len(first)}")
             lists.append([self.expr(f, s.dtype) for f, s in zip(first, src)])
         exprs = [(h.tl_expr * len(src))(*(e.raw for e in g)) for g in lists]
-        regions = [(h.tl_region * len(src))(*(self._region(r) for r in g)) for g in (src, dst)]
+        tiles = [src, dst]
+        if carry is not None:
+            tiles.append([carry] if isinstance(carry, (Region, Buffer)) else list(carry))
+            if len(tiles[-1]) != len(src):
+                raise ValueError(f"a scan of {len(src)} values carries {len(tiles[-1])}")
+        regions = [(h.tl_region * len(src))(*(self._region(r) for r in g)) for g in tiles]
         call(self.handle, len(src), *regions, *exprs, self._axis(axis, src[0]), flags)
 
     def compress(self, src, values, meta):

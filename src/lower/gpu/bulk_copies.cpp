@@ -165,6 +165,7 @@ class BoxReader {
     const int64_t bytes = ir::dtype_bytes(b.type), unit = layout::kTensorUnit;
     int64_t dense = 1;
     if (!b.read_only) return tensor + " may be written, and is read past the caches of threads";
+    if (b.optional) return tensor + " is optional, and a null address has no tensor map";
     if (b.shape.size() > kMaxDims) return tensor + " has more than 5 dimensions";
     if (!b.strides.empty() && (!p_.exprs.is_const_int(b.strides.back(), &dense) || dense != 1))
       return "the last dimension of " + tensor + " is not dense";

@@ -8,7 +8,8 @@ namespace tilegen::driver {
 namespace {
 
 struct Ring {
-  std::string columns = "512", place = "g * 128", row = "128", tile = "", tensor = " readonly";
+  std::string columns = "512", place = "g * 128", row = "128", tile = "", tensor = " readonly",
+              guard = "m > 0";
 };
 
 std::string text_of(const Ring& r) {
@@ -16,14 +17,16 @@ std::string text_of(const Ring& r) {
          "\ntensor Y: f32[128]\nkernel k grid (g: 1) threads 160 {\n  alloc ring: shared f32[3, 4, " + r.row +
          "]" + r.tile +
          "\n  alloc full: shared u64[3] {arrivals = 32}\n  alloc empty: shared u64[3] {arrivals = 4}\n"
-         "  threads w, l in 5, 32 {\n    var sum = 0.0f32\n    serial k in 0 .. ceildiv(m, 4) {\n"
+         "  if " +
+         r.guard +
+         " {\n  threads w, l in 5, 32 {\n    var sum = 0.0f32\n    serial k in 0 .. ceildiv(m, 4) {\n"
          "      if w == 4 {\n        mbarrier_wait empty[k % 3], (k // 3 + 1) % 2\n        copy_bulk X[k * 4 "
          ":+ 4, " +
          r.place + " :+ " + r.row + "] -> ring[k % 3, 0 :+ 4, 0 :+ " + r.row + "]\n        " +
          "mbarrier_arrive full[k % 3] {copies}\n      } else {\n        mbarrier_wait full[k % 3], k // 3 % "
          "2\n        sum += ring[k % 3, 0, w * 32 + l]\n"
          "        if l == 0 { mbarrier_arrive empty[k % 3] }\n      }\n    }\n"
-         "    if w < 4 { Y[w * 32 + l] = sum }\n  }\n}\n";
+         "    if w < 4 { Y[w * 32 + l] = sum }\n  }\n  }\n}\n";
 }
 
 struct Made {
@@ -77,6 +80,10 @@ TEST(BulkCopies, WhatTheEngineDoesNotTakeIsSaid) {
   r = {};
   r.tensor = "";
   refused(r, "tensor 'X' may be written");
+  r = {};
+  r.tensor = " readonly optional";
+  r.guard = "present(X)";
+  refused(r, "tensor 'X' is optional, and a null address has no tensor map");
   r = {};
   r.tile = " {padding = 4}";
   refused(r, "the tile's layout is not its elements in row-major order");

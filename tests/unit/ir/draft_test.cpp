@@ -96,6 +96,33 @@ TEST(Draft, HexadecimalIntegers) {
             made(kernel_of("serial k in 0 .. 2 { x[i, j] += cast(f32, -16 + k) }")));
 }
 
+// In base 2, and parted.
+TEST(Draft, LiteralsOfDigits) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"x[i, j] = cast(f32, i & 0b1_01 | 0B10)", "x[i, j] = cast(f32, i & 5 | 2)"},
+      {"x[i, j] = cast(f32, cast(u32, i) & 0b1111_0000u32)", "x[i, j] = cast(f32, cast(u32, i) & 240u32)"},
+      {"x[i, j] = cast(f32, i * 1_000_000 + 0x_ff_00)", "x[i, j] = cast(f32, i * 1000000 + 65280)"},
+      {"x[i, j] = 1_000.2_5 + 1_0e1_0f32 + 0x3f80_0000:f32", "x[i, j] = 1000.25 + 10e10f32 + 0x3f800000:f32"},
+      {"serial k in 0b0 .. 1_0 - 8 { x[i, k] = -2_0 }", "serial k in 0 .. 2 { x[i, k] = -20 }"},
+      {"switch i { case 0b11 { x[i, j] = 1_6 } case 0x_1i64 { x[i, j] = 3 } }",
+       "switch i { case 3 { x[i, j] = 16 } case 1i64 { x[i, j] = 3 } }"},
+      {"} sort x -> x {axis=0b1} parallel i, j in 0b100, 0x_8 { x[i, j] = a",
+       "} sort x -> x {axis=1} parallel i, j in 4, 8 { x[i, j] = a"},
+  };
+  for (auto [given, wanted] : cases) EXPECT_EQ(made(kernel_of(given)), made(kernel_of(wanted))) << given;
+  const std::pair<const char*, const char*> wrong[] = {
+      {"x[i, j] = cast(f32, i + 0b12)", "expected a numeric type after the digits, found number 0b12"},
+      {"x[i, j] = cast(f32, i + 1_)", "expected a numeric type after the digits, found number 1_"},
+      {"x[i, j] = cast(f32, i + 0b)", "number 0b does not fit i64"},
+      {"x[i, j] = 0b101",
+       "number 0b101 is an integer, expected a value of type f32 (write its decimal digits)"},
+      {"x[i, j] = a * 16_777_217", "number 16_777_217 is no value of f32 (write 16777217.0f32"},
+  };
+  for (auto [given, said] : wrong)
+    EXPECT_NE(made(kernel_of(given)).find(said), std::string::npos) << given << "\n"
+                                                                    << made(kernel_of(given));
+}
+
 // A literal without a type takes that of what it is combined with, or of where it is stored.
 TEST(Draft, LiteralsOfTheirContext) {
   const std::pair<const char*, const char*> cases[] = {
@@ -112,6 +139,38 @@ TEST(Draft, LiteralsOfTheirContext) {
       {"x[i, j + 1] = A[i * 2, j // 3]", "x[i, j + 1] = A[i * 2, j // 3]"},
   };
   for (auto [given, wanted] : cases) EXPECT_EQ(made(kernel_of(given)), std::string(wanted) + "\n") << given;
+}
+
+// Trips that the launch tells of all points: the loop stands around the parallel one.
+TEST(Draft, LoopsOfTheLaunchAreAround) {
+  EXPECT_EQ(made(kernel_of("serial k in 0 .. n { x[i, j] += A[k, j] }")),
+            "serial k in 0 .. n {\nx[i, j] = x[i, j] + A[k, j]\n");
+  EXPECT_EQ(made(kernel_of("let m = n // 2 var s = a serial k in 1 .. m { s += A[k, j] } x[i, j] = s")),
+            "alloc s: fragment f32[4, 8]\ns[i, j] = a\nserial k in 1 .. n // 2 {\ns[i, j] = s[i, j] + A[k, "
+            "j]\nx[i, j] = s[i, j]\n");
+  // Of names whose values are constant it is written out.
+  EXPECT_EQ(made(kernel_of("let m = 2 unroll l in 0 .. 2 { serial k in l .. m { x[k, l] = a } }")),
+            "x[0, 0] = a\nx[1, 0] = a\nx[1, 1] = a\n");
+}
+
+// Of each point: it goes on while one does, and each runs under its own condition.
+TEST(Draft, LoopsOfPointsGoOnForOne) {
+  const std::string asks =
+      "reduce more_1 -> some {kind=or, axis=1}\nreduce some -> any {kind=or}\nagain[0] = any[0]\n";
+  const std::string tiles =
+      "alloc more_1: fragment bool[4, 8]\nalloc some: fragment bool[4]\nalloc any: shared bool[1]\nalloc "
+      "again: local bool[1]\n";
+  EXPECT_EQ(made(kernel_of("while x[i, j] > a { x[i, j] -= 1 }")),
+            "alloc going: fragment bool[4, 8]\n" + tiles +
+                "going[i, j] = a < x[i, j]\nmore_1[i, j] = going[i, j]\n" + asks +
+                "serial trip in 0 .. 2147483647 while again[0] {\nif going[i, j] {\nx[i, j] = x[i, j] - "
+                "1.0f32\ngoing[i, j] = a < x[i, j]\nmore_1[i, j] = going[i, j]\n" +
+                asks);
+  const std::string trips = made(kernel_of("serial k in j .. i { x[i, j] += A[k, j] }"));
+  for (const char* line :
+       {"trips_1[i, j] = i - j\n", "first_1[i, j] = j\n", "more_1[i, j] = 0 < trips_1[i, j]\n",
+        "serial trip in 0 .. 2147483647 while again[0] {\n", "more_1[i, j] = trip + 1 < trips_1[i, j]\n"})
+    EXPECT_NE(trips.find(line), std::string::npos) << line << trips;
 }
 
 TEST(Draft, Mistakes) {
@@ -131,9 +190,10 @@ TEST(Draft, Mistakes) {
       {"let x = a", "'x' is already declared"},
       {"if j < 2 { let y = a } x[i, j] = y", "found the unknown name 'y'"},
       {"let y = y + a", "found the unknown name 'y'"},
-      {"serial k in 0 .. n { x[i, j] = a }",
-       "[bad_shape] k: a serial loop inside a parallel loop has bounds that"
-       " are not constant (give it constant bounds and guard its body"},
+      {"unroll k in 0 .. n { x[i, j] = a }",
+       "[bad_shape] k: a loop of kind unroll inside a parallel loop has bounds that are not constant (give "
+       "it "
+       "constant bounds, or make it serial)"},
       {"unroll k in 0 .. 200 { unroll l in 0 .. 200 { x[i, j] = a } }",
        "[limit_unroll] k: loops inside a parallel"
        " loop are written out and make 40000 copies"},
