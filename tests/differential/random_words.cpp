@@ -22,6 +22,9 @@ void Generator::declare_functions() {
       {"x ^ y",
        "  asm ptx \"xor.b64 $0, $1, $2;\"\n  llvm \"define i64 @f(i64 %a, i64 %b) { %r = xor i64 %a, %b\" "
        "\"ret i64 %r }\"\n"},
+      {"x * 5 + y",
+       "  llvm host \"define i64 @f(i64 %a, i64 %b) { %m = mul i64 %a, 5 %r = add i64 %m, %b ret i64 %r "
+       "}\"\n"},
       {"max(x, y) - 3",
        "  asm ptx \"{ .reg .b64 t; max.s64 t, $1, $2; sub.s64 $0, t, 3; }\"\n"
        "  llvm gcn \"define i64 @f(i64 %a, i64 %b) { %c = icmp sgt i64 %a, %b\"\n"
@@ -139,6 +142,14 @@ void Generator::sort_rows() {
   for (Tile& t : tiles_) t.written = t.written || t.name == to_name;
 }
 
+// The group in front of all, now and then, up to the brace that its attributes stand in.
+std::string Generator::first_group(DType type, bool two) {
+  if (!others_.chance(2)) return " {";
+  std::string text = " from " + number_text(type, others_.below(5));
+  if (two) text += ", " + number_text(type, others_.below(5));
+  return text + (others_.chance(2) ? " {exclusive, " : " {");
+}
+
 // Integers by a combination that depends on the order, of one or two values.
 void Generator::combine_rows() {
   Tile* src =
@@ -165,7 +176,8 @@ void Generator::combine_rows() {
                        : "fn " + f + "(a: " + type + ", b: " + type + ") -> " + type +
                              " {\n  return select(b % 3 == 0, a, b)\n}\n";
   line(std::string(scans ? "scan " : "reduce ") + from.name + (two ? ", " + from.name : "") + " -> " + to[0] +
-       (two ? ", " + to[1] : "") + " by " + f + " {axis = " + std::to_string(axis) +
+       (two ? ", " + to[1] : "") + " by " + f + (scans ? first_group(from.type, two) : " {") +
+       "axis = " + std::to_string(axis) +
        (!flag   ? "}"
         : scans ? ", reverse}"
                 : ", accumulate}"));
