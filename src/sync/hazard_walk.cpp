@@ -183,6 +183,9 @@ Need HazardWalk::walk(StmtId id, State& state) {
   }
   Need need = meet(id, state);
   const thread::Branch branch = *as<thread::Branch>(id);
+  int64_t always = 0;
+  if (p_.exprs.is_const_int(branch.condition, &always))  // the other side is never run
+    return std::max(need, walk(always != 0 ? branch.then_body : branch.else_body, state));
   // All of these threads do it: no way leads around.
   if (branch.then_body.size() == 1 && branch.else_body.empty() && transactions_.find(branch.then_body[0]) &&
       transactions_.is_of_threads(branch.condition))
