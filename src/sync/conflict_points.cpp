@@ -210,8 +210,8 @@ int64_t ConflictOracle::common_period(int a, int b, VarId loop) {
   return period <= kMaxTogether ? period : 0;
 }
 
-// Iterations of a loop of any length are those of a period, at all distances that are asked for. Its most where
-// that is less, or nothing repeats.
+// Iterations of a loop of any length are those of a period, at all distances that are asked for. Its most
+// where that is less, or nothing repeats.
 int64_t ConflictOracle::of_a_period(int a, int b, const OpenLoop& loop, const Binding& earlier,
                                     const Binding& later) {
   const int64_t period = common_period(a, b, loop.var), most = loop.most();

@@ -18,8 +18,8 @@ bool HazardWalk::comes_before(const Outstanding& access, const TransactionOrder:
   return false;
 }
 
-// It waits at a transaction barrier, and what else it does is accesses alone: no meeting, and no wait for groups
-// of copies, is of one side.
+// It waits at a transaction barrier, and what else it does is accesses alone: no meeting, and no wait for
+// groups of copies, is of one side.
 bool HazardWalk::hands_over(thread::StmtId id) {
   const auto [at, fresh] = hands_over_.try_emplace(id, false);
   if (!fresh) return at->second;

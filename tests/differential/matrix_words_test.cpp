@@ -1,5 +1,5 @@
-// Words that stand beside statements: how warps share a product, labels and prints, scales of blocks, cycles of
-// an instruction of the program's own.
+// Words that stand beside statements: how warps share a product, labels and prints, scales of blocks,
+// cycles of an instruction of the program's own.
 #include "matrix.h"
 
 namespace tilegen::differential {

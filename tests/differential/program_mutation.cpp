@@ -36,7 +36,8 @@ std::string bare(const std::string& text) {
 std::string mutated_program(const std::string& text, Random& random, int edits) {
   auto parsed = ir::parse_program(text, "program.tl", Limits());
   if (!parsed) return text;
-  // What a printed text has no words for (views, blocks of threads, jumps) stands in the text as it is written.
+  // What a printed text has no words for (views, blocks of threads, jumps) stands in the text as it is
+  // written.
   std::string best = random.chance(2) ? bare(text) : "";
   const bool as_written = !checked(best, true).empty();
   if (!as_written) best = ir::print_program(*parsed);

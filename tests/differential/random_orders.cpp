@@ -1,6 +1,6 @@
 // What blocks of random programs leave for each other in one launch, by ordered atomic operations: counters
-// whose last block adds up, flags that the next block waits for, and orders that change no result. The numbers
-// are of a series of their own.
+// whose last block adds up, flags that the next block waits for, and orders that change no result. The
+// numbers are of a series of their own.
 #include "random_generator.h"
 
 namespace tilegen::differential {

@@ -1,5 +1,5 @@
-// Writes random programs as text: FOLDER FIRST COUNT; with a fourth argument, `edited`, programs that are edited
-// at random.
+// Writes random programs as text: FOLDER FIRST COUNT; with a fourth argument, `edited`, programs that are
+// edited at random.
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
