@@ -23,6 +23,7 @@ set(TILEGEN_TEST_SECONDS
   differential.specialised_mutants 22
   differential.amd_tables 21
   python.newcomers 15
+  differential.constructs 14
   python.emit_c 8
   differential.mutated_programs 21
   differential.replay_record 21

@@ -27,6 +27,12 @@ class ArgReducer {
             region_text(p_, *r) + " does not fit src " + region_text(p_, what_.src) + " without axis " +
                 std::to_string(what_.axis),
             "the results of " + word + " have src's extents without the axis, or with extent 1 there");
+    for (const Region* r : {&what_.src, &what_.value})
+      if (const DType type = p_.buffer(r->buffer).type; is_storage_only(type))
+        return diagnostic(DiagCode::dtype_mismatch,
+                          word + " of " + p_.buffer(r->buffer).name + ", which is " + dtype_name(type) +
+                              ": no number that is computed in",
+                          "cast it into a tile of f16 or f32");
     const DType index = p_.buffer(what_.index.buffer).type;
     if (index != DType::i32 && index != DType::i64)
       return diagnostic(DiagCode::dtype_mismatch,

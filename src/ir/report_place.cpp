@@ -27,7 +27,9 @@ Digits block_digits(const Kernel& kernel) {
 // How often the variable's loop has run.
 ExprId trips_done(Program& p, std::span<const StmtId> around, VarId var) {
   for (StmtId s : around)
-    if (const auto* loop = p.as<Loop>(s); loop && !loop->vars.empty() && loop->vars[0] == var)
+    // Where its bounds were refused it has no begin.
+    if (const auto* loop = p.as<Loop>(s);
+        loop && !loop->vars.empty() && loop->vars[0] == var && loop->begin.valid())
       return p.exprs.sub(p.exprs.var(var), loop->begin);
   return p.exprs.var(var);
 }

@@ -210,6 +210,16 @@ int64_t ConflictOracle::common_period(int a, int b, VarId loop) {
   return period <= kMaxTogether ? period : 0;
 }
 
+// Iterations of a loop of any length are those of a period, at all distances that are asked for. Its most
+// where that is less, or nothing repeats.
+int64_t ConflictOracle::of_a_period(int a, int b, const OpenLoop& loop, const Binding& earlier,
+                                    const Binding& later) {
+  const int64_t period = common_period(a, b, loop.var), most = loop.most();
+  const int64_t far = earlier.kind == Binding::Kind::far ? period : 0;
+  const int64_t walked = period + far + std::max(earlier.value, later.value);
+  return period > 0 && (most < 0 || walked < most) ? walked : most;
+}
+
 // Loops that both stand in, at known distances, are walked together; everything else apart. Different slots
 // are looked at as if they were one.
 Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bindings& b_at) {
@@ -231,18 +241,18 @@ Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bind
     const bool relative = own.kind == Binding::Kind::back || own.kind == Binding::Kind::far;
     if (!relative || !other || other->kind != Binding::Kind::back || !inside(0, l.var) || !inside(1, l.var))
       continue;
-    // Iterations of a loop of any length are those of a period, at all distances that are asked for.
     int64_t extent = l.most();
-    if (extent < 0 || extent > kMaxTogether) {
-      const int64_t period = common_period(a, b, l.var);
-      const int64_t far = own.kind == Binding::Kind::far ? period : 0;
-      const int64_t walked = period + far + std::max(own.value, other->value);
-      if (period > 0 && (extent < 0 || walked < extent)) extent = walked;
-    }
+    if (extent < 0 || extent > kMaxTogether) extent = of_a_period(a, b, l, own, *other);
     if (extent < 0) continue;
     common.push_back({l.var, extent});
     distance[0].push_back(own);
     distance[1].push_back(*other);
+  }
+  for (size_t i = 0; i < common.size() && points(common) > kMaxTogether; ++i) {
+    const auto& loops = (*this)[a].loops;
+    const auto loop =
+        std::find_if(loops.begin(), loops.end(), [&](const OpenLoop& l) { return l.var == common[i].var; });
+    common[i].extent = of_a_period(a, b, *loop, distance[0][i], distance[1][i]);
   }
   if (points(common) > kMaxTogether) common.clear();
   for (int s = 0; s < 2; ++s) {

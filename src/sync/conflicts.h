@@ -113,6 +113,7 @@ class ConflictOracle {
                        const std::function<bool(int64_t, int64_t)>& visit) const;
   std::optional<int64_t> step_of(int id, ir::VarId loop);
   int64_t common_period(int a, int b, ir::VarId loop);
+  int64_t of_a_period(int a, int b, const OpenLoop& loop, const Binding& earlier, const Binding& later);
   std::vector<ir::ExprId> told_conditions(const AccessClass& c) const;
 
   thread::ThreadProgram& p_;

@@ -18,6 +18,41 @@ bool HazardWalk::comes_before(const Outstanding& access, const TransactionOrder:
   return false;
 }
 
+// It waits at a transaction barrier, and what else it does is accesses alone: no meeting, and no wait for
+// groups of copies, is of one side.
+bool HazardWalk::hands_over(thread::StmtId id) {
+  const auto [at, fresh] = hands_over_.try_emplace(id, false);
+  if (!fresh) return at->second;
+  bool waits = false;
+  std::vector<thread::StmtId> left{id};
+  while (!left.empty()) {
+    const thread::StmtId s = left.back();
+    left.pop_back();
+    if (warp_barriers_.contains(s)) continue;  // of warps of one side
+    const thread::StmtNode& node = p_.stmts[s.value].node;
+    if (std::holds_alternative<thread::Barrier>(node) || std::holds_alternative<thread::AsyncCommit>(node) ||
+        std::holds_alternative<thread::AsyncWait>(node))
+      return false;
+    const TransactionOrder::Point* point = transactions_.find(s);
+    waits = waits || (point && !point->arrives);
+    for (const thread::Block* inside : thread::blocks_inside(node))
+      left.insert(left.end(), inside->begin(), inside->end());
+  }
+  return at->second = waits;
+}
+
+// Threads run both sides, each its own: what either has waited for comes before what all do behind them. The
+// accesses have the condition.
+Need HazardWalk::walk_sides(const thread::Branch& branch, State& state) {
+  Need need = Need::nothing;
+  for (const bool taken : {true, false}) {
+    enter_branch(branch.condition, taken);
+    need = std::max(need, walk(taken ? branch.then_body : branch.else_body, state));
+    leave_branch();
+  }
+  return need;
+}
+
 // A condition that is one value as long as the block runs leaves each access on one side of all its ifs.
 void HazardWalk::choose(ir::ExprId condition, bool value, State& state) {
   const auto choice = transactions_.choice_of(condition);

@@ -183,10 +183,15 @@ Need HazardWalk::walk(StmtId id, State& state) {
   }
   Need need = meet(id, state);
   const thread::Branch branch = *as<thread::Branch>(id);
+  int64_t always = 0;
+  if (p_.exprs.is_const_int(branch.condition, &always))  // the other side is never run
+    return std::max(need, walk(always != 0 ? branch.then_body : branch.else_body, state));
   // All of these threads do it: no way leads around.
   if (branch.then_body.size() == 1 && branch.else_body.empty() && transactions_.find(branch.then_body[0]) &&
       transactions_.is_of_threads(branch.condition))
     return std::max(need, walk_leaf(branch.then_body[0], state));
+  if (transactions_.is_of_threads(branch.condition) && hands_over(id))
+    return std::max(need, walk_sides(branch, state));
   State other = state;
   choose(branch.condition, true, state);
   choose(branch.condition, false, other);
@@ -204,8 +209,9 @@ Need HazardWalk::walk(StmtId id, State& state) {
 
 Need HazardWalk::walk_leaf(StmtId id, State& state) {
   if (const auto* b = as<thread::Barrier>(id)) {
+    // Those who have waited for a copy meet all others here.
     if (thread::is_block_barrier(p_, *b, split_))
-      std::erase_if(state, [&](const Held& h) { return !(*this)[h].in_flight; });
+      std::erase_if(state, [&](const Held& h) { return !(*this)[h].in_flight || (*this)[h].known_to != 0; });
     return Need::nothing;
   }
   if (as<thread::AsyncCommit>(id)) {
@@ -293,7 +299,7 @@ Need HazardWalk::find_between(const Outstanding& earlier, const Outstanding& lat
   for (size_t set = 0; set < waiting_.size(); ++set)
     if ((earlier.known_to >> set & 1) != 0 && waiting_[set].holds(warps_of(later.access)))
       return Need::nothing;
-  if (earlier.in_flight) return Need::wait;
+  if (earlier.in_flight) return earlier.known_to != 0 ? Need::barrier : Need::wait;
   for (size_t set = 0; set < warp_sets_.size(); ++set)
     if ((earlier.met_in >> set & 1) != 0 && warp_sets_[set].holds(warps_of(earlier.access)) &&
         warp_sets_[set].holds(warps_of(later.access)))

@@ -115,6 +115,8 @@ class HazardWalk {
   // hazard_transactions.cpp
   void arrive(const TransactionOrder::Point& at, State& state);
   void wait(const TransactionOrder::Point& at, State& state);
+  bool hands_over(thread::StmtId id);
+  Need walk_sides(const thread::Branch& branch, State& state);
   bool comes_before(const Outstanding& access, const TransactionOrder::Point& arrival);
   Need walk_leaf(thread::StmtId id, State& state);
   Need meet(thread::StmtId id, const State& state, std::vector<uint32_t>& fresh);
@@ -151,6 +153,7 @@ class HazardWalk {
   std::vector<WarpRange> warp_sets_;
   std::map<int, WarpRange> warps_;  // by access
   const TransactionOrder transactions_;
+  std::unordered_map<thread::StmtId, bool> hands_over_;
   std::vector<WarpRange> waiting_;  // bits of Outstanding::known_to
   std::map<std::pair<thread::StmtId, thread::StmtId>, std::optional<int64_t>> iterations_back_;
 };

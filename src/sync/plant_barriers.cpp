@@ -59,12 +59,14 @@ class Planter {
       State condition;
       walk_.meet(id, condition);
       const ir::ExprId decides = branch->condition;
-      walk_.enter_branch(decides, true);
-      plan_block(then_body, inside, condition);
-      walk_.leave_branch();
-      walk_.enter_branch(decides, false);
-      plan_block(else_body, inside, condition);
-      walk_.leave_branch();
+      int64_t always = 0;
+      const bool decided = p_.exprs.is_const_int(decides, &always);
+      for (const bool taken : {true, false}) {
+        if (decided && taken != (always != 0)) continue;  // it is never run
+        walk_.enter_branch(decides, taken);
+        plan_block(taken ? then_body : else_body, inside, condition);
+        walk_.leave_branch();
+      }
       auto* again = as<thread::Branch>(id);
       again->then_body = std::move(then_body);
       again->else_body = std::move(else_body);

@@ -316,7 +316,7 @@ Outcome Subject::run(Executable& e, const LaunchMemory& memory, std::vector<Guar
 Outcome Subject::compare(const Launch& launch) {
   return compare(launch, [&](const LaunchMemory& memory, const std::vector<GuardedMemory>& expected,
                              const std::vector<GuardedMemory>& got) {
-    return memory.compare(expected, got, launch.bound);
+    return memory.compare(expected, got, launch.bound, launch.bounds);
   });
 }
 

@@ -47,7 +47,8 @@ struct Launch {
   Data data = Data::integers;
   double magnitude = 0;  // of floating data, 0 = by type
   Bound bound;
-  int max_threads = 1;  // more than 1 and a fault in a kernel kills the process
+  std::map<std::string, Bound> bounds;  // of these tensors, in the place of `bound`
+  int max_threads = 1;                  // more than 1 and a fault in a kernel kills the process
   // elements of tensors of whole numbers, in place of random ones
   std::map<std::string, std::vector<int64_t>> whole;
 };

@@ -66,9 +66,9 @@ class LaunchMemory {
   std::string told(const std::vector<GuardedMemory>& memory) const;
   // The difference of such lines, or empty; -0 and 0 are one.
   std::string compare_told(const std::vector<GuardedMemory>& expected, const std::string& lines) const;
-  // First difference, or empty, of results.
+  // First difference, or empty, of results. `bounds`: of tensors that have another one.
   std::string compare(const std::vector<GuardedMemory>& expected, const std::vector<GuardedMemory>& got,
-                      const Bound& bound) const;
+                      const Bound& bound, const std::map<std::string, Bound>& bounds = {}) const;
 
   // By parameter: the tensor's number in the order above; -1: not a tensor.
   const std::vector<int>& tensor_of() const { return tensor_of_; }

@@ -146,5 +146,56 @@ kernel k grid (g: 1) threads 128 {
                           {1, 9, 20});
 }
 
+// $last: how long the takers go on. A tile that is written behind the ring waits for all boxes.
+std::string written_behind(const std::string& last) {
+  return replaced(R"(tl 1 program p
+dim m
+tensor X: f32[m, 128] readonly
+tensor Y: f32[128]
+tensor Z: f32[2, 128]
+kernel k grid (g: 1) threads 128 {
+  alloc ring: shared f32[2, 1, 128]
+  alloc full: shared u64[2] {arrivals = 32}
+  alloc behind: shared u64[1] {arrivals = 32}
+  alloc empty: shared u64[2] {arrivals = 96}
+  threads w, l in 4, 32 {
+    var sum = 0.0f32
+    serial k in 0 .. m {
+      if w == 0 {
+        mbarrier_wait empty[k % 2], (k // 2 + 1) % 2
+        copy_bulk X[k :+ 1, 0 :+ 128] -> ring[k % 2, 0 :+ 1, 0 :+ 128]
+        mbarrier_arrive full[k % 2] {copies}
+      } else {
+        mbarrier_wait full[k % 2], k // 2 % 2
+        sum += ring[k % 2, 0, w * 32 + l] + ring[k % 2, 0, l]
+        mbarrier_arrive empty[k % 2]
+      }
+    }
+    barrier
+    if w == 3 {
+      copy_bulk X[0 :+ 1, 0 :+ 128] -> ring[1, 0 :+ 1, 0 :+ 128]
+      mbarrier_arrive behind[0] {copies}
+    }
+    $last
+    Y[w * 32 + l] = sum
+  }
+  fill ring, 3
+  copy ring[0 :+ 2, 0 :+ 1, 0 :+ 128] -> Z
+}
+)",
+                  {{"last", last}});
+}
+
+TEST(BulkCopies, BehindTheLastBoxTheTileIsFree) {
+  for (const std::string wait : {"mbarrier_wait behind[0], 0", "if w == 1 { mbarrier_wait behind[0], 0 }"})
+    expect_agree_everywhere(written_behind(wait), {1, 9});
+  if (take_case) return;
+  for (const std::string target : {"sim:sm_80", "sim:sm_90"}) {
+    Subject subject(written_behind(""), {target});
+    const Outcome o = subject.compile();
+    EXPECT_NE(o.text.find("may still be under way"), std::string::npos) << target << ": " << o.text;
+  }
+}
+
 }  // namespace
 }  // namespace tilegen::differential

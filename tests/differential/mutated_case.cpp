@@ -48,9 +48,11 @@ const Source& source_of(uint64_t seed) {
   });
 }
 
-// A size or a number of statements that the library says it does not serve.
+// A size or a number of statements that the library says it does not serve, or warps with tasks of their own
+// whose order is not proven (docs/language.md, "Roles", "Copies under way"): where code for them is made.
 bool is_stated_limit(const std::string& text) {
-  return text.find("error [limit_") != std::string::npos ||
+  return text.find("error [misplaced_statement]") != std::string::npos ||
+         text.find("error [limit_") != std::string::npos ||
          text.find("error [overflow]") != std::string::npos ||
          text.find("error [launch_limit]") != std::string::npos;
 }

@@ -110,6 +110,12 @@ double OpenRounding::binary(ExprOp op, DType type, double a, double b, double re
   return moved(type, result, unit_in_last_place(type, result));
 }
 
+double OpenRounding::fast_form(DType type, std::span<const double> arguments, double result) {
+  const bool bounded = std::all_of(arguments.begin(), arguments.end(),
+                                   [](double a) { return std::fabs(a) >= 0x1p-16 && std::fabs(a) <= 64; });
+  return moved(type, result, bounded ? 0x1p-10 * std::fabs(result) + 0x1p-20 : kInfinity);
+}
+
 void Terms::add(double value) {
   if (!std::isfinite(value)) return;
   largest = std::max(largest, std::fabs(value));

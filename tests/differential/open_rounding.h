@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "data.h"
@@ -19,6 +20,9 @@ class OpenRounding {
   // Results of one operation on `a` and, of two operands, `b`.
   double unary(ir::ExprOp op, ir::DType type, double a, double result);
   double binary(ir::ExprOp op, ir::DType type, double a, double b, double result);
+  // Of the library's functions with native text (docs/numerics.md, "Fast forms"): open beyond the arguments
+  // of which all of them have a bound.
+  double fast_form(ir::DType type, std::span<const double> arguments, double result);
   // `value` moved by up to `distance`; a zero has either sign. Infinite: partial sums may overflow in one
   // order and not in another.
   double moved(ir::DType type, double value, double distance);

@@ -16,8 +16,8 @@ using Mutation = bool (*)(ProgramText& text, Random& random);
 std::span<const Mutation> token_mutations();
 std::span<const Mutation> statement_mutations();
 
-// requires: a text that parses. ensures: the text, as ir::print_program writes it, of a program that passes
-// check_program and is up to `edits` edits away; the same for the same state of `random`.
+// requires: a text that parses. ensures: the text, as it is written or as ir::print_program writes it, of a
+// program that passes check_program and is up to `edits` edits away; the same for the same state of `random`.
 std::string mutated_program(const std::string& text, Random& random, int edits);
 
 }  // namespace tilegen::differential

@@ -19,14 +19,25 @@ std::string Generator::annotated(std::string text) {
     text += r_.pick({" {vector = 1}", " {full_tile_version = false}"});
   if (text.starts_with("parallel ") && text.ends_with(" {") && r_.chance(6))
     text.insert(text.size() - 2, " with {unroll = " + std::to_string(r_.pick({1, 2, 4})) + "}");
-  if (text.starts_with("gemm ") && states_threads_ && others_.chance(2)) {
-    // Four warps of 32 lanes.
-    const std::string warps = std::string("warps = ") + others_.pick({"[4, 1]", "[2, 2]", "[1, 4]"});
+  const auto ask = [&](const std::string& words) {
     if (text.ends_with("}"))
-      text.insert(text.size() - 1, ", " + warps);
+      text.insert(text.size() - 1, ", " + words);
     else
-      text += " {" + warps + "}";
-  }
+      text += " {" + words + "}";
+  };
+  if (text.starts_with("gemm ") && states_threads_ && others_.chance(2))  // four warps of 32 lanes
+    ask(std::string("warps = ") + others_.pick({"[4, 1]", "[2, 2]", "[1, 4]"}));
+  if (text.starts_with("copy ") && !text.ends_with("}") && others_.chance(12))
+    ask(others_.pick({"matrix_stores = false", "transposing = false", "computed_first = false",
+                      "engine = loop", "engine = vector_copy", "engine = register_copy"}));
+  if (text.starts_with("reduce ") && text.find(" by ") == std::string::npos && others_.chance(4))
+    ask(others_.pick({"chains = 1", "chains = 2", "engine = lane_reduce", "engine = loop"}));
+  if (text.starts_with("parallel ") && text.ends_with(" {") && text.find(" with {") == std::string::npos &&
+      others_.chance(12))
+    text.insert(text.size() - 2, std::string(" with {") +
+                                     others_.pick({"unmasked_version = false", "mask_parts = 1",
+                                                   "transposing = false", "cache = evict_first"}) +
+                                     "}");
   return r_.chance(3) ? "label " + fresh("l") + ": " + text : text;
 }
 

@@ -137,6 +137,7 @@ class Generator {
   std::string order();
   void arg_reduce();
   void sort_rows();
+  std::string first_group(DType type, bool two);
   void combine_rows();
   void view_of_tile();
   Tile random_view(const Tile& of);
@@ -170,6 +171,42 @@ class Generator {
   void begin_optionals(uint64_t seed);
   void use_optional();
   void optional_statements();
+
+  // random_calls.cpp
+  void begin_calls(uint64_t seed);
+  void use_call();
+  std::string argument(DType t, double low, double high, bool anything);
+  void inexact_call();
+
+  // random_orders.cpp
+  void begin_orders(uint64_t seed);
+  void use_order();
+  void ordered_update();
+  void ordered_kernels();
+  std::string some_blocks(int64_t rows);
+  void last_block();
+  void chained_blocks();
+
+  // random_boxes.cpp
+  struct Boxes {
+    DType type = DType::f32;
+    int64_t rows = 0, columns = 0;
+    std::string source, result, slots;  // names
+    std::string place, column;          // the block's of the result, that a box begins at
+  };
+  void begin_boxes(uint64_t seed);
+  void use_box();
+  Boxes declare_boxes();
+  std::string added(const Boxes& b, const std::string& slot, const std::string& thread);
+  std::string joined(const Boxes& b, const std::string& sum, const std::string& element);
+  void ring_of_boxes();
+  void grouped_boxes();
+
+  // random_narrow_products.cpp
+  void begin_narrow_products(uint64_t seed);
+  void use_narrow_product();
+  void narrow_elements(const std::string& tile, DType type, const std::vector<int64_t>& shape);
+  void narrow_product();
 
   // random_annotations.cpp
   std::string annotated(std::string text);
@@ -211,9 +248,12 @@ class Generator {
   void integer_copy(int number);
 
   Random r_;
-  Random others_{0};        // the series of random_reports.cpp
-  Random of_optionals_{0};  // the series of random_optionals.cpp
+  Random others_{0};                                                  // the series of random_reports.cpp
+  Random of_optionals_{0};                                            // the series of random_optionals.cpp
+  Random of_calls_{0}, of_orders_{0}, of_boxes_{0}, of_products_{0};  // each of the file of that name
   bool prints_ = false, returns_ = false, has_optionals_ = false;
+  bool has_calls_ = false, has_orders_ = false, has_boxes_ = false, has_products_ = false;
+  std::map<std::string, Bound> bounds_;  // of tensors whose elements are not exact
   int64_t printed_values_ = 0, printed_records_ = 0;
   int other_loops_ = 0;  // around the statement, which are not serial
   RandomProgramOptions options_;

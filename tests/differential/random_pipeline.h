@@ -1,8 +1,11 @@
 // Products in pipelined loops, put together at random from what such loops hold: operands that copies bring
 // whole, in parts or cast, that fragments and loops over elements write, tiles beside them of any number of
 // bytes that threads read at any index, results that are stored once, in loops, and over what has been read.
-// Some ask for orders of blocks, clusters, registers, warps and caches, leave early or print.
+// Every fourth asks for orders of blocks, clusters, registers, warps, caches, stages and engines;
+// some leave early or print.
 #pragma once
+
+#include <algorithm>
 
 #include "executors.h"
 
@@ -10,7 +13,8 @@ namespace tilegen::differential {
 
 class RandomPipeline {
  public:
-  explicit RandomPipeline(uint64_t seed) : r_(seed), asked_(seed, "asked"), asks_(asked_.chance(3)) {}
+  explicit RandomPipeline(uint64_t seed)
+      : r_(seed), asked_(seed, "asked"), asks_(asked_.chance(2) && seed % 2 == 1) {}
 
   std::string program() {
     m_ = r_.pick<int64_t>({64, 128, 128, 40}), n_ = r_.pick<int64_t>({32, 64, 64, 24}),
@@ -20,10 +24,22 @@ class RandomPipeline {
     tile("As", "f16", {m_, k_}), tile("Bs", "f16", {n_, k_}), tile("acc", "f32", {m_, n_}, "fragment");
     tile("side", "f16", {beside_});
     const std::string a = operand("As", "A", "by", m_), b = operand("Bs", "B", "bx", n_);
-    const std::string end = epilogue();
+    std::string end = epilogue();
+    const int64_t stages = r_.between(1, 4);
+    const std::string product = "    gemm As, Bs -> acc {" + product_words(threads) + "}\n";
     std::string body = before_ + "  fill acc, 0.0f32\n  pipelined ko in 0 .. ceildiv(k, " + text(k_) +
-                       ") stages " + text(r_.between(1, 4)) + " {\n" + a + b + "    gemm As, Bs -> acc {" +
-                       product_words(threads) + "}\n  }\n" + told() + end;
+                       ") stages " + text(stages);
+    body += stage_words(a, b, stages);
+    body += " {\n" + labels(a, "a") + labels(b, "b") + labels(product, "product") + "  }\n" + told();
+    name_decisions("copy A",
+                   {"engine = async_copy", "engine = tensor_copy", "engine = vector_copy", "vector = 1"},
+                   body);
+    name_decisions("copy acc -> ",
+                   {"matrix_stores = false", "full_tile_version = false", "epilogue_columns = 16",
+                    "epilogue_columns = 32", "computed_first = false", "engine = tensor_copy",
+                    "engine = vector_copy", "engine = loop"},
+                   end);
+    body += numbers_of_blocks() + end;
     for (const char* tensor : {"A", "B", "Af", "Bf"}) name_cache(tensor, body);
     return "tl 1 program random_pipeline\ndim m <= 512\ndim n <= 512\ndim k <= 1024" +
            std::string(r_.chance(2) ? " divisible 8" : "") +
@@ -43,7 +59,10 @@ class RandomPipeline {
             const std::string& scope = "shared") {
     allocs_ += "  alloc " + name + ": " + scope + " " + type + "[";
     for (size_t d = 0; d < shape.size(); ++d) allocs_ += (d ? ", " : "") + text(shape[d]);
-    allocs_ += "]\n";
+    const bool asked = asks_ && scope == "shared" && shape.size() == 2 && asked_.chance(12);
+    allocs_ += asked ? std::string("] {") +
+                           asked_.pick({"slots = 1", "slots = 2", "swizzle = 64", "padding = 8"}) + "}\n"
+                     : "]\n";
   }
 
   // ---- what a program asks for, of a series of its own ----
@@ -53,10 +72,12 @@ class RandomPipeline {
     const auto ask = [&](int64_t of, std::initializer_list<const char*> list) {
       if (asks_ && asked_.chance(of)) words += (words.empty() ? "" : ", ") + std::string(asked_.pick(list));
     };
-    ask(4, {"raster = row_major", "raster = column_major", "raster = grouped, group = 2",
+    ask(4, {"raster = lpt", "raster = row_major", "raster = column_major", "raster = grouped, group = 2",
             "raster = by_die, dies = 2"});
     ask(6, {"persistence = static", "persistence = dynamic", "persistence = none"});
-    ask(8, {"cluster = 2, cluster_along = by", "cluster = 2, cluster_along = bx"});
+    ask(4, {"cluster = 2, cluster_along = by", "cluster = 2, cluster_along = bx"});
+    ask(10, {"min_blocks = 1", "dependent", "dependent = false"});
+    ask(16, {"overlap = [by]", "overlap = [bx]", "role_registers = [240, 24]"});
     ask(6, {"registers = 128", "registers = 168", "registers = 255"});
     return words.empty() ? "" : " with {" + words + "}";
   }
@@ -67,7 +88,44 @@ class RandomPipeline {
     if (asks_ && asked_.chance(4))
       words += threads == 128 ? asked_.pick({", warps = [4, 1]", ", warps = [2, 2]"})
                               : asked_.pick({", warps = [8, 1]", ", warps = [4, 2]"});
+    if (asks_ && asked_.chance(6))
+      words += asked_.pick(
+          {", engine = mma", ", engine = warpgroup_mma", ", steps_ahead = 1", ", steps_ahead = 2"});
     return words;
+  }
+
+  // What the loop is asked for. Its order is that of statements which have labels: one copy of each operand.
+  std::string stage_words(const std::string& a, const std::string& b, int64_t stages) {
+    if (!asks_ || !asked_.chance(3)) return "";
+    const auto is_one = [](const std::string& s) { return std::count(s.begin(), s.end(), '\n') == 1; };
+    if (is_one(a) && is_one(b) && asked_.chance(2)) {
+      labelled_ = true;
+      const std::string last = text(stages - 1);
+      return " with {order = " + std::string(asked_.pick({"[a, b, product]", "[b, a, product]"})) +
+             ", stage = [0, 0, " + last + "]}";
+    }
+    return std::string(" with {") +
+           asked_.pick({"ping_pong = false", "ping_pong", "register_prefetch", "register_prefetch = false",
+                        "drained", "drained = false", "peek", "peek = false", "split = 1", "split = 2"}) +
+           "}";
+  }
+  std::string labels(const std::string& statement, const std::string& label) const {
+    return labelled_ ? "    label " + label + ":" + statement.substr(3) : statement;
+  }
+
+  // Of one of the operations that begin with the words.
+  void name_decisions(const std::string& words, std::initializer_list<const char*> list, std::string& body) {
+    const size_t at = body.find(words);
+    if (!asks_ || !asked_.chance(6) || at == std::string::npos) return;
+    body.insert(body.find('\n', at), std::string(" {") + asked_.pick(list) + "}");
+  }
+
+  // Numbers of blocks and of blocks in their cluster, which tell what the order of blocks is made of.
+  std::string numbers_of_blocks() {
+    if (!asked_.chance(4)) return "";
+    return "  parallel i, j in " + text(m_) + ", " + text(n_) + " {\n    acc[i, j] += cast(f32, " +
+           asked_.pick({"cluster_rank()", "block_id() % 9", "cluster_rank() * 4 + cluster_blocks()"}) +
+           ")\n  }\n";
   }
 
   // Blocks that leave early, and what the others tell.
@@ -84,8 +142,13 @@ class RandomPipeline {
     if (!asks_ || !asked_.chance(3)) return;
     const std::string policy = asked_.pick({"evict_first", "evict_last", "no_allocate"});
     for (size_t at = body.find("copy " + tensor + "["); at != std::string::npos;
-         at = body.find("copy " + tensor + "[", at + 1))
-      body.insert(body.find('\n', at), " {cache = " + policy + "}");
+         at = body.find("copy " + tensor + "[", at + 1)) {
+      const size_t end = body.find('\n', at);
+      if (body[end - 1] == '}')
+        body.insert(end - 1, ", cache = " + policy);
+      else
+        body.insert(end, " {cache = " + policy + "}");
+    }
   }
 
   // The rows of a block, and columns of an iteration from `first` on.
@@ -165,7 +228,8 @@ class RandomPipeline {
   }
 
   Random r_, asked_;
-  bool asks_;  // for decisions of the planner
+  bool asks_;  // for decisions of the planner: those of programs that run on sm_90a
+  bool labelled_ = false;
   int64_t m_ = 64, n_ = 64, k_ = 64, beside_ = 64;
   std::string allocs_, before_;
 };

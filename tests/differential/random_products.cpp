@@ -69,7 +69,8 @@ std::string Generator::declare_atom(DType a, DType b, DType c) {
   for (size_t i = 0; i < 3; ++i)
     declarations_ += std::string(i > 0 ? ",\n    " : "") + "abc"[i] + ": " + ir::dtype_name(types[i]) +
                      std::string(row.shapes[i]) + " at " + std::string(row.layouts[i]);
-  declarations_ += ")\n  asm " + std::string(row.text) + "\n";
+  declarations_ +=
+      ")\n  " + std::string(others_.chance(3) ? "cycles 16 asm " : "asm ") + std::string(row.text) + "\n";
   return name;
 }
 
@@ -123,6 +124,7 @@ void Generator::gemm() {
   if (ta) add("transpose_a");
   if (tb) add("transpose_b");
   if (clear) add("clear");
+  if (types.a == DType::f32 && others_.chance(2)) add("tf32");  // whole numbers of at most 11 bits
   if (r_.chance(4)) add(others_.pick({"policy=full_row", "policy=full_col", "policy=square"}));
   if (options_.for_gpu && r_.chance(2))
     if (const std::string atom = declare_atom(types.a, types.b, types.c); !atom.empty()) add("atom=" + atom);
@@ -164,8 +166,20 @@ void Generator::sparse_gemm() {
   for (size_t i : {kSource, kB, kC})
     if (i != kC || !clear) ensure_written(find(names[i]));
   line("compress " + names[kSource] + " -> " + names[kValues] + ", " + names[kPlaces]);
-  line("gemm_sparse " + names[kValues] + ", " + names[kB] + ", " + names[kPlaces] + " -> " + names[kC] +
-       " {transpose_b = " + (tb ? "true" : "false") + ", clear = " + (clear ? "true" : "false") +
+  std::string values = names[kValues];
+  const bool ta = others_.chance(3);
+  if (ta) {  // the same, k first
+    values = fresh("t");
+    const std::string rows = std::to_string(m), columns = std::to_string(k / 2), i = fresh("v"),
+                      j = fresh("v");
+    allocs_ +=
+        "  alloc " + values + ": shared " + ir::dtype_name(types.a) + "[" + columns + ", " + rows + "]\n";
+    line("parallel " + i + ", " + j + " in " + rows + ", " + columns + " { " + values + "[" + j + ", " + i +
+         "] = " + names[kValues] + "[" + i + ", " + j + "] }");
+  }
+  line("gemm_sparse " + values + ", " + names[kB] + ", " + names[kPlaces] + " -> " + names[kC] +
+       " {transpose_a = " + (ta ? "true" : "false") + ", transpose_b = " + (tb ? "true" : "false") +
+       ", clear = " + (clear ? "true" : "false") +
        (r_.chance(4) ? others_.pick({", policy = full_row}", ", policy = full_col}"}) : "}"));
   for (size_t i : {kValues, kPlaces, kC}) find(names[i]).written = true;
   if (ir::is_float(types.c)) clamp(find(names[kC]));

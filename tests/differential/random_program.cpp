@@ -299,15 +299,21 @@ Case Generator::run(uint64_t seed) {
   annotates_ = r_.chance(6);
   begin_reports(seed);
   begin_optionals(seed);
+  begin_calls(seed);
+  begin_orders(seed);
+  begin_boxes(seed);
+  begin_narrow_products(seed);
   declare_params();
   declare_dims();
   declare_inputs();
   declare_functions();
   for (int i = static_cast<int>(r_.pick<int64_t>({1, 1, 1, 2, 3})), k = 0; k < i; ++k) kernel(k);
+  ordered_kernels();
   Case c;
   c.text = "tl 1 program p" + std::to_string(seed) + "\n" + declarations_ + kernels_;
   c.launch.dims = dim_values_;
   c.launch.seed = seed;
+  c.launch.bounds = bounds_;
   c.launch.data = seed % 3 == 0 ? Data::integers_specials : Data::integers;
   return c;
 }

@@ -32,6 +32,10 @@ void Generator::begin_reports(uint64_t seed) {
 // In front of a statement outside of parallel loops.
 void Generator::report() {
   use_optional();
+  use_call();
+  use_order();
+  use_box();
+  use_narrow_product();
   std::swap(r_, others_);
   if (prints_ && r_.chance(5)) r_.chance(3) ? print_tile() : print_values(1);
   // A return leaves serial loops alone.

@@ -22,6 +22,9 @@ void Generator::declare_functions() {
       {"x ^ y",
        "  asm ptx \"xor.b64 $0, $1, $2;\"\n  llvm \"define i64 @f(i64 %a, i64 %b) { %r = xor i64 %a, %b\" "
        "\"ret i64 %r }\"\n"},
+      {"x * 5 + y",
+       "  llvm host \"define i64 @f(i64 %a, i64 %b) { %m = mul i64 %a, 5 %r = add i64 %m, %b ret i64 %r "
+       "}\"\n"},
       {"max(x, y) - 3",
        "  asm ptx \"{ .reg .b64 t; max.s64 t, $1, $2; sub.s64 $0, t, 3; }\"\n"
        "  llvm gcn \"define i64 @f(i64 %a, i64 %b) { %c = icmp sgt i64 %a, %b\"\n"
@@ -164,6 +167,14 @@ std::string Generator::carry_of(const Tile& from, size_t axis, int count, std::v
   return text;
 }
 
+// The group in front of all, now and then, up to the brace that its attributes stand in.
+std::string Generator::first_group(DType type, bool two) {
+  if (!others_.chance(2)) return " {";
+  std::string text = " from " + number_text(type, others_.below(5));
+  if (two) text += ", " + number_text(type, others_.below(5));
+  return text + (others_.chance(2) ? " {exclusive, " : " {");
+}
+
 // Integers by a combination that depends on the order, of one or two values.
 void Generator::combine_rows() {
   Tile* src =
@@ -192,7 +203,11 @@ void Generator::combine_rows() {
   std::string carried;
   if (scans && r_.chance(3)) carried = carry_of(from, axis, two ? 2 : 1, to);
   line(std::string(scans ? "scan " : "reduce ") + from.name + (two ? ", " + from.name : "") + " -> " + to[0] +
-       (two ? ", " + to[1] : "") + " by " + f + carried + " {axis = " + std::to_string(axis) +
+       (two ? ", " + to[1] : "") + " by " + f +
+       (!scans            ? " {"
+        : carried.empty() ? first_group(from.type, two)
+                          : carried + " {") +
+       "axis = " + std::to_string(axis) +
        (!flag   ? "}"
         : scans ? ", reverse}"
                 : ", accumulate}"));

@@ -187,6 +187,12 @@ ScalarValue Run::eval_node(const ExprNode& n, ExprId id) {
   if (n.op == ExprOp::logical_or) return a.i != 0 ? a : eval(n.b);
   if (n.op == ExprOp::cast) return ir::eval_cast(n.type, a);
   const bool moves = rounding_.moves() && ir::is_float(n.type);
+  if (n.op == ExprOp::native_call) {
+    if (!moves) return a;
+    std::vector<double> arguments;
+    for (const ExprId x : p_.exprs.native_parts(id).args) arguments.push_back(eval(x).f);
+    return {n.type, 0, rounding_.fast_form(n.type, arguments, a.f)};
+  }
   if (ir::expr_arity(n.op) == 1) {
     ScalarValue v = ir::eval_unary(n.op, n.type, a);
     if (moves) v.f = rounding_.unary(n.op, n.type, a.f, v.f);

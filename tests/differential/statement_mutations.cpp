@@ -1,6 +1,8 @@
 // Edits of statements: loops, their bounds, branches, order, attributes, threads, strides.
 #include <algorithm>
 
+#include "ir/annotations.h"
+#include "ir/tile_op.h"
 #include "program_mutation.h"
 
 namespace tilegen::differential {
@@ -262,67 +264,105 @@ bool print_something(ProgramText& text, Random& random) {
 
 // ---- attributes, annotations, strides ----
 
-// A decision that the program asks for: of a kernel, a copy, a product.
+// One of "first|second".
+std::string some_word(std::string_view words, Random& random) {
+  std::vector<std::string> list;
+  for (size_t at = 0; at <= words.size();) {
+    const size_t end = std::min(words.find('|', at), words.size());
+    list.emplace_back(words.substr(at, end - at));
+    at = end + 1;
+  }
+  return random.pick<std::string>(list);
+}
+
+// Adds to what stands in braces behind an operation, or behind the head of a loop or a kernel.
+void add_in_braces(std::string& line, const std::string& words) {
+  if (line.ends_with("}"))
+    line.insert(line.size() - 1, ", " + words);
+  else if (line.ends_with("} {"))
+    line.insert(line.size() - 3, ", " + words);
+  else if (line.ends_with(" {"))
+    line.insert(line.size() - 2, " with {" + words + "}");
+  else
+    line += " {" + words + "}";
+}
+
+// A value that an annotation of the row may have; empty: none is made up.
+std::string some_value(const ir::AnnotationRow& row, const ProgramText& text, Random& random) {
+  const auto number = [&] {
+    return std::to_string(
+        std::max(row.least, random.pick<int64_t>({0, 1, 1, 2, 2, 3, 4, 8, 16, 32, 64, 128, 240})));
+  };
+  switch (row.kind) {
+    case ir::AnnotationKind::flag:
+      return random.pick({"true", "false"});
+    case ir::AnnotationKind::number:
+      return number();
+    case ir::AnnotationKind::numbers:
+      return "[" + number() + ", " + number() + "]";
+    case ir::AnnotationKind::word:
+      return some_word(row.values, random);
+    case ir::AnnotationKind::name:
+      return some_name(text, random);
+    case ir::AnnotationKind::names:
+      return "[" + some_name(text, random) + "]";
+    case ir::AnnotationKind::layout:
+      return random.pick({"(i, j) -> i * 64 + j", "(i, j) -> i * 32 + (j ^ i % 8 * 4)", "(i) -> i",
+                          "(i, j) -> (i // 8 * 32 + j) * 8 + i % 8"});
+    case ir::AnnotationKind::text:
+      return random.pick({"\"mma.m16n8k16.f32.f16\"", "\"wgmma.m64n64k16.f32.f16\""});
+  }
+  return {};
+}
+
+// A decision that the program asks for: any that the language has, where it may stand.
 bool ask_for(ProgramText& text, Random& random) {
   Lines& lines = text.lines();
+  const ir::AnnotationRow& row = random.pick<ir::AnnotationRow>(ir::annotation_rows());
   std::vector<size_t> places;
   for (size_t l = 0; l < lines.size(); ++l) {
     const auto word = ProgramText::first_word(lines[l]);
-    const bool plain = lines[l].find(" with ") == std::string::npos && lines[l].ends_with(" {");
-    if ((word == "kernel" && plain) ||
-        ((word == "copy" || word == "gemm") && lines[l].find('{') == std::string::npos))
-      places.push_back(l);
+    const bool op = ir::op_from_text(word).has_value();
+    const bool stands = row.place == ir::AnnotationPlace::kernel ? word == "kernel"
+                        : row.place == ir::AnnotationPlace::loop ? is_loop(word)
+                        : row.place == ir::AnnotationPlace::tile ? word == "alloc"
+                                                                 : op || word == "parallel";
+    if (stands && lines[l].find(row.key) == std::string::npos) places.push_back(l);
   }
   if (places.empty()) return false;
   std::string& line = lines[random.pick<size_t>(places)];
-  const auto word = ProgramText::first_word(line);
-  if (word == "kernel")
-    line.insert(line.size() - 2,
-                random.pick({" with {raster = column_major}", " with {raster = by_die, dies = 2}",
-                             " with {registers = 128}", " with {persistence = static}",
-                             " with {min_blocks = 2}", " with {raster = grouped, group = 4}"}));
-  else if (word == "copy")
-    line += random.pick({" {cache = evict_first}", " {cache = evict_last}", " {cache = no_allocate}",
-                         " {vector = 1}", " {vector = 4}"});
-  else
-    line += random.pick({" {warps = [4, 1]}", " {warps = [2, 2]}", " {warps = [1, 4]}"});
+  add_in_braces(line, std::string(row.key) + " = " + some_value(row, text, random));
   return true;
 }
 
+// An attribute of an operation is set, or left out.
 bool change_attribute(ProgramText& text, Random& random) {
+  const auto row_of = [&](size_t l) {
+    const auto kind = ir::op_from_text(ProgramText::first_word(text.lines()[l]));
+    return kind && !ir::op_row(*kind).attrs.empty() ? &ir::op_row(*kind) : nullptr;
+  };
   std::vector<size_t> list = text.statements();
-  std::erase_if(list, [&](size_t l) {
-    const auto word = ProgramText::first_word(text.lines()[l]);
-    return word != "gemm" && word != "reduce";
-  });
+  std::erase_if(list, [&](size_t l) { return !row_of(l); });
   if (list.empty()) return false;
-  std::string& line = text.lines()[random.pick<size_t>(list)];
-  const bool gemm = ProgramText::first_word(line) == "gemm";
-  const std::string attribute =
-      gemm ? random.pick({"transpose_a", "transpose_b", "policy=full_row", "policy=full_col", "policy=square",
-                          "clear", "tf32", "promote"})
-           : random.pick(
-                 {"kind=max", "kind=min", "kind=absmax", "kind=sum", "axis=0", "axis=1", "accumulate"});
-  const size_t open = line.find('{');
-  if (open == std::string::npos) {
-    line += " {" + attribute + "}";
-    return true;
+  const size_t at = random.pick<size_t>(list);
+  const ir::AttrRow& attribute = random.pick<ir::AttrRow>(row_of(at)->attrs);
+  std::string& line = text.lines()[at];
+  if (const size_t open = line.find('{'); open != std::string::npos) {
+    const std::string name(attribute.name);
+    const size_t there = std::min(line.find("{" + name, open), line.find(" " + name, open));
+    if (there != std::string::npos) {
+      const size_t end = std::min(line.find(',', there), line.find('}', there));
+      const bool last = line[end] == '}';
+      line.erase(there + 1, end - there - (last ? 1 : 0));
+      if (last && line[there] == ' ' && line[there - 1] == ',') line.erase(there - 1, 2);
+      if (line.ends_with(" {}")) line.resize(line.size() - 3);
+      if (attribute.type == ir::AttrType::boolean) return true;
+    }
   }
-  const size_t close = line.find('}');
-  const size_t there = line.find(attribute.substr(0, attribute.find('=')), open);
-  if (there == std::string::npos) {
-    line.insert(close, ", " + attribute);
-    return true;
-  }
-  const size_t end = std::min(line.find(',', there), close);
-  line.replace(there, end - there, attribute.find('=') == std::string::npos ? "" : attribute);
-  for (const char* empty : {"{, ", ", }", " {}", ", , "})
-    if (const size_t at = line.find(empty); at != std::string::npos)
-      line.replace(at, std::string(empty).size(),
-                   empty[0] == '{'   ? "{"
-                   : empty[0] == ' ' ? ""
-                   : empty[2] == '}' ? "}"
-                                     : ", ");
+  const std::string value = attribute.type == ir::AttrType::boolean   ? "true"
+                            : attribute.type == ir::AttrType::integer ? std::to_string(random.below(3))
+                                                                      : some_word(attribute.values, random);
+  add_in_braces(line, std::string(attribute.name) + " = " + value);
   return true;
 }
 

@@ -166,6 +166,17 @@ TEST(TextFuzz, StatementsInRefusedLoops) {
     }
 }
 
+// Bounds that are refused leave no place for what the loop tells.
+TEST(TextFuzz, StatementsInLoopsWithoutBounds) {
+  for (const char* head : {"serial i in j .. 5", "serial i in 1 .. j", "unroll i in j + 1 .. 2",
+                           "serial i in j .. 5 while A[0] > 0", "pipelined i in 2 :+ j"})
+    for (const char* statement : {"assert true, \"text\"", "print \"text\", 1", "copy A -> A"}) {
+      const std::string text = "tl 1 program t\ntensor A: f32[4]\nkernel k grid (b: 1) {\n  " +
+                               std::string(head) + " {\n    " + statement + "\n  }\n}\n";
+      EXPECT_FALSE(survives(text)) << text;
+    }
+}
+
 // And those on tiles whose declarations are refused.
 TEST(TextFuzz, StatementsOnARefusedTile) {
   for (const char* statement :
