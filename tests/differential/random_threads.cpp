@@ -99,6 +99,15 @@ void Generator::thread_block() {
     --indent_;
     line("}");
   }
+  if (r_.chance(3)) {  // each thread as often as its own value says
+    const std::string k = fresh("k"), step = value + " = " + value + r_.pick({" - ", " ^ "}) + "cast(" +
+                                             ir::dtype_name(type) + ", " + lane + " + 1)";
+    if (r_.chance(2))
+      line("serial " + k + " in 0 .. cast(i64, " + value + " & 3) { " + step + " }");
+    else
+      line("var " + k + " = 0 while " + k + " < 3 and (" + value + " & 5) != 1 { " + k + " += 1 " + step +
+           " }");
+  }
   if (r_.chance(2)) {  // whatever the extents are
     thread = "thread_id()";
     line(value + " = " + value + " + cast(" + ir::dtype_name(type) + ", " +
