@@ -30,8 +30,10 @@ Half2 packed_source(Wave& w, const Instruction& in, int oi, int si, uint32_t* t,
     return h;
   }
   uint32_t x;
+  // Of integers it is the float's word, whose upper half op_sel takes: 4.0 is 0x40800000 (LLVM,
+  // isInlinableLiteralV2I16).
   if (o.kind == OperandKind::immediate && o.is_float)
-    x = double_to_half(o.real);
+    x = FL ? double_to_half(o.real) : std::bit_cast<uint32_t>(static_cast<float>(o.real));
   else
     x = (uint32_t)scalar_value<U32>(w, in, o);
   t[0] = x;

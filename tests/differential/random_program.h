@@ -3,7 +3,7 @@
 // Every floating value is a whole number small enough that no operation rounds (inputs may also hold
 // infinities and NaNs): a buffer of a floating type never keeps more than tile_cap(type), and an expression's
 // magnitude is followed while it is made. So all executors must agree exactly, whatever order they sum in and
-// whatever they contract.
+// whatever they contract. Functions that round have tensors of their own, which the launch bounds.
 #pragma once
 
 #include "executors.h"

@@ -177,6 +177,19 @@ TEST(TextFuzz, StatementsInLoopsWithoutBounds) {
     }
 }
 
+// Where the largest stands is asked of what can be compared.
+TEST(TextFuzz, PlacesOfTypesThatNothingIsComputedIn) {
+  for (const char* type : {"e4m3", "e5m2fnuz", "e5m2", "e2m1", "e8m0"}) {
+    const std::string t = type;
+    for (const bool of_both : {true, false}) {
+      const std::string text = "tl 1 program t\nkernel k grid (b: 1) {\n  alloc x: shared " + t +
+                               "[4, 8]\n  alloc v: shared " + (of_both ? t : "f32") +
+                               "[4]\n  alloc p: shared i32[4]\n  argmax x -> v, p {axis = 1}\n}\n";
+      EXPECT_FALSE(survives(text)) << text;
+    }
+  }
+}
+
 // And those on tiles whose declarations are refused.
 TEST(TextFuzz, StatementsOnARefusedTile) {
   for (const char* statement :
