@@ -44,12 +44,12 @@ std::string notes_of(const Compiled& made) {
   return text;
 }
 
-// Programs of large local buffers, and those that make the most code beside them, but for products of f32 in
-// registers, which are written out.
+// Programs that make the most code, but for products of f32 and of 8-bit floats in registers, which are
+// written out.
 TEST(CodeSize, RandomProgramsAreBounded) {
   int programs = 0;
   for (const char* target : {"sm_80", "sm_90a"})
-    for (uint64_t seed : {606, 537, 533, 707, 512, 557, 741, 808, 644, 570}) {
+    for (uint64_t seed : {673, 729, 726, 748, 620, 664, 640, 577, 654, 692}) {
       const auto made = compiled(random_case(seed).text, target);
       if (!made) continue;
       ++programs;

@@ -51,10 +51,10 @@ TEST(RandomPrograms, ExecutorsAgree) {
   }
   RecordProperty("invalid", static_cast<int>(invalid));
   EXPECT_LE(invalid * 20, count) << "the generator makes too many programs that may not run";
-  // Annotations of NVIDIA's caches and registers are refused on AMD's GPUs.
+  // Annotations of NVIDIA's caches, registers and roles, and 32 threads, are refused on AMD's GPUs.
   const char* asked_targets = std::getenv("TILEGEN_TARGETS");
   const bool of_amd = asked_targets && std::string(asked_targets).find("gfx") != std::string::npos;
-  EXPECT_LE(refused * (of_amd ? 8 : 20), count);
+  EXPECT_LE(refused * (of_amd ? 4 : 20), count);
 }
 
 // Programs lowered for a GPU and simulated: the same values, and no finding.

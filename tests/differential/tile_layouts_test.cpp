@@ -51,6 +51,10 @@ constexpr Conflict kConflicts[] = {
     {"accesses_outside_a_tensor", "k:t", kUnaligned},
     {"barrier_beside_a_branch", "k:t", kConditional},
     {"bits", "bits:x", kConditional},
+    {"carried_scans", "rows:factor", kRuns},
+    {"carried_scans", "rows:factor_part", kRuns},
+    {"carried_scans", "rows:h_part", kRuns},
+    {"carried_scans", "rows:most", kBackwards},
     {"condition_on_what_the_if_around_writes", "k:w", kConditional},
     {"conversions", "quantise:codes", kRuns},
     {"exchange_beside_a_tile_in_flight", "k:t", kBackwards},
@@ -85,6 +89,7 @@ constexpr Conflict kConflicts[] = {
     {"tiles_of_branches_share_bytes", "k:second", kComputed},
     {"value_of_an_earlier_iteration_behind_a_branch", "branch:t", kBackwards},
     {"views", "pixels:o", kBothWays},
+    {"views_as_operands", "k:x", kBothWays},
 };
 
 const Conflict* conflict_of(const std::string& program, const std::string& value) {
