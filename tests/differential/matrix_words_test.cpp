@@ -61,7 +61,7 @@ kernel k grid (b: ceildiv(m, 4)) threads 64 {
   label rows: serial r in 0 .. 2 {
     parallel i in 4 {
       print "row", s[i], i + r
-      assert s[i] >= -4096, "$scope"
+      assert s[i] // 65536 >= -65536, "$scope"
     }
   }
   label store: copy s -> Y[b * 4]

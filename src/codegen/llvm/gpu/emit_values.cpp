@@ -207,8 +207,8 @@ Value* GpuEmitter::index_operation(const ExprNode& n, ExprId e, Value* a, Value*
   if (n.op == ExprOp::mulhi) narrow = false;
   bool non_negative = ra.lo >= 0 && rb.lo >= 0;
   if (n.op == ExprOp::floormod && index_bits(e) == 32 && rb.is_point() && rb.lo > 0 &&
-      (rb.lo & (rb.lo - 1)) == 0)
-    narrow = true;  // a mask of low bits
+      (rb.lo & (rb.lo - 1)) == 0)  // a mask of low bits; 2^31 itself is no i32
+    return b_.CreateAnd(resized(a, 32, n.a), b_.getInt32(static_cast<uint32_t>(rb.lo - 1)));
   unsigned bits = narrow ? 32 : 64;
   DType type = narrow ? DType::i32 : DType::i64;
   a = resized(a, bits, n.a);
