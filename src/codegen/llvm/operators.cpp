@@ -132,10 +132,30 @@ Value* Operators::bit_count(ExprOp op, Value* a) {
 
 Value* Operators::high_product(DType t, Value* a, Value* b) {
   const auto bits = static_cast<unsigned>(ir::dtype_bits(t));
+  // On the host LLVM may widen divisions in front of a product of 128 bits, and calls a function for them.
+  if (bits == 64 && !features_.nvptx && !features_.amdgpu) return high_product_of_halves(t, a, b);
   llvm::Type* wide = shaped_like(a, b_.getIntNTy(2 * bits));
   auto widened = [&](Value* v) { return signed_type(t) ? b_.CreateSExt(v, wide) : b_.CreateZExt(v, wide); };
   Value* product = b_.CreateMul(widened(a), widened(b));
   return b_.CreateTrunc(b_.CreateLShr(product, number_like(product, bits)), a->getType());
+}
+
+// Of 64 bits: a = ah 2^32 + al, b likewise; a number below 0 is that of its bits less 2^64.
+Value* Operators::high_product_of_halves(DType t, Value* a, Value* b) {
+  Value* half = number_like(a, 32);
+  Value* mask = number_like(a, 0xffffffff);
+  Value *al = b_.CreateAnd(a, mask), *ah = b_.CreateLShr(a, half), *bl = b_.CreateAnd(b, mask),
+        *bh = b_.CreateLShr(b, half);
+  Value* low = b_.CreateLShr(b_.CreateMul(al, bl), half);
+  Value* first = b_.CreateAdd(b_.CreateMul(ah, bl), low);
+  Value* second = b_.CreateAdd(b_.CreateMul(al, bh), b_.CreateAnd(first, mask));
+  Value* high = b_.CreateAdd(b_.CreateMul(ah, bh),
+                             b_.CreateAdd(b_.CreateLShr(first, half), b_.CreateLShr(second, half)));
+  if (!signed_type(t)) return high;
+  Value* sign = number_like(a, 63);
+  Value* less =
+      b_.CreateAdd(b_.CreateAnd(b_.CreateAShr(a, sign), b), b_.CreateAnd(b_.CreateAShr(b, sign), a));
+  return b_.CreateSub(high, less);
 }
 
 Value* Operators::ternary(ExprOp op, DType t, Value* a, Value* b, Value* c) {

@@ -35,6 +35,7 @@ class Operators {
   llvm::Value* on_integers(ir::ExprOp op, ir::DType t, llvm::Value* a, llvm::Value* b, bool non_negative);
   llvm::Value* bit_count(ir::ExprOp op, llvm::Value* a);
   llvm::Value* high_product(ir::DType t, llvm::Value* a, llvm::Value* b);
+  llvm::Value* high_product_of_halves(ir::DType t, llvm::Value* a, llvm::Value* b);
   llvm::Value* compare(ir::ExprOp op, ir::DType t, llvm::Value* a, llvm::Value* b);
   llvm::Value* unsigned_division(bool quotient, llvm::Value* a, llvm::Value* b);
   llvm::Value* by_constant(bool quotient, ir::DType t, llvm::Value* a, llvm::Value* b, bool non_negative);
