@@ -19,6 +19,8 @@ namespace {
 
 // Evaluations one comparison may take.
 constexpr int64_t kEvaluations = 65536;
+// Iterations of several loops that both accesses stand in, one by one.
+constexpr int64_t kMaxNested = 4 * kMaxTogether;
 struct Range {
   VarId var;
   int64_t extent = 1;
@@ -248,13 +250,13 @@ Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bind
     distance[0].push_back(own);
     distance[1].push_back(*other);
   }
-  for (size_t i = 0; i < common.size() && points(common) > kMaxTogether; ++i) {
+  for (size_t i = 0; i < common.size() && points(common) > kMaxNested; ++i) {
     const auto& loops = (*this)[a].loops;
     const auto loop =
         std::find_if(loops.begin(), loops.end(), [&](const OpenLoop& l) { return l.var == common[i].var; });
     common[i].extent = of_a_period(a, b, *loop, distance[0][i], distance[1][i]);
   }
-  if (points(common) > kMaxTogether) common.clear();
+  if (points(common) > kMaxNested) common.clear();
   for (int s = 0; s < 2; ++s) {
     const AccessClass& c = (*this)[id[s]];
     for (size_t i = 0; i < c.loops.size(); ++i)
