@@ -28,6 +28,15 @@ struct Combined {
   const tl_expr *left, *right, *results;
 };
 
+ir::Combination scan_of(uint32_t axis, uint32_t flags) {
+  ir::Combination what;
+  what.axis = axis;
+  what.scan = true;
+  what.reverse = (flags & TL_SCAN_REVERSE) != 0;
+  what.exclusive = (flags & TL_SCAN_EXCLUSIVE) != 0;
+  return what;
+}
+
 void combine(const BuilderCall& c, const Combined& of, ir::Combination what,
              const tl_region* carry = nullptr) {
   if (!c.countable("values", of.count)) return;
@@ -147,11 +156,7 @@ void tl_scan_by(tl_builder* builder, uint32_t count, const tl_region* src, const
                 uint32_t flags) {
   on_builder(builder, "tl_scan_by", [&](const BuilderCall& c) {
     if (!c.known_flags(flags, TL_SCAN_REVERSE)) return;
-    ir::Combination what;
-    what.axis = axis;
-    what.scan = true;
-    what.reverse = (flags & TL_SCAN_REVERSE) != 0;
-    combine(c, {count, src, dst, left, right, results}, std::move(what));
+    combine(c, {count, src, dst, left, right, results}, scan_of(axis, flags));
   });
 }
 
@@ -160,11 +165,7 @@ void tl_scan_by_from(tl_builder* builder, uint32_t count, const tl_region* src, 
                      uint32_t axis, uint32_t flags) {
   on_builder(builder, "tl_scan_by_from", [&](const BuilderCall& c) {
     if (!c.known_flags(flags, TL_SCAN_REVERSE | TL_SCAN_EXCLUSIVE) || !c.countable("values", count)) return;
-    ir::Combination what;
-    what.axis = axis;
-    what.scan = true;
-    what.reverse = (flags & TL_SCAN_REVERSE) != 0;
-    what.exclusive = (flags & TL_SCAN_EXCLUSIVE) != 0;
+    ir::Combination what = scan_of(axis, flags);
     what.first = c.exprs("first", count, first);
     combine(c, {count, src, dst, left, right, results}, std::move(what));
   });
@@ -175,12 +176,7 @@ void tl_scan_by_carry(tl_builder* builder, uint32_t count, const tl_region* src,
                       const tl_expr* results, uint32_t axis, uint32_t flags) {
   on_builder(builder, "tl_scan_by_carry", [&](const BuilderCall& c) {
     if (!c.known_flags(flags, TL_SCAN_REVERSE | TL_SCAN_EXCLUSIVE) || !c.given("carry", carry)) return;
-    ir::Combination what;
-    what.axis = axis;
-    what.scan = true;
-    what.reverse = (flags & TL_SCAN_REVERSE) != 0;
-    what.exclusive = (flags & TL_SCAN_EXCLUSIVE) != 0;
-    combine(c, {count, src, dst, left, right, results}, std::move(what), carry);
+    combine(c, {count, src, dst, left, right, results}, scan_of(axis, flags), carry);
   });
 }
 

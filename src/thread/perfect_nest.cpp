@@ -131,6 +131,14 @@ bool injective(const ThreadProgram& p, const VarExtents& vars, ir::ExprId index)
   return true;
 }
 
+bool reads_memory(const ThreadProgram& p, ir::ExprId value) {
+  const ir::ExprNode& n = p.exprs[value];
+  if (n.op == ir::ExprOp::load || n.op == ir::ExprOp::native_call) return true;
+  for (ir::ExprId operand : {n.a, n.b, n.c})
+    if (operand && reads_memory(p, operand)) return true;
+  return false;
+}
+
 ir::ExprId VarSubstitution::rewrite_var(const ir::ExprNode& n) {
   auto it = map_.find(n.var());
   return it == map_.end() ? to_->var(n.var(), n.type) : it->second;

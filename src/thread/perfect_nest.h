@@ -31,6 +31,9 @@ bool injective(const ThreadProgram& p, const PerfectNest& nest, ir::ExprId index
 using VarExtents = std::vector<std::pair<ir::VarId, int64_t>>;
 bool injective(const ThreadProgram& p, const VarExtents& vars, ir::ExprId index);
 
+// Its value may be another at another place of the program: it has a load, or a native call.
+bool reads_memory(const ThreadProgram& p, ir::ExprId value);
+
 // Replaces variables by expressions of the same pool.
 class VarSubstitution final : public ir::ExprRewriter {
  public:

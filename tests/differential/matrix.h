@@ -67,6 +67,18 @@ inline std::vector<Launch> seeds(std::initializer_list<uint64_t> list, Data data
   return launches;
 }
 
+// With dim n; each with a seed of its own.
+inline std::vector<Launch> launches_of_n(std::initializer_list<int64_t> list, uint64_t seed = 1) {
+  std::vector<Launch> launches;
+  for (int64_t n : list) {
+    Launch l;
+    l.dims = {{"n", n}};
+    l.seed = static_cast<uint64_t>(n) + seed;
+    launches.push_back(l);
+  }
+  return launches;
+}
+
 inline constexpr DType kAll[] = {DType::f16, DType::bf16, DType::f32,    DType::f64, DType::i8,
                                  DType::u8,  DType::i16,  DType::u16,    DType::i32, DType::u32,
                                  DType::i64, DType::u64,  DType::boolean};

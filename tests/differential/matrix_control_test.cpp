@@ -7,17 +7,6 @@
 namespace tilegen::differential {
 namespace {
 
-std::vector<Launch> launches_of_n(std::initializer_list<int64_t> list) {
-  std::vector<Launch> launches;
-  for (const int64_t n : list) {
-    Launch l;
-    l.dims = {{"n", n}};
-    l.seed = static_cast<uint64_t>(n) + 1;
-    launches.push_back(l);
-  }
-  return launches;
-}
-
 // Three loops inside each other: the jump leaves the one it stands in, and no other. Every trip is counted,
 // with work of tiles in front of the jump and behind it.
 TEST(Control, JumpsLeaveTheirOwnLoop) {

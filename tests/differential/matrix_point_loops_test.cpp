@@ -5,17 +5,6 @@
 namespace tilegen::differential {
 namespace {
 
-std::vector<Launch> launches_of_n(std::initializer_list<int64_t> list) {
-  std::vector<Launch> launches;
-  for (const int64_t n : list) {
-    Launch l;
-    l.dims = {{"n", n}};
-    l.seed = static_cast<uint64_t>(n) + 3;
-    launches.push_back(l);
-  }
-  return launches;
-}
-
 constexpr const char* kPoints = R"(tl 1 program p
 dim n <= 40
 scalar most: i64

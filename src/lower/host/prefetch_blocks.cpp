@@ -50,14 +50,6 @@ NestFacts facts_of(const ThreadProgram& p, const PerfectNest& nest) {
   return facts;
 }
 
-bool reads_memory(const ThreadProgram& p, ExprId id) {
-  const ir::ExprNode& n = p.exprs[id];
-  if (n.op == ir::ExprOp::load) return true;
-  for (ExprId operand : {n.a, n.b, n.c})
-    if (operand && reads_memory(p, operand)) return true;
-  return false;
-}
-
 constexpr int kMinimumWork = 8;  // a nest on global memory lighter than this is itself bound by memory
 
 }  // namespace
@@ -97,7 +89,7 @@ void prefetch_blocks(ThreadProgram& p) {
     thread::Block added;
     for (ExprId load : reads.global_loads) {
       ExprId index = p.exprs.indices(load)[0];
-      if (reads_memory(p, index)) continue;
+      if (thread::reads_memory(p, index)) continue;
       ExprId next = ahead(index);
       if (next == here(index)) continue;  // the next block reads the same tile
       added.push_back(

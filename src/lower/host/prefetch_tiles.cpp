@@ -138,7 +138,7 @@ class TilePrefetcher {
   std::map<VarId, ExprId> next_iteration(const thread::Loop& loop) {
     ir::ExprPool& e = p_.exprs;
     const ExprId next = e.add(e.var(loop.var), int64_t{1}), zero = e.const_int(0);
-    if (reads_memory(loop.extent)) return {{loop.var, next}};
+    if (thread::reads_memory(p_, loop.extent)) return {{loop.var, next}};
     const ExprId goes_on = e.lt(next, loop.extent);
     std::map<VarId, ExprId> map = {{loop.var, e.select(goes_on, next, zero)}};
     ExprId carry = e.select(goes_on, zero, e.const_int(1));
@@ -166,7 +166,7 @@ class TilePrefetcher {
     std::erase_if(lines, [&](const Lines& l) {
       const ExprId index = p_.exprs.indices(l.load)[0];
       std::map<VarId, ExprId> moved = {{loop.var, p_.exprs.add(p_.exprs.var(loop.var), int64_t{1})}};
-      return thread::VarSubstitution(p_.exprs, moved)(index) == index || reads_memory(index);
+      return thread::VarSubstitution(p_.exprs, moved)(index) == index || thread::reads_memory(p_, index);
     });
     int64_t count = 0;
     for (const Lines& l : lines) count += l.count();
@@ -225,14 +225,6 @@ class TilePrefetcher {
     const std::string origin = p_.stmts[lines.origin.value].origin;
     const StmtId one = p_.add(thread::Prefetch{p_.exprs[lines.load].object, index, 2}, origin);
     return p_.add(thread::Loop{var, e.const_int(share), thread::LoopForm::unrolled, {one}}, origin);
-  }
-
-  bool reads_memory(ExprId id) const {
-    const ir::ExprNode& n = p_.exprs[id];
-    if (n.op == ir::ExprOp::load) return true;
-    for (ExprId operand : {n.a, n.b, n.c})
-      if (operand && reads_memory(operand)) return true;
-    return false;
   }
 
   ThreadProgram& p_;

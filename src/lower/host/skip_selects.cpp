@@ -83,7 +83,7 @@ class SelectSkipper {
       return a && b ? std::optional(e.logical_and(*a, *b)) : std::nullopt;
     }
     if ((n.op != ExprOp::lt && n.op != ExprOp::le) || e[n.a].type != ir::DType::i64 ||
-        reads_memory(condition))
+        thread::reads_memory(p_, condition))
       return std::nullopt;
     std::map<ir::VarId, ExprId> worst;
     for (const auto& [var, extent] : vars) {
@@ -92,14 +92,6 @@ class SelectSkipper {
       worst[var] = e.const_int(*left > *right ? extent - 1 : 0);
     }
     return thread::VarSubstitution(e, std::move(worst))(condition);
-  }
-
-  bool reads_memory(ExprId id) const {
-    const ir::ExprNode& n = p_.exprs[id];
-    if (n.op == ExprOp::load || n.op == ExprOp::native_call) return true;
-    for (ExprId operand : {n.a, n.b, n.c})
-      if (operand && reads_memory(operand)) return true;
-    return false;
   }
 
   ThreadProgram& p_;
