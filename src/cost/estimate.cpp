@@ -27,7 +27,7 @@ constexpr double kBesideWaits = 2.448, kAlone = 3.92;
 // and how much more of it, the more of that are loads of a loop (GEMV);
 constexpr double kBesideLoads = 80;
 // of device memory's rate, what is left where few multiprocessors ask for it, as a power of their share (few
-// rows in 112 blocks and in more);
+// rows in 112 blocks and in more; last waves);
 constexpr double kFewAsk = 0.3;
 // of bytes that several blocks ask for before the L2 has them, how many come once more from device memory, in
 // the end (few rows, by pairs of blocks with one copy for both and without);
@@ -132,8 +132,8 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   e.memory_bytes = tensor_bytes(k);
   const double l2_bytes_per_cycle = (t.measured_latencies ? kL2Share : 1) * t.l2_bytes_per_cycle;
   const double asking = std::min<double>(t.multiprocessors, e.blocks);
-  const double filled =
-      t.measured_latencies ? std::pow(std::max(1.0, asking) / t.multiprocessors, kFewAsk) : 1;
+  const double few_ask = t.measured_latencies ? kFewAsk : 0;
+  const double filled = std::pow(std::max(1.0, asking) / t.multiprocessors, few_ask);
   const double memory_cycles = asking / (t.memory_bytes_per_cycle * filled);  // of a byte
   const double filled_cycles = t.filled_bytes_per_cycle > 0
                                    ? std::min<double>(t.multiprocessors, e.blocks) / t.filled_bytes_per_cycle
@@ -194,7 +194,7 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   Wave last = wave(std::ceil(rest / units));
   if (full > 0 && rest > 0) {  // multiprocessors that have less of it leave the memory to the others
     const double share = rest / (units * last.blocks);
-    last.memory *= share, last.filled *= share;
+    last.memory *= std::pow(share, 1 - few_ask), last.filled *= share;
   }
   e.cycles = full * whole.all() + (rest > 0 ? last.all() : 0);
   if (e.waves <= 1) e.cycles = std::max(e.cycles, longest);
