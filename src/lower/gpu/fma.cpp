@@ -6,13 +6,11 @@
 #include "lower/gpu/gemm_state.h"
 #include "lower/gpu/registers.h"
 #include "lower/lowering_context.h"
+#include "target/multiply_adds.h"
 
 namespace tilegen::lower {
 
 namespace {
-
-// Instructions that are written out before the loop over k stays a loop, and those of a conversion.
-constexpr int64_t kUnrolledInstructions = 4096, kConversion = 8;
 
 class MultiplyAdds : GemmState {
  public:
@@ -98,21 +96,13 @@ class MultiplyAdds : GemmState {
     return t.addresses[0].aligned(row, k, width);
   }
 
-  // Of the elements for one k. Only 8-bit floats take more than an instruction.
-  static int64_t conversions(const Strip& t) {
-    return ir::is_float(t.side->type) && ir::dtype_bits(t.side->type) == 8
-               ? t.side->tiles * t.side->atom->registers() * kConversion
-               : 0;
-  }
-
   void multiply_adds() {
     const bool shared = sides_[0].shared || sides_[1].shared;
     int64_t depth = shared ? 4 : 1;
     while (steps_ % depth != 0) depth /= 2;
     Strip a = make_strip(sides_[0], depth), b = make_strip(sides_[1], depth);
-    const int64_t instructions = tiles_m_ * tiles_n_ * c_registers_ + conversions(a) + conversions(b);
     const bool registers = !sides_[0].shared || !sides_[1].shared;  // their indices must be constants
-    if (registers || instructions * steps_ <= kUnrolledInstructions || steps_ == depth) {
+    if (registers || !target::is_loop_over_k(atom_, tiles_m_, tiles_n_, steps_) || steps_ == depth) {
       for (int64_t k = 0; k < steps_ && !k_.failed(); k += depth) products_at(a, b, k, ExprId());
       return;
     }
