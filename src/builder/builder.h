@@ -273,6 +273,7 @@ class Builder {
   std::vector<Frame> frames_;
   std::vector<std::string> names_;                           // visible ones, in order of declaration
   std::map<std::string, std::string, std::less<>> visible_;  // name -> what it names
+  std::set<std::string, std::less<>> kernels_;               // names inside a kernel may be those of kernels
   std::map<std::string, int64_t, std::less<>> bindings_;     // by parameter, those not declared yet
   uint64_t next_token_ = 1;
   uint64_t made_up_names_ = 0;

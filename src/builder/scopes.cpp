@@ -103,9 +103,11 @@ uint64_t Builder::begin_kernel(std::string_view name, std::span<const ir::ExprId
     return 0;
   }
   if (!check_name(kCall, name)) return 0;
-  if (visible_.contains(name)) {
+  const auto other = visible_.find(name);
+  if (other != visible_.end() || kernels_.contains(name)) {
     fail(DiagCode::duplicate_name, kCall,
-         "the program already has a " + visible_.find(name)->second + " '" + std::string(name) + "'",
+         "the program already has a " + (other == visible_.end() ? "kernel" : other->second) + " '" +
+             std::string(name) + "'",
          "give each kernel a name of its own");
     return 0;
   }
@@ -131,7 +133,7 @@ uint64_t Builder::begin_kernel(std::string_view name, std::span<const ir::ExprId
     return 0;
   }
   labels_.clear();
-  visible_.emplace(std::string(name), "kernel");  // for good: no other kernel may take it
+  kernels_.emplace(name);
   Frame frame;
   frame.first_name = names_.size();
   frame.what = "kernel '" + std::string(name) + "'";

@@ -124,7 +124,8 @@ void Inference::finish_gemm(OpId id, plan::OpPlan& plan) {
   for (int side = 0; side < 2; ++side) {
     const auto& want = side == 0 ? gemm.a_fragment : gemm.b_fragment;
     ValueId v = op.accesses[static_cast<size_t>(side)].value;
-    if (want) convert(v, fragment(state_, v), *want, state_.pinned_by[v], op.path, op.location, true);
+    if (want && distributed(v))
+      convert(v, fragment(state_, v), *want, state_.pinned_by[v], op.path, op.location, true);
   }
 }
 

@@ -112,7 +112,7 @@ void Inference::pin_strict() {
       ValueId v = op.accesses[static_cast<size_t>(side)].value;
       const auto& f = side == 0 ? gemm.a_fragment : gemm.b_fragment;
       const auto& m = side == 0 ? gemm.a_memory : gemm.b_memory;
-      if (f) strict_fragment(i, v, *f, why);
+      if (f && distributed(v)) strict_fragment(i, v, *f, why);
       if (m) strict_memory(i, v, *m, why);
     }
   }

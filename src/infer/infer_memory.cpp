@@ -29,8 +29,22 @@ InMemory given_in_memory(const InferInput& in) {
 bool Inference::works_on_registers(ValueId v) const {
   return std::any_of(in_.gemms.begin(), in_.gemms.end(), [&](const auto& gemm) {
     const auto& accesses = ops_.ops[gemm.first].accesses;
-    return std::any_of(accesses.begin(), accesses.end(), [&](const OpAccess& a) { return a.value == v; });
+    const size_t first = gemm.second.loop_over_k ? 2 : 0;  // C alone
+    return std::any_of(accesses.begin() + first, accesses.end(),
+                       [&](const OpAccess& a) { return a.value == v; });
   });
+}
+
+void Inference::check_loops_over_k() {
+  if (!in_.target.has_block_threads() || in_.keep_in_registers) return;
+  for (const auto& [id, gemm] : in_.gemms) {
+    if (!gemm.loop_over_k || unsettled(ops_.ops[id])) continue;
+    for (size_t side = 0; side < 2; ++side) {
+      const ValueId v = ops_.ops[id].accesses[side].value;
+      if (!distributed(v) || state_.origin[v] == Origin::given || works_on_registers(v)) continue;
+      unheld_.values[v] = ops_.ops[id].path + " is a loop over k, which takes no registers by number";
+    }
+  }
 }
 
 void Inference::pin_in_memory() {
@@ -159,6 +173,7 @@ void Inference::check_register_counts() {
         (everywhere(v) ? "each thread would have a copy of all of it in " : "each thread would have ") +
         std::to_string(registers) + " registers" + (everywhere(v) ? "" : " of it");
   }
+  check_loops_over_k();
   if (failed()) unheld_ = {};
   if (!unheld_.empty()) fail(DiagCode::target_unsupported, "", "held in memory", "", {});
 }

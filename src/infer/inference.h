@@ -84,6 +84,7 @@ class Inference {
   // Conditions, bounds, offsets and fill values: every thread reads them.
   void check_scalars();
   void check_register_counts();
+  void check_loops_over_k();
   bool reads_any_element(const std::vector<ir::ExprId>& roots, ir::BufferId buffer) const;
   bool works_on_registers(ValueId v) const;  // a matrix atom does
 

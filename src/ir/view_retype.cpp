@@ -17,6 +17,7 @@ class SeenTypes {
       for_each_statement(p, k.body, [&](StmtId s, int) {
         if (const auto* store = p.as<Store>(s)) see(*store);
         if (const auto* op = p.as<TileOp>(s)) see(*op);
+        if (draft.async_copies.contains(s) || draft.bulk_copies.contains(s)) keep_copied(*p.as<Loop>(s));
       });
   }
 
@@ -51,6 +52,12 @@ class SeenTypes {
     if (from.scope == MemScope::global && from.type == value.type) kept_.insert(tile_of(store.buffer));
   }
 
+  // The bytes of asynchronous copies stay as the tensor has them, whatever view they are copied to.
+  void keep_copied(const Loop& copy) {
+    for (StmtId s : copy.body)
+      if (const auto* store = p_.as<Store>(s)) kept_.insert(tile_of(store->buffer));
+  }
+
   void see(const TileOp& op) {
     if (op.kind == OpKind::fill) return;
     for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -76,7 +83,7 @@ class SeenTypes {
 }  // namespace
 
 void retype_tiles(Program& p, Draft& draft) {
-  if (draft.views.empty() || !draft.async_copies.empty() || !draft.bulk_copies.empty()) return;
+  if (draft.views.empty()) return;
   const SeenTypes seen(p, draft);
   const size_t buffers = p.buffers.size();
   for (size_t i = 0; i < buffers; ++i) {

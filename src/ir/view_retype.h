@@ -12,8 +12,8 @@
 // a tile of the name that is new.
 // why here: before views are resolved (ir/tile_view.h), which then makes casts of elements.
 // leaves alone: tiles that an operation, an atomic one or an old value has in their own type, that are copied
-// from tensors or shared tiles, element by element too, as copies of bits have no engine, and all tiles of
-// programs whose threads copy asynchronously.
+// from tensors or shared tiles, element by element too, as copies of bits have no engine, and tiles that
+// threads copy to asynchronously.
 #pragma once
 
 #include "ir/draft.h"

@@ -20,6 +20,7 @@ struct GemmPlan {
   // where `a_memory` or `b_memory` is not in it. Two of each, used in turn.
   std::optional<layout::Layout> a_copy, b_copy;
   int64_t steps_ahead = 0;    // as OpPlan's
+  bool loop_over_k = false;   // GPUs: of multiply-adds, which no operand in registers can have
   int64_t registers = 0;      // GPUs: 32-bit registers a thread needs for it, accumulators included
   double cycles = 0;          // GPUs: of a multiprocessor, by the cost model
   int64_t own_registers = 0;  // of them: beside what holds C, A and B, while it runs

@@ -109,4 +109,15 @@ std::vector<MmaAtom> dot_atoms(const LaneGrid& grid, std::span<const DotProduct>
   return atoms;
 }
 
+bool is_loop_over_k(const MmaAtom& atom, int64_t tiles_m, int64_t tiles_n, int64_t steps) {
+  constexpr int64_t kConversion = 8, kMost = 4096, kMostWithConversions = 1024;
+  const auto conversions = [&](ir::DType type, int64_t elements) {
+    return ir::is_float(type) && ir::dtype_bits(type) == 8 ? elements * kConversion : 0;
+  };
+  const int64_t products = tiles_m * tiles_n * atom.c_layout.registers(),
+                converted = conversions(atom.a, tiles_m * atom.a_layout.registers()) +
+                            conversions(atom.b, tiles_n * atom.b_layout.registers());
+  return (products + converted) * steps > (converted > 0 ? kMostWithConversions : kMost);
+}
+
 }  // namespace tilegen::target

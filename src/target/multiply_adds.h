@@ -33,4 +33,9 @@ struct DotProduct {
 // In the same forms, at the rate of the multiply-adds.
 std::vector<MmaAtom> dot_atoms(const LaneGrid& grid, std::span<const DotProduct> products);
 
+// A product of tiles_m x tiles_n atoms of these forms is a loop over k: a lane had too many instructions
+// otherwise. The bound is lower where 8-bit floats of its operands are converted, beside which a loop takes
+// no time.
+bool is_loop_over_k(const MmaAtom& atom, int64_t tiles_m, int64_t tiles_n, int64_t steps);
+
 }  // namespace tilegen::target

@@ -142,9 +142,10 @@ void RoleWalk::product_wait(Running& x, const WarpgroupWait& n) {
 // By the thread and the block of the cluster alone: all of them are walked.
 bool RoleWalk::tells_threads_apart(int condition) const {
   const IndexProgram& e = r_.values[static_cast<size_t>(condition)];
-  return !e.reads_memory() && std::all_of(e.vars().begin(), e.vars().end(), [&](ir::VarId v) {
-    return v == p_.thread_var || (p_.cluster > 1 && v == p_.block_vars[0]);
-  });
+  return !e.vars().empty() && !e.reads_memory() &&
+         std::all_of(e.vars().begin(), e.vars().end(), [&](ir::VarId v) {
+           return v == p_.thread_var || (p_.cluster > 1 && v == p_.block_vars[0]);
+         });
 }
 
 // The steps are not taken, by any of those who would.

@@ -44,18 +44,46 @@ std::string notes_of(const Compiled& made) {
   return text;
 }
 
-// Programs that make the most code, but for products of f32 and of 8-bit floats in registers, which are
-// written out.
-TEST(CodeSize, RandomProgramsAreBounded) {
+// How many of these programs compile, each to so many lines.
+int bounded(std::initializer_list<uint64_t> seeds, int64_t most) {
   int programs = 0;
   for (const char* target : {"sm_80", "sm_90a"})
-    for (uint64_t seed : {673, 729, 726, 748, 620, 664, 640, 577, 654, 692}) {
+    for (uint64_t seed : seeds) {
       const auto made = compiled(random_case(seed).text, target);
       if (!made) continue;
       ++programs;
-      for (int64_t count : lines_of_ptx(made)) EXPECT_LE(count, 6000) << "seed " << seed << " on " << target;
+      for (int64_t count : lines_of_ptx(made)) EXPECT_LE(count, most) << "seed " << seed << " on " << target;
     }
-  EXPECT_GE(programs, 18);
+  return programs;
+}
+
+// Programs that make the most code, but for products of f32 in registers, which are written out.
+TEST(CodeSize, RandomProgramsAreBounded) {
+  EXPECT_GE(bounded({673, 729, 726, 748, 620, 664, 640, 577, 654, 692}, 6000), 18);
+}
+
+// ... those of up to eight products of 8-bit floats.
+TEST(CodeSize, ProductsOf8BitFloatsAreBounded) { EXPECT_GE(bounded({606, 602, 618, 283}, 10000), 8); }
+
+// Types that the target has no matrix form of: a loop, also where the program keeps operands in registers.
+TEST(CodeSize, ProductsWithoutAMatrixFormAreLoops) {
+  for (const std::string type : {"e4m3", "e5m2", "e4m3fnuz"})
+    for (const std::string a : {"shared", "fragment"})
+      for (const std::string w : {"shared", "fragment"}) {
+        const std::string text =
+            "tl 1 program product\ntensor A: " + type + "[64, 64] readonly\ntensor B: " + type +
+            "[64, 64] readonly\ntensor C: f32[64, 64]\n" +
+            "kernel k grid (b: 1) threads 128 {\n  alloc a: " + a + " " + type + "[64, 64]\n  alloc w: " + w +
+            " " + type + "[64, 64]\n" + "  alloc c: fragment f32[64, 64]\n  copy A -> a\n  copy B -> w\n" +
+            "  gemm a, w -> c {transpose_b, clear}\n  copy c -> C\n}\n";
+        const auto made = compiled(text, "sm_80");
+        ASSERT_TRUE(made) << made.error().to_text();
+        for (int64_t count : lines_of_ptx(made)) EXPECT_LE(count, 1200) << text;
+        EXPECT_EQ(notes_of(made).find("loop over k") != std::string::npos, a == "fragment" || w == "fragment")
+            << notes_of(made);
+        const Outcome o = compare_executors({text, {}, {"host", "sim:sm_80", "sim:gfx90a"}});
+        EXPECT_EQ(o.kind, Outcome::Kind::agree) << o.text;
+      }
 }
 
 constexpr const char* kLargeLocal = R"(tl 1 program large_local

@@ -25,19 +25,22 @@ std::string Generator::annotated(std::string text) {
     else
       text += " {" + words + "}";
   };
-  if (text.starts_with("gemm ") && states_threads_ && others_.chance(2))  // four warps of 32 lanes
-    ask(std::string("warps = ") + others_.pick({"[4, 1]", "[2, 2]", "[1, 4]"}));
+  if (text.starts_with("gemm ") && states_threads_ && others_.chance(2)) {  // four warps of 32 lanes
+    const std::string warps = others_.pick({"[4, 1]", "[2, 2]", "[1, 4]"});
+    if (!options_.for_amd) ask("warps = " + warps);
+  }
   if (text.starts_with("copy ") && !text.ends_with("}") && others_.chance(12))
     ask(others_.pick({"matrix_stores = false", "transposing = false", "computed_first = false",
                       "engine = loop", "engine = vector_copy", "engine = register_copy"}));
   if (text.starts_with("reduce ") && text.find(" by ") == std::string::npos && others_.chance(4))
     ask(others_.pick({"chains = 1", "chains = 2", "engine = lane_reduce", "engine = loop"}));
   if (text.starts_with("parallel ") && text.ends_with(" {") && text.find(" with {") == std::string::npos &&
-      others_.chance(12))
-    text.insert(text.size() - 2, std::string(" with {") +
-                                     others_.pick({"unmasked_version = false", "mask_parts = 1",
-                                                   "transposing = false", "cache = evict_first"}) +
-                                     "}");
+      others_.chance(12)) {
+    const std::string asked = others_.pick(
+        {"unmasked_version = false", "mask_parts = 1", "transposing = false", "cache = evict_first"});
+    if (!options_.for_amd || !asked.starts_with("cache"))
+      text.insert(text.size() - 2, " with {" + asked + "}");
+  }
   return r_.chance(3) ? "label " + fresh("l") + ": " + text : text;
 }
 
@@ -64,8 +67,10 @@ std::string Generator::kernel_annotation() {
     parts.emplace_back(r_.pick({"min_blocks = 1", "persistence = none"}));
   // Of the series that makes no other statement another one. Orders that pipelines alone can have are asked
   // for there (random_pipeline.h).
-  if (others_.chance(3))
-    parts.emplace_back(others_.pick({"registers = 64", "registers = 128", "registers = 255"}));
+  if (others_.chance(3)) {
+    const std::string registers = others_.pick({"registers = 64", "registers = 128", "registers = 255"});
+    if (!options_.for_amd) parts.push_back(registers);
+  }
   if (others_.chance(3) && !parts[0].starts_with("raster"))
     parts.emplace_back(grid_.size() == 2 ? "raster = by_die, dies = 2" : "raster = row_major");
   if (others_.chance(20) && !parts[0].starts_with("persistence"))

@@ -15,6 +15,7 @@ struct RandomProgramOptions {
   int max_statements = 14;  // of one kernel
   bool for_gpu =
       false;  // mostly what a GPU plan serves: products of whole instructions, fragments indexed plainly
+  bool for_amd = false;  // annotations that NVIDIA's GPUs alone can have are left out: the rest is the same
 };
 
 Case random_case(uint64_t seed, const RandomProgramOptions& options = {});

@@ -95,7 +95,7 @@ void Generator::leave_early() {
 // Lines of one tensor's tiles are the first or the last to leave a cache, where copies alone bring and leave
 // these.
 void Generator::annotate_caches() {
-  if (!annotates_) return;
+  if (!annotates_ || options_.for_amd) return;
   std::swap(r_, others_);
   for (const RandomTensor& t : tensors_) {
     const std::string policy = r_.pick({"evict_first", "evict_last", "no_allocate"});

@@ -77,6 +77,7 @@ kernel return_ grid (context: ceildiv(NULL, BM), e0: t, status: 2) threads 128 w
   serial at0 in e0 .. t while seen[0] < 9 { seen[0] = seen[0] + 1 }
   serial for in e0 :+ t { seen[0] = seen[0] ^ for }
   while seen[0] > 2 { seen[0] = seen[0] // 2 }
+  serial return_ in 0 .. 2 { seen[0] = seen[0] + return_ }
   parallel scope0, e1 in BM, 64 {
     _Bool[scope0, e1] = select(isnan(register[scope0, e1]) or linux < 0x7fc00001:f32, register[scope0, e1] * 0.1 + 1e30 - 3.0e-39,
         exp2(max(register[scope0, e1], _Bool[scope0, e1]) * linux) / (1 + sqrt(abs(register[scope0, e1] - linux))) + rsqrt(_Bool[scope0, e1]))
@@ -109,6 +110,7 @@ kernel second grid (b: 1) {
   scan register -> register {kind = product, axis = 1, reverse, exclusive}
   cumsum register -> register {axis = 0}
   reduce register -> sums {kind = absmax, axis = 1, accumulate}
+  serial second in 0 .. 1 { unroll return_ in 0 .. 2 { fill sums, cast(f32, second + return_) } }
   parallel i, j in 64, 64 { if i < j { register[i, j] = sums[i] } else { if i == 3 { register[i, j] = 0 } } }
   atomic register -> double[0 :+ 64, 0 :+ 64] {kind = add}
 }

@@ -91,6 +91,21 @@ Value* decode_e5m2(B& b, Value* codes) {
                        shaped_like(codes, b.getFloatTy()));
 }
 
+// A code is the upper bits of an f32 whose exponent counts from another bias, least normal numbers and all.
+// Products of numbers below the normal ones are slow on a host.
+Value* decode_by_product(B& b, DType t, Value* codes) {
+  const Form f = form(t);
+  Value* code = b.CreateSExt(codes, shaped_like(codes, b.getInt32Ty()));
+  Value* bits = b.CreateAnd(b.CreateShl(code, f.dropped()), 0x80000000u | 0x7fu << f.dropped());
+  Value* floats = as_floats(b, bits);
+  Value* value = b.CreateFMul(floats, float_like(floats, std::ldexp(1.0, kFloatBias - f.bias)));
+  const double largest = static_cast<double>(std::bit_cast<float>(f.largest));
+  Value* nan = ir::is_fnuz(t) ? b.CreateICmpEQ(bits, number_like(bits, 0x80000000))
+                              : b.CreateFCmpOGT(b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value),
+                                                float_like(value, largest));
+  return b.CreateSelect(nan, float_like(value, std::nan("")), value);
+}
+
 // All but e5m2.
 Value* decode(B& b, DType t, Value* codes) {
   const Form f = form(t);
@@ -183,7 +198,8 @@ Value* fp8_to_float(B& b, const MachineFeatures& f, DType t, Value* codes) {
   const bool scalar = !codes->getType()->isVectorTy();
   if (f.fp8_pairs && scalar && !ir::is_fnuz(t)) return decode_by_instruction(b, t, codes);
   if (f.fnuz && scalar && ir::is_fnuz(t)) return decode_fnuz(b, t, codes);
-  return t == DType::e5m2 ? decode_e5m2(b, codes) : decode(b, t, codes);
+  if (t == DType::e5m2) return decode_e5m2(b, codes);
+  return f.nvptx || f.amdgpu ? decode_by_product(b, t, codes) : decode(b, t, codes);
 }
 
 Value* float_to_fp8(B& b, const MachineFeatures& f, DType t, Value* values) {

@@ -6,13 +6,11 @@
 #include "lower/gpu/gemm_state.h"
 #include "lower/gpu/registers.h"
 #include "lower/lowering_context.h"
+#include "target/multiply_adds.h"
 
 namespace tilegen::lower {
 
 namespace {
-
-// Multiply-adds that are written out before the loop over k stays a loop.
-constexpr int64_t kUnrolledProducts = 4096;
 
 class MultiplyAdds : GemmState {
  public:
@@ -103,9 +101,8 @@ class MultiplyAdds : GemmState {
     int64_t depth = shared ? 4 : 1;
     while (steps_ % depth != 0) depth /= 2;
     Strip a = make_strip(sides_[0], depth), b = make_strip(sides_[1], depth);
-    const int64_t products = tiles_m_ * tiles_n_ * c_registers_;
     const bool registers = !sides_[0].shared || !sides_[1].shared;  // their indices must be constants
-    if (registers || products * steps_ <= kUnrolledProducts || steps_ == depth) {
+    if (registers || !target::is_loop_over_k(atom_, tiles_m_, tiles_n_, steps_) || steps_ == depth) {
       for (int64_t k = 0; k < steps_ && !k_.failed(); k += depth) products_at(a, b, k, ExprId());
       return;
     }

@@ -12,6 +12,7 @@
 #include "schedule/products/made_operand.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
+#include "target/multiply_adds.h"
 #include "target/operand_matrices.h"
 
 namespace tilegen::schedule {
@@ -149,6 +150,7 @@ GemmPlan make_plan(const ir::Program& p, const TileOp& op, const GemmShape& s, c
     plan.steps_ahead = steps_ahead(atom, w, t);
   plan.c = analysis::partitioned(atom.c_layout, {{w.m, w.n}, {g.m, g.n}}, g,
                                  matrix_dims(p, op.operands[2], false), {s.m, s.n}, t.warp);
+  plan.loop_over_k = is_multiply_add(atom) && target::is_loop_over_k(atom, w.m, w.n, w.k);
   for (int side = 0; side < 2; ++side) {
     if (p.buffer(op.operands[static_cast<size_t>(side)].buffer).scope == ir::MemScope::shared)
       (side == 0 ? plan.a_memory : plan.b_memory) =

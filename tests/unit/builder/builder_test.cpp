@@ -99,6 +99,29 @@ TEST(Builder, LoopsThatDoNotContainEachOtherMayShareAName) {
   EXPECT_EQ((*built)->stmts.size(), 3u);
 }
 
+// As in a text: a kernel is named by no statement, so its name hides nothing and is hidden by nothing.
+TEST(Builder, NamesInsideOfKernelsMayBeThoseOfKernels) {
+  Builder b("names", Limits());
+  const ExprId one[] = {b.const_int(1, DType::i64)};
+  for (const char* name : {"k", "other"}) {
+    ir::VarId block[1], loop_var;
+    const std::string_view blocks[] = {name};
+    const uint64_t kernel = b.begin_kernel(name, one, 0, block, blocks);
+    const uint64_t loop = b.begin_loop(ir::LoopKind::serial, b.const_int(0, DType::i64), one[0], 0,
+                                       name == std::string_view("k") ? "other" : "k", &loop_var);
+    b.end(loop);
+    b.end(kernel);
+  }
+  const auto built = b.finish(check::check_program);
+  ASSERT_TRUE(built) << built.error().to_text();
+  const auto parsed = ir::parse_program(
+      "tl 1 program names\nkernel k grid(k: 1) {\n  serial other in 0 .. 1 {\n  }\n}\n"
+      "kernel other grid(other: 1) {\n  serial k in 0 .. 1 {\n  }\n}\n",
+      "t.tl", Limits());
+  ASSERT_TRUE(parsed) << parsed.error().to_text();
+  EXPECT_EQ(ir::print_program(**built), ir::print_program(*parsed));
+}
+
 TEST(Builder, OnlyTheFirstErrorIsACause) {
   Builder b("p", Limits());
   const ExprId grid[] = {b.const_int(1, DType::i64)};

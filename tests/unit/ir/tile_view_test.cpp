@@ -191,6 +191,26 @@ TEST(TileView, TilesOfTheTypeThatOperationsSee) {
       std::string::npos);
 }
 
+// Tiles that threads copy to asynchronously, through a view too, keep their type; no others do for them.
+TEST(TileView, TilesBesideAsynchronousCopies) {
+  const ViewProgram program = {
+      "tl 1 program p\ndim n\ntensor Y: f16[n, 16, 32]\nkernel main grid(b: n) threads 32 {\n"
+      "alloc c: fragment f32[32, 32]\n",
+      "kernel main"};
+  const std::string head =
+      "alloc d: shared u16[32, 16] view h = reinterpret(d, f16) alloc e: shared u16[16, 32] "
+      "view v = reinterpret(e, f16) threads t in 32 { d[t, 0] = cast(u16, t) ";
+  const std::string copies[] = {"copy_async Y[b, 0, t % 8 * 4 :+ 4] -> v[0, t % 8 * 4 :+ 4] ",
+                                "copy_bulk Y[b, 0 :+ 16, 0 :+ 32] -> v[0 :+ 16, 0 :+ 32] "};
+  for (const std::string& copy : copies) {
+    const std::string text =
+        program.made(head + copy + "commit_group wait_group 0 } fill c, 0 gemm h, v -> c");
+    EXPECT_NE(text.find("d: shared f16[32, 16]"), std::string::npos) << text;
+    EXPECT_NE(text.find("d[t, 0] = bitcast(f16, cast(u16, t))"), std::string::npos) << text;
+    EXPECT_NE(text.find("e: shared u16[16, 32]"), std::string::npos) << text;
+  }
+}
+
 TEST(TileView, ElementsOfReshapedTiles) {
   expect_same(
       "fill a, 0 view v = reshape(a, [4, 8, 16]) parallel i, j, k in 4, 8, 16 { q[i // 2, i % 2 * 8 + j, k] "
