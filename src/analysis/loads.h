@@ -2,10 +2,9 @@
 #pragma once
 
 #include <set>
-#include <unordered_set>
-#include <vector>
 
 #include "ir/program.h"
+#include "support/small_set.h"
 
 namespace tilegen::analysis {
 
@@ -13,18 +12,18 @@ namespace tilegen::analysis {
 // included; each load is asked once, until one answers true. An invalid expression has none.
 template <class Visit>
 bool any_load(const ir::ExprPool& e, ir::ExprId root, Visit&& visit) {
-  std::vector<ir::ExprId> pending = {root};
-  std::unordered_set<ir::ExprId> seen;
+  SmallVector<ir::ExprId, 32> pending = {root};
+  SmallSet<ir::ExprId, 32> seen;
   while (!pending.empty()) {
     const ir::ExprId id = pending.back();
     pending.pop_back();
-    if (!id.valid() || !seen.insert(id).second) continue;
+    if (!id.valid() || !seen.insert(id)) continue;
     const ir::ExprNode& n = e[id];
-    pending.insert(pending.end(), {n.a, n.b, n.c});
+    for (ir::ExprId operand : {n.a, n.b, n.c})
+      if (operand.valid()) pending.push_back(operand);
     if (n.op != ir::ExprOp::load) continue;
     if (visit(id, n)) return true;
-    const auto indices = e.indices(id);
-    pending.insert(pending.end(), indices.begin(), indices.end());
+    for (ir::ExprId index : e.indices(id)) pending.push_back(index);
   }
   return false;
 }

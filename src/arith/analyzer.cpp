@@ -24,10 +24,10 @@ Analyzer::Question::Question(Analyzer& a) : analyzer_(a) {
 }
 
 void Analyzer::forget() {
-  sums_.clear();
-  simplified_.clear();
-  ranges_.clear();
-  atom_divisors_.clear();
+  sums_.forget();
+  simplified_.forget();
+  ranges_.forget();
+  atom_divisors_.forget();
 }
 
 Sum Analyzer::opaque(ExprId e) {
@@ -41,16 +41,17 @@ Sum Analyzer::opaque(ExprId e) {
 Sum Analyzer::atom_unless_folded(ExprOp op, ExprId e) { return pool_[e].op == op ? opaque(e) : linear(e); }
 
 Sum Analyzer::linear(ExprId e) {
-  if (auto it = sums_.find(e); it != sums_.end()) return it->second;
+  if (const Sum* known = sums_.find(e)) return *known;
   if (!step() || depth_ >= kMaxDepth) return Sum::of_atom(e);
   // To fold an extremum, a select or a quotient facts are asked, and these may speak of that very value, as
   // max(x, 0) // 8 * 8 < n does: there it is an atom.
-  if (!open_sums_.insert(e).second) return opaque(e);
+  if (std::find(open_sums_.rbegin(), open_sums_.rend(), e) != open_sums_.rend()) return opaque(e);
+  open_sums_.push_back(e);
   depth_++;
   Sum s = linear_node(e);
   depth_--;
-  open_sums_.erase(e);
-  if (!exhausted()) sums_.insert_or_assign(e, s);
+  open_sums_.pop_back();
+  if (!exhausted()) sums_.insert(e, s);
   return s;
 }
 
@@ -205,7 +206,7 @@ ExprId Analyzer::product(std::vector<ExprId> factors) {
 
 // Largest coefficients first, what is subtracted after what is added, the constant last.
 ExprId Analyzer::build(const Sum& s) {
-  std::vector<Term> order = s.terms;
+  Terms order = s.terms;
   auto magnitude = [](int64_t v) { return v < 0 ? 0 - static_cast<uint64_t>(v) : static_cast<uint64_t>(v); };
   std::sort(order.begin(), order.end(), [&](const Term& x, const Term& y) {
     if ((x.coeff < 0) != (y.coeff < 0)) return y.coeff < 0;
@@ -235,7 +236,7 @@ ExprId Analyzer::simplify_load(ExprId e) {
 }
 
 ExprId Analyzer::simplify(ExprId e) {
-  if (auto it = simplified_.find(e); it != simplified_.end()) return it->second;
+  if (const ExprId* known = simplified_.find(e)) return *known;
   const ExprNode n = pool_[e];
   if (pool_.is_const(e)) return e;
   if (!step() || depth_ >= kMaxDepth) return e;
@@ -258,7 +259,7 @@ ExprId Analyzer::simplify(ExprId e) {
     if (known.is_point() && known.is_finite()) r = pool_.const_int(known.lo, n.type);
   }
   if (pool_[r].depth > std::max<int>(n.depth, kMaxResultDepth)) r = e;
-  if (!exhausted()) simplified_.insert_or_assign(e, r);
+  if (!exhausted()) simplified_.insert(e, r);
   return r;
 }
 

@@ -7,11 +7,10 @@
 
 #include <optional>
 #include <span>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "arith/context.h"
+#include "support/memo_table.h"
 
 namespace tilegen::arith {
 
@@ -121,11 +120,11 @@ class Analyzer {
   int open_ = 0;   // questions being answered
   int depth_ = 0;  // of recursion
   int64_t steps_ = 0;
-  std::unordered_set<ir::ExprId> open_sums_;  // being worked out
-  std::unordered_map<ir::ExprId, Sum> sums_;
-  std::unordered_map<ir::ExprId, ir::ExprId> simplified_;
-  std::unordered_map<ir::ExprId, Interval> ranges_;
-  std::unordered_map<ir::ExprId, int64_t> atom_divisors_;
+  std::vector<ir::ExprId> open_sums_;  // being worked out, the innermost last
+  MemoTable<ir::ExprId, Sum> sums_;
+  MemoTable<ir::ExprId, ir::ExprId> simplified_;
+  MemoTable<ir::ExprId, Interval> ranges_;
+  MemoTable<ir::ExprId, int64_t> atom_divisors_;
 };
 
 }  // namespace tilegen::arith

@@ -54,7 +54,7 @@ bool replace_term(Sum& s, const Term& term, const Sum& with, int64_t k) {
 }  // namespace
 
 bool Analyzer::join_exact_quotient(Sum& s) {
-  for (const Term& t : std::vector<Term>(s.terms)) {
+  for (const Term& t : Terms(s.terms)) {
     auto v = digit_view(t.atom);
     if (!v || v->modulus != 0 || t.coeff % v->base != 0) continue;
     Sum x = linear(v->value);
@@ -90,7 +90,7 @@ bool Analyzer::join_digits(Sum& s) {
 
 bool Analyzer::join_value_and_quotient(Sum& s) {
   if (s.terms.size() < 2) return false;
-  for (const Term& t : std::vector<Term>(s.terms)) {
+  for (const Term& t : Terms(s.terms)) {
     auto v = digit_view(t.atom);
     if (!v || v->modulus != 0 || t.coeff % v->base != 0 || t.coeff == INT64_MIN) continue;
     int64_t k = -(t.coeff / v->base);  // s holds -k*base*(x // base); look for k*x beside it

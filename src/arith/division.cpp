@@ -164,7 +164,7 @@ Sum Analyzer::quotient(const Sum& a, int64_t c) {
 
 // k*(x % b) is k*x modulo c when c divides k*b.
 bool Analyzer::unwrap_remainders(Sum& rest, int64_t c) {
-  for (const Term& t : std::vector<Term>(rest.terms)) {
+  for (const Term& t : Terms(rest.terms)) {
     const ExprNode n = pool_[t.atom];
     int64_t b = 0;
     if (n.op != ExprOp::floormod || !pool_.is_const_int(n.b, &b) || b <= 0) continue;

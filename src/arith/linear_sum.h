@@ -5,9 +5,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "ir/expr.h"
+#include "support/small_vector.h"
 
 namespace tilegen::arith {
 
@@ -17,8 +17,10 @@ struct Term {
   bool operator==(const Term&) const = default;
 };
 
+using Terms = SmallVector<Term, 4>;
+
 struct Sum {
-  std::vector<Term> terms;  // ascending by atom, each atom once
+  Terms terms;  // ascending by atom, each atom once
   int64_t constant = 0;
 
   static Sum of_constant(int64_t v) { return {{}, v}; }

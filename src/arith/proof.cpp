@@ -59,7 +59,7 @@ bool Analyzer::proved_by_atoms(const Sum& s, int depth) {
     if (d) d = add_scaled(*d, exact_sum(bound), t.coeff);
     return d && non_negative(joined(std::move(*d)), depth - 1);
   };
-  for (const Term& t : std::vector<Term>(s.terms)) {
+  for (const Term& t : Terms(s.terms)) {
     const ExprNode n = pool_[t.atom];
     if (t.coeff == INT64_MIN || exhausted()) continue;
     // max(a, b) is at least either side, min(a, b) at most.

@@ -1,9 +1,9 @@
 #include "arith/prove.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "arith/analyzer.h"
+#include "support/small_set.h"
 
 namespace tilegen::arith {
 
@@ -101,15 +101,16 @@ std::optional<AffineSplit> split_affine(Context& ctx, ExprId e, ir::VarId var) {
 }
 
 bool depends_on(const ir::ExprPool& pool, ExprId e, ir::VarId var) {
-  std::unordered_set<ExprId> seen;
-  std::vector<ExprId> open{e};
+  SmallVector<ExprId, 32> open{e};
+  SmallSet<ExprId, 32> seen;
   while (!open.empty()) {
     ExprId id = open.back();
     open.pop_back();
-    if (!id.valid() || !seen.insert(id).second) continue;
+    if (!id.valid() || !seen.insert(id)) continue;
     const ExprNode& n = pool[id];
     if (n.op == ExprOp::var && n.var() == var) return true;
-    open.insert(open.end(), {n.a, n.b, n.c});
+    for (ExprId operand : {n.a, n.b, n.c})
+      if (operand.valid()) open.push_back(operand);
     if (n.op == ExprOp::load)
       for (ExprId i : pool.indices(id)) open.push_back(i);
   }

@@ -38,7 +38,7 @@ int64_t power_of_two_in(int64_t v) { return v & -v; }
 }  // namespace
 
 Interval Analyzer::range(ExprId e) {
-  if (auto it = ranges_.find(e); it != ranges_.end()) return it->second;
+  if (const Interval* known = ranges_.find(e)) return *known;
   const DType t = pool_.type(e);
   if (!is_discrete(t)) return Interval::whole();
   if (!step() || depth_ > 300) return type_range(t);
@@ -51,18 +51,18 @@ Interval Analyzer::range(ExprId e) {
     r = structural_range(e);
     depth_--;
   }
-  if (!exhausted()) ranges_.insert_or_assign(e, r);
+  if (!exhausted()) ranges_.insert(e, r);
   return r;
 }
 
 Interval Analyzer::atom_range(ExprId atom) {
-  if (auto it = ranges_.find(atom); it != ranges_.end()) return it->second;
+  if (const Interval* known = ranges_.find(atom)) return *known;
   if (!step() || depth_ > 300) return type_range(pool_.type(atom));
   depth_++;
   Interval r = structural_range(atom);
   depth_--;
   if (const auto bounds = ctx_.assumed_bounds(atom)) r = intersect(r, *bounds);
-  if (!exhausted()) ranges_.insert_or_assign(atom, r);
+  if (!exhausted()) ranges_.insert(atom, r);
   return r;
 }
 
@@ -223,7 +223,7 @@ int64_t Analyzer::divisor(const Sum& s) {
 }
 
 int64_t Analyzer::atom_divisor(ExprId atom) {
-  if (auto it = atom_divisors_.find(atom); it != atom_divisors_.end()) return it->second;
+  if (const int64_t* known = atom_divisors_.find(atom)) return *known;
   if (!step() || depth_ > 300) return 1;
   depth_++;
   int64_t d = structural_divisor(atom);
@@ -232,7 +232,7 @@ int64_t Analyzer::atom_divisor(ExprId atom) {
     std::optional<int64_t> lcm = checked_mul(d, *known / gcd_of(d, *known));
     d = lcm ? *lcm : std::max(d, *known);
   }
-  if (!exhausted()) atom_divisors_.insert_or_assign(atom, d);
+  if (!exhausted()) atom_divisors_.insert(atom, d);
   return d;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "analysis/exchange.h"
 #include "analysis/neighbour_accesses.h"
@@ -112,17 +111,17 @@ class ThreadOp {
     return false;
   }
 
-  // Where each lane of the first warp is at its first point.
-  std::vector<std::vector<int64_t>> lane_points() const {
-    std::vector<std::vector<int64_t>> points;
+  // Calls `visit` with where each lane of the first warp is at its first point.
+  template <class Visit>
+  void for_each_lane(Visit&& visit) const {
+    std::vector<int64_t> point(op_.view.extents.size());
     for (int64_t lane = 0; lane < std::min<int64_t>(k_.t.warp, k_.threads()); ++lane) {
-      std::vector<int64_t> point(op_.view.extents.size(), 0);
+      std::fill(point.begin(), point.end(), 0);
       for (const Digit& d : iteration()->map().digits())
         if (d.output == layout::kThread && d.dim >= 0 && d.stride > 0)
           point[static_cast<size_t>(d.dim)] += lane / d.stride % d.extent * d.weight;
-      points.push_back(std::move(point));
+      visit(point);
     }
-    return points;
   }
 
   // Of one access of a warp, rows of the tensor lying apart.
@@ -130,14 +129,16 @@ class ThreadOp {
     const bool irregular =
         view.any_unknown() && (view.names.empty() || view.is_unknown(view.names.size() - 1));
     if (!iteration() || irregular) return irregular ? as_double(k_.t.warp) : least;
-    std::set<std::vector<int64_t>> touched;
-    for (const std::vector<int64_t>& point : lane_points()) {
-      std::vector<int64_t> at;
-      for (size_t d = 0; d < view.dim_of.size(); ++d) at.push_back(row_of(view, d, point));
-      if (!at.empty()) at.back() = at.back() * bytes / k_.t.line_bytes;
-      touched.insert(std::move(at));
-    }
-    return std::max(least, as_double(static_cast<int64_t>(touched.size())));
+    const size_t rank = view.dim_of.size();
+    std::vector<int64_t> touched;  // lines, by their indices
+    for_each_lane([&](const std::vector<int64_t>& point) {
+      const size_t own = touched.size();
+      for (size_t d = 0; d < rank; ++d) touched.push_back(row_of(view, d, point));
+      if (rank > 0) touched.back() = touched.back() * bytes / k_.t.line_bytes;
+      for (size_t at = own; rank > 0 && at > 0; at -= rank)  // a neighbour's first
+        if (std::equal(&touched[own], &touched[own] + rank, &touched[at - rank])) return touched.resize(own);
+    });
+    return std::max(least, rank == 0 ? 1 : as_double(static_cast<int64_t>(touched.size() / rank)));
   }
 
   // Of an index that memory has, another one for each point that its own dimensions tell apart.
@@ -218,15 +219,15 @@ class ThreadOp {
     const auto& memory = op_.accesses[i].value.valid() ? k_.value(op_.accesses[i].value).memory
                                                        : std::optional<layout::Layout>();
     if (!iteration() || !memory || (i < joined_.size() && joined_[i].continued)) return least;
-    std::vector<int64_t> addresses;
-    for (const std::vector<int64_t>& point : lane_points()) {
-      std::vector<int64_t> index;
+    std::vector<int64_t> addresses, index;
+    for_each_lane([&](const std::vector<int64_t>& point) {
+      index.clear();
       for (size_t b = 0; b < view.dim_of.size(); ++b) {
         const int64_t at = view.index_at(b, point);
         index.push_back(std::min(at, memory->shape()[b] - 1));
       }
       addresses.push_back(memory->offset(index) * ir::dtype_bytes(buffer.type));
-    }
+    });
     return as_double(layout::wavefronts(addresses, bytes, k_.t.banks));
   }
 

@@ -1,6 +1,7 @@
 #include "driver/candidate_stages.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "driver/decide_accesses.h"
 #include "driver/fallback_plan.h"
@@ -40,6 +41,7 @@ void leave_out_unguarded(const thread::ThreadProgram& code, bool given, plan::Ke
 
 void take_plan(Candidate& c, Candidate& other) {
   c.plan = std::move(other.plan);
+  c.estimate = other.estimate;
   c.scheduled = std::move(other.scheduled);
   c.scheduled->schedule = &*c.plan;
 }
@@ -76,12 +78,16 @@ bool CandidateStages::relies_on_sizes(const Candidate& c) const {
          });
 }
 
-double CandidateStages::microseconds(const Candidate& c) const {
-  return estimated_microseconds(program_of(c), static_cast<int>(c.kernel), *c.plan, target_, options_.sizes);
+double CandidateStages::microseconds(Candidate& c) const {
+  if (!c.estimate)
+    c.estimate = estimated_microseconds(program_of(c), static_cast<int>(c.kernel), *c.plan, target_,
+                                        options_.sizes, c.scheduled ? c.scheduled->ops.get() : nullptr);
+  return *c.estimate;
 }
 
 void CandidateStages::plan(Candidate& c, const plan::KernelSchedule* given) const {
   c.plan.reset();
+  c.estimate.reset();
   c.scheduled.reset();
   c.code.reset();
   if (is_planned(c)) {
@@ -131,10 +137,25 @@ void CandidateStages::verify_scheduled(Candidate& c) const {
   if (!broken.empty()) c.rejected = broken_kernel(c, broken.front());
 }
 
+namespace {
+
+// What an estimate sees of how an op accesses memory (cost/op_work.cpp).
+using SeenAccess = std::tuple<std::optional<plan::Engine>, int64_t, std::optional<bool>>;
+
+std::vector<SeenAccess> seen_accesses(const plan::KernelSchedule& plan) {
+  std::vector<SeenAccess> list;
+  for (const plan::OpPlan& op : plan.ops) list.emplace_back(op.engine, op.vector, op.unmasked_version);
+  return list;
+}
+
+}  // namespace
+
 void CandidateStages::decide_accesses(Candidate& c, const plan::KernelSchedule* given) const {
   bool expanded_again = false;
+  const std::vector<SeenAccess> before = seen_accesses(*c.plan);
   Checked ok = driver::decide_accesses(program_of(c), target_, assumptions_at(level_), given, !fallback_,
-                                       *c.plan, *c.scheduled, &expanded_again);
+                                       *c.plan, *c.scheduled, &expanded_again, options_.estimate_only);
+  if (seen_accesses(*c.plan) != before) c.estimate.reset();
   if (!ok) return void(c.rejected = ok.error());
   if (expanded_again) verify_scheduled(c);
   if (given && fallback_) note_what_is_otherwise(*given, level_, *c.plan);

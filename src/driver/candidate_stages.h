@@ -25,6 +25,7 @@ struct Candidate {
   int64_t most_stages = 0;                   // of loops that ask for none; 0: any
   bool direct = false;  // tiles come by asynchronous copies where they could come through registers
   std::optional<plan::KernelSchedule> plan;
+  std::optional<double> estimate;  // microseconds of `plan` as it is, where they have been asked for
   std::optional<expand::ScheduledKernel> scheduled;
   std::optional<thread::ThreadProgram> code;
   std::optional<Error> rejected, first_rejected;
@@ -62,7 +63,7 @@ class CandidateStages {
   const ir::Program& program_of(const Candidate& c) const {
     return c.split ? *c.split : unsplit_program_of(c);
   }
-  double microseconds(const Candidate& c) const;
+  double microseconds(Candidate& c) const;
   const target::Target& target() const { return target_; }
   const cost::Sizes& sizes() const { return options_.sizes; }
   // The first given decision without which the code holds; empty: none alone.

@@ -14,16 +14,17 @@ constexpr double kWorthwhile = 0.97;
 }  // namespace
 
 std::optional<plan::ClusterPlan> shorter_cluster(const ir::Program& p, int kernel,
+                                                 const analysis::KernelOps& ops,
                                                  const plan::KernelSchedule& plan, const target::Target& t,
-                                                 const cost::Sizes& sizes) {
+                                                 const cost::Sizes& sizes, std::optional<double>& estimate) {
   if (!t.tensor_copy || (plan.cluster && plan.cluster->blocks > 1) || !known_blocks(p, kernel, sizes))
     return {};
-  const analysis::KernelOps ops = analysis::collect_kernel_ops(p, kernel);
   cost::SizedProgram sized(p, sizes);
   plan::KernelSchedule other = plan;
   const cost::PlannedKernel k{p, ops, other, t, sized};
   const std::vector<cost::OpWork> works = works_of(k);
   const cost::KernelEstimate alone = cost::estimate_kernel(kernel, k, sized, works);
+  estimate = alone.microseconds;
   // Nothing else gets shorter.
   if (alone.bound != cost::Bound::memory || alone.block.work.repeated_bytes <= 0) return {};
   std::optional<plan::ClusterPlan> best;

@@ -7,15 +7,18 @@
 
 #include <optional>
 
+#include "analysis/kernel_ops.h"
 #include "cost/sizes.h"
 #include "plan/schedule.h"
 #include "target/target.h"
 
 namespace tilegen::driver {
 
-// None where no cluster is shorter, or the grid is not known by constants and what is given.
+// None where no cluster is shorter, or the grid is not known by constants and what is given. `ops`: of
+// the kernel; `estimate`: of the plan, where it has been asked for.
 std::optional<plan::ClusterPlan> shorter_cluster(const ir::Program& p, int kernel,
+                                                 const analysis::KernelOps& ops,
                                                  const plan::KernelSchedule& plan, const target::Target& t,
-                                                 const cost::Sizes& sizes);
+                                                 const cost::Sizes& sizes, std::optional<double>& estimate);
 
 }  // namespace tilegen::driver

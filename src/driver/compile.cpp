@@ -61,6 +61,7 @@ AssumptionLevel level_below(AssumptionLevel level, const ir::Program& program,
 
 struct Lowered {
   plan::Schedule schedule;  // of the first versions
+  std::optional<double> estimate;
   std::vector<thread::ThreadProgram> kernels;
   std::vector<SplitProgram> splits;  // of `kernels`: SettledPlan::splits
   std::vector<plan::KernelSchedule> decisions;
@@ -120,6 +121,7 @@ Expected<Lowered> make_versions(const ir::Program& program, const target::Target
     auto settled = settle_version(program, target, options, level, above.get(), stages);
     if (!settled) return settled.error();
     if (out.schedule.kernels.empty()) out.schedule = settled->schedule;
+    out.estimate = settled->estimate;
     if (options.plan_only) return out;
     out.guarded = false;
     out.below = level_below(level, program, settled->schedule);
@@ -199,10 +201,16 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   Stages stages(options, artifact->times);
   stages.dump("program", [&] { return ir::print_program(*program); });
 
-  auto with_atoms = target::with_given_atoms(given_target, program->natives);
-  if (!with_atoms) return with_atoms.error();
-  artifact->target = std::move(*with_atoms);
-  const target::Target& target = artifact->target;
+  // To copy the tables takes as long as a part of an estimate.
+  const bool own_target = !options.estimate_only || !program->natives.empty() ||
+                          std::any_of(given_target.mma.begin(), given_target.mma.end(),
+                                      [](const target::MmaAtom& row) { return row.given != nullptr; });
+  if (own_target) {
+    auto with_atoms = target::with_given_atoms(given_target, program->natives);
+    if (!with_atoms) return with_atoms.error();
+    artifact->target = std::move(*with_atoms);
+  }
+  const target::Target& target = own_target ? artifact->target : given_target;
   if (auto refused = refuse_native_text(*program, target, options)) return *refused;
 
   // plan: engines, atoms, layouts, stages, memory; lower: thread programs; verify: again with less where a
@@ -218,6 +226,7 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   auto versions = make_versions(form, target, asked, stages);
   if (!versions) return annotated->with_place(versions.error());
   artifact->schedule = std::move(versions->schedule);
+  artifact->estimate = versions->estimate;
   add_notes(annotated->notes, artifact->schedule);
   add_notes(schedule::decoding_notes(*program, target, given), artifact->schedule);
   artifact->sizes = options.sizes;

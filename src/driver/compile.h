@@ -67,6 +67,7 @@ struct Artifact {
   std::string llvm_ir, llvm_ir_optimised, assembly;  // kept on request
   sim::SimOptions simulation;                        // of simulated targets: how launches run
   cost::Sizes sizes;                                 // that estimates take
+  std::optional<double> estimate;                    // microseconds, of CompileOptions::estimate_only
   std::vector<StageTime> times;
 
   // Its parameters are the slots of a launch.
@@ -79,7 +80,9 @@ struct CompileOptions {
   bool conversions = true;  // false: refuse instead of inserting layout conversions
   bool keep_ir = false;
   bool keep_assembly = false;
-  bool plan_only = false;   // stop after planning (any target); the artifact has only the schedule
+  bool plan_only = false;  // stop after planning (any target); the artifact has only the schedule
+  // With plan_only: of the plan no more is decided than an estimate sees; the artifact has nothing else.
+  bool estimate_only = false;
   bool verify = false;      // verify between stages (tests, fuzzing)
   bool native_text = true;  // false: refuse functions with native text
   // GPU targets: the first version's; a target without the engine starts lower

@@ -10,11 +10,15 @@ namespace tilegen::driver {
 
 Checked decide_accesses(const ir::Program& program, const target::Target& target,
                         schedule::Assumptions allowed, const plan::KernelSchedule* given, bool must_hold,
-                        plan::KernelSchedule& plan, expand::ScheduledKernel& scheduled,
-                        bool* expanded_again) {
+                        plan::KernelSchedule& plan, expand::ScheduledKernel& scheduled, bool* expanded_again,
+                        bool for_estimate) {
   const bool widths_given = given && std::any_of(given->ops.begin(), given->ops.end(),
                                                  [](const plan::OpPlan& op) { return op.vector > 0; });
-  auto facts = lower::find_access_facts(program, scheduled, target, widths_given);
+  lower::FactsAsked asked;
+  asked.all_widths = widths_given;
+  asked.beside_copies = widths_given;
+  asked.for_estimate = for_estimate;
+  auto facts = lower::find_access_facts(program, scheduled, target, asked);
   if (!facts) return facts.error();
   bool expansion_changed = false;
   if (Checked ok =

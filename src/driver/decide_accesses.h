@@ -14,10 +14,11 @@
 namespace tilegen::driver {
 
 // `given`: decisions of the caller's, or null; `must_hold`: a version that they are not replaced in.
-// `expanded_again`, where asked for: `scheduled` is another than it was, and not checked.
+// `expanded_again`, where asked for: `scheduled` is another than it was, and not checked. `for_estimate`: of
+// the plan no more is decided than an estimate sees.
 Checked decide_accesses(const ir::Program& program, const target::Target& target,
                         schedule::Assumptions allowed, const plan::KernelSchedule* given, bool must_hold,
                         plan::KernelSchedule& plan, expand::ScheduledKernel& scheduled,
-                        bool* expanded_again = nullptr);
+                        bool* expanded_again = nullptr, bool for_estimate = false);
 
 }  // namespace tilegen::driver

@@ -65,7 +65,13 @@ class Settler : private CandidateStages {
       }
       open = std::move(again);
     }
-    SettledPlan out{schedule_of(all), {}, {}};
+    SettledPlan out;
+    if (options_.estimate_only) {
+      out.estimate = 0;
+      for (Candidate& c : all) *out.estimate += microseconds(c);
+      return out;
+    }
+    out.schedule = schedule_of(all);
     for (Candidate& c : all) {
       if (c.code) out.kernels.push_back(std::move(*c.code));
       out.splits.push_back(std::move(c.split));
@@ -126,8 +132,8 @@ class Settler : private CandidateStages {
       if (Checked ok = stage("transport", transport_of_loops, planned); !ok) return ok;
     for (Candidate* c : open)
       if (may_cluster(*c))
-        c->cluster =
-            shorter_cluster(program_of(*c), static_cast<int>(c->kernel), *c->plan, target_, options_.sizes);
+        c->cluster = shorter_cluster(program_of(*c), static_cast<int>(c->kernel), *c->scheduled->ops,
+                                     *c->plan, target_, options_.sizes, c->estimate);
     const auto cluster = [&](Candidate& c) { take_cluster(c); };
     if (std::any_of(open.begin(), open.end(), [](const Candidate* c) { return c->cluster.has_value(); }))
       if (Checked ok = stage("cluster", cluster, planned); !ok) return ok;

@@ -18,6 +18,7 @@ namespace tilegen::driver {
 struct SettledPlan {
   plan::Schedule schedule;
   std::vector<thread::ThreadProgram> kernels;  // none with plan_only
+  std::optional<double> estimate;              // microseconds, with estimate_only
   std::vector<SplitProgram> splits;  // of each kernel: the form that it was made of, where its loop is split
 };
 

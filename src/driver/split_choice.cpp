@@ -46,9 +46,11 @@ class SplitChoice {
  private:
   int kernel() const { return static_cast<int>(c_.kernel); }
 
-  SplitProgram form(int64_t parts, SplitThrough through) const {
+  SplitProgram form(int64_t parts, SplitThrough through) {
+    const ir::Program& whole = stages_.unsplit_program_of(c_);
+    if (!written_) written_ = expand::written_as(whole);
     return std::make_shared<const ir::Program>(
-        expand::split_form(stages_.unsplit_program_of(c_), kernel(), loop_, parts, through));
+        expand::split_form(whole, kernel(), loop_, parts, through, written_));
   }
 
   bool note_rejected(const Candidate& other) {
@@ -98,6 +100,7 @@ class SplitChoice {
   const Candidate& c_;
   const ir::StmtId loop_;
   const OnRejected& rejected_;
+  expand::Written written_;  // of the whole program, once there are forms
   std::string refused_;
 };
 

@@ -99,10 +99,14 @@ std::vector<int64_t> parts_to_try(const ir::Program& p, int kernel, const target
 }
 
 double estimated_microseconds(const ir::Program& p, int kernel, const plan::KernelSchedule& plan,
-                              const target::Target& t, const cost::Sizes& given) {
-  const analysis::KernelOps ops = analysis::collect_kernel_ops(p, kernel);
+                              const target::Target& t, const cost::Sizes& given,
+                              const analysis::KernelOps* ops) {
+  if (!ops) {
+    const analysis::KernelOps collected = analysis::collect_kernel_ops(p, kernel);
+    return estimated_microseconds(p, kernel, plan, t, given, &collected);
+  }
   cost::SizedProgram sizes(p, given);
-  const cost::PlannedKernel k{p, ops, plan, t, sizes};
+  const cost::PlannedKernel k{p, *ops, plan, t, sizes};
   return cost::estimate_kernel(kernel, k, sizes, works_of(k)).microseconds;
 }
 

@@ -8,6 +8,7 @@
 
 #include <memory>
 
+#include "analysis/kernel_ops.h"
 #include "cost/sizes.h"
 #include "expand/split_form.h"
 #include "plan/schedule.h"
@@ -34,8 +35,9 @@ ir::StmtId loop_to_share(const ir::Program& p, int kernel, const target::Target&
 std::vector<int64_t> parts_to_try(const ir::Program& p, int kernel, const target::Target& t,
                                   const cost::Sizes& sizes, ir::StmtId loop, expand::SplitThrough through);
 
-// Of a kernel, by the cost model.
+// Of a kernel, by the cost model; `ops` where they have been collected, else null.
 double estimated_microseconds(const ir::Program& p, int kernel, const plan::KernelSchedule& plan,
-                              const target::Target& t, const cost::Sizes& sizes);
+                              const target::Target& t, const cost::Sizes& sizes,
+                              const analysis::KernelOps* ops = nullptr);
 
 }  // namespace tilegen::driver

@@ -59,12 +59,16 @@ std::string split_refusal(const ir::Program& p, int kernel, const target::Target
   return analysis::split_loop(p, kernel, analysis::collect_kernel_ops(p, kernel), loop).refusal;
 }
 
-ir::Program split_form(const ir::Program& p, int kernel, ir::StmtId loop, int64_t parts,
-                       SplitThrough through) {
+Written written_as(const ir::Program& p) {
+  if (p.written) return p.written;
+  return std::make_shared<const ir::Program::Written>(
+      ir::Program::Written{ir::program_hash(p), ir::statement_paths(p)});
+}
+
+ir::Program split_form(const ir::Program& p, int kernel, ir::StmtId loop, int64_t parts, SplitThrough through,
+                       const Written& written) {
   ir::Program form = p;
-  if (!form.written)
-    form.written = std::make_shared<const ir::Program::Written>(
-        ir::Program::Written{ir::program_hash(p), ir::statement_paths(p)});
+  form.written = written ? written : written_as(p);
   ir::Var part;
   part.name = free_name(p);
   part.kind = ir::VarKind::block_index;

@@ -18,6 +18,7 @@
 //   dimensions; targets without clusters, or without blocks of threads; parts that are none.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "ir/program.h"
@@ -40,8 +41,11 @@ constexpr int64_t kMaxWorkspaceParts = 64;
 std::string split_refusal(const ir::Program& p, int kernel, const target::Target& t, ir::StmtId loop,
                           int64_t parts, SplitThrough through = SplitThrough::cluster);
 
+// `written`: how `p` was written, for callers that make several forms; null where it is to be found.
+using Written = std::shared_ptr<const ir::Program::Written>;
+Written written_as(const ir::Program& p);
 ir::Program split_form(const ir::Program& p, int kernel, ir::StmtId loop, int64_t parts,
-                       SplitThrough through = SplitThrough::cluster);
+                       SplitThrough through = SplitThrough::cluster, const Written& written = nullptr);
 
 // The loop of that path; invalid: the kernel has none.
 ir::StmtId loop_of_path(const ir::Program& p, int kernel, const std::string& path);

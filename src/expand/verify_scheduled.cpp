@@ -19,8 +19,10 @@ constexpr size_t kMaxWords = 4;  // named in one message
 // One run of all roles: each goes on until it has to wait for another.
 class Player {
  public:
-  Player(const ir::Program& p, const ScheduledKernel& k, const Lengths& run, std::vector<std::string>& broken)
-      : k_(k), paths_(p, k.kernel), run_(run), broken_(broken), lines_(k.pipelines.size()) {
+  Player(const ir::Program& p, const ScheduledKernel& k, const ir::KernelPaths& paths, const Lengths& run,
+         std::vector<std::string>& broken)
+      : k_(k), paths_(paths), run_(run), broken_(broken), lines_(k.pipelines.size()) {
+    roles_.reserve(k.roles.size());
     for (const Role& r : k.roles) {
       roles_.emplace_back();
       roles_.back().role = &r;
@@ -278,7 +280,7 @@ class Player {
   }
 
   const ScheduledKernel& k_;
-  const ir::KernelPaths paths_;
+  const ir::KernelPaths& paths_;
   const Lengths run_;
   std::vector<std::string>& broken_;
   std::vector<Played> roles_;
@@ -291,8 +293,9 @@ std::vector<std::string> verify_scheduled(const ir::Program& p, const ScheduledK
   std::vector<std::string> broken;
   int64_t slots = 1;
   for (const Pipeline& line : k.pipelines) slots = std::max(slots, line.slots);
+  const ir::KernelPaths paths(p, k.kernel);
   const auto play = [&](const Lengths& run) {
-    if (broken.empty()) Player(p, k, run, broken).play();
+    if (broken.empty()) Player(p, k, paths, run, broken).play();
   };
   for (const Role& r : k.roles)
     if (std::string words = broken_version(r.body); !words.empty())

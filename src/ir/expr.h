@@ -14,11 +14,11 @@
 #include <initializer_list>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "ir/dtype.h"
 #include "support/id.h"
+#include "support/memo_table.h"
 
 namespace tilegen::ir {
 
@@ -125,7 +125,14 @@ class ExprPool {
   ExprId intern(ExprNode n, std::span<const ExprId> indices = {});
   std::vector<ExprNode> nodes_;
   std::vector<ExprId> indices_;
-  std::unordered_multimap<uint64_t, uint32_t> table_;
+
+  struct Place {
+    uint32_t hash = 0;
+    ExprId id;
+  };
+  size_t first_place(uint32_t hash) const { return hash & (places_.size() - 1); }
+  void grow_places();
+  std::vector<Place> places_;  // of nodes by hash, the next free one after that; a power of two, half full
 };
 
 // Copies `root` (and what it needs) from one pool into another, replacing leaves on the way: `leaf` may
@@ -136,11 +143,11 @@ class ExprRewriter {
   ExprRewriter(const ExprPool& from, ExprPool& to) : from_(&from), to_(&to) {}
   virtual ~ExprRewriter() = default;
   ExprId rewrite(ExprId root);
-  void forget() { memo_.clear(); }
+  void forget() { memo_.forget(); }
 
  protected:
   // `by`, as it is, stands for the whole of `e`.
-  void replace(ExprId e, ExprId by) { memo_[e] = by; }
+  void replace(ExprId e, ExprId by) { memo_.insert(e, by); }
   virtual ExprId rewrite_var(const ExprNode& n) { return to_->var(n.var(), n.type); }
   virtual ExprId rewrite_load(const ExprNode& n, std::span<const ExprId> indices) {
     return to_->load(n.object, n.type, indices);
@@ -149,7 +156,7 @@ class ExprRewriter {
   ExprPool* to_;
 
  private:
-  std::unordered_map<ExprId, ExprId> memo_;
+  MemoTable<ExprId, ExprId> memo_;
 };
 
 // One scalar evaluation step shared by the folder and the reference interpreter: integers in `i`, floats in

@@ -221,10 +221,12 @@ std::span<const ExprId> ExprPool::indices(ExprId load) const {
 }
 
 ExprId ExprPool::intern(ExprNode n, std::span<const ExprId> indices) {
-  const uint64_t hash = hash_node(n, indices);
-  const auto [first, last] = table_.equal_range(hash);
-  for (auto it = first; it != last; ++it) {
-    const ExprId id{static_cast<size_t>(it->second)};
+  if (2 * (nodes_.size() + 1) > places_.size()) grow_places();
+  const auto hash = static_cast<uint32_t>(hash_node(n, indices));
+  size_t at = first_place(hash);
+  for (; places_[at].id.valid(); at = (at + 1) & (places_.size() - 1)) {
+    if (places_[at].hash != hash) continue;
+    const ExprId id = places_[at].id;
     const ExprNode& m = nodes_[id.value];
     if (m.op == n.op && m.type == n.type && m.a == n.a && m.b == n.b && m.c == n.c && m.imm == n.imm &&
         m.object == n.object && std::ranges::equal(this->indices(id), indices))
@@ -244,8 +246,19 @@ ExprId ExprPool::intern(ExprNode n, std::span<const ExprId> indices) {
   indices_.insert(indices_.end(), copied.begin(), copied.end());
   const ExprId id(nodes_.size());
   nodes_.push_back(n);
-  table_.emplace(hash, id.value);
+  places_[at] = {hash, id};
   return id;
+}
+
+void ExprPool::grow_places() {
+  std::vector<Place> more(std::max<size_t>(64, 2 * places_.size()));
+  more.swap(places_);
+  for (const Place& p : more) {
+    if (!p.id.valid()) continue;
+    size_t at = first_place(p.hash);
+    while (places_[at].id.valid()) at = (at + 1) & (places_.size() - 1);
+    places_[at] = p;
+  }
 }
 
 ExprId ExprPool::const_int(int64_t v, DType t) {

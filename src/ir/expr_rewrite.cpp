@@ -11,7 +11,7 @@ ExprId ExprRewriter::rewrite(ExprId root) {
   std::vector<ExprId> todo{root};
   while (!todo.empty()) {
     const ExprId id = todo.back();
-    if (memo_.contains(id)) {
+    if (memo_.find(id)) {
       todo.pop_back();
       continue;
     }
@@ -20,7 +20,7 @@ ExprId ExprRewriter::rewrite(ExprId root) {
     const auto from_indices = is_load ? from_->indices(id) : std::span<const ExprId>();
     bool ready = true;
     const auto need = [&](ExprId operand) {
-      if (!operand.valid() || memo_.contains(operand)) return;
+      if (!operand.valid() || memo_.find(operand)) return;
       todo.push_back(operand);
       ready = false;
     };
@@ -29,7 +29,7 @@ ExprId ExprRewriter::rewrite(ExprId root) {
     if (!ready) continue;
     todo.pop_back();
 
-    const auto done = [&](ExprId operand) { return memo_.at(operand); };
+    const auto done = [&](ExprId operand) { return *memo_.find(operand); };
     ExprId result;
     switch (n.op) {
       case ExprOp::const_int:
@@ -52,9 +52,9 @@ ExprId ExprRewriter::rewrite(ExprId root) {
         result = to_->operation(n, operand(n.a), operand(n.b), operand(n.c));
       }
     }
-    memo_[id] = result;
+    memo_.insert(id, result);
   }
-  return memo_.at(root);
+  return *memo_.find(root);
 }
 
 }  // namespace tilegen::ir

@@ -41,6 +41,8 @@ Level infix_level(ExprOp op) {
 std::optional<Infix> infix_from_text(std::string_view text) {
   if (text == ">") return Infix{ExprOp::lt, true};
   if (text == ">=") return Infix{ExprOp::le, true};
+  if (std::none_of(kInfix.begin(), kInfix.end(), [&](const InfixRow& row) { return row.text == text; }))
+    return std::nullopt;  // most tokens
   for (size_t i = 0; i < expr_op_count(); ++i) {
     ExprOp op = static_cast<ExprOp>(i);
     if (text == expr_text(op) && infix_level(op) != kPrimary) return Infix{op, false};

@@ -114,9 +114,9 @@ Token Lexer::next() {
     t.kind = TokenKind::string;
     t.body = text_.substr(start + 1, end - start - 2);
     pos_ = end;
-  } else if (const auto symbol =
-                 std::find_if(kLongSymbols.begin(), kLongSymbols.end(),
-                              [&](std::string_view s) { return text_.substr(pos_).starts_with(s); });
+  } else if (const auto symbol = std::find_if(
+                 kLongSymbols.begin(), kLongSymbols.end(),
+                 [&](std::string_view s) { return s[0] == c && text_.substr(pos_).starts_with(s); });
              symbol != kLongSymbols.end()) {
     t.kind = TokenKind::symbol;
     pos_ += symbol->size();

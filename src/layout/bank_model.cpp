@@ -1,23 +1,44 @@
 #include "layout/bank_model.h"
 
 #include <algorithm>
-#include <vector>
+#include <bit>
 
 #include "support/checked.h"
+#include "support/small_vector.h"
 
 namespace tilegen::layout {
 
 namespace {
 
-// Words of `unit` bytes touched by the lanes, ascending and distinct.
-std::vector<int64_t> distinct_units(std::span<const int64_t> addresses, int bytes, int64_t unit) {
-  std::vector<int64_t> units;
-  for (int64_t a : addresses)
-    for (int64_t u = floor_div(a, unit); u <= floor_div(a + bytes - 1, unit); ++u) units.push_back(u);
-  std::sort(units.begin(), units.end());
-  units.erase(std::unique(units.begin(), units.end()), units.end());
-  return units;
-}
+// Divisions by one are shifts and masks.
+bool is_power_of_two(int64_t n) { return n > 0 && std::has_single_bit(static_cast<uint64_t>(n)); }
+
+// Start addresses of a phase, ascending.
+class SortedLanes {
+ public:
+  explicit SortedLanes(std::span<const int64_t> addresses) {
+    lanes_.reserve(addresses.size());
+    for (int64_t a : addresses) lanes_.push_back(a);
+    if (!std::is_sorted(lanes_.begin(), lanes_.end())) std::sort(lanes_.begin(), lanes_.end());
+  }
+
+  // Calls `visit(first, last)` for runs of units of `unit` bytes that the lanes touch, each unit once.
+  template <class Visit>
+  void for_each_run(int bytes, int64_t unit, Visit&& visit) const {
+    const int shift = is_power_of_two(unit) ? std::countr_zero(static_cast<uint64_t>(unit)) : -1;
+    const auto unit_of = [&](int64_t a) { return shift >= 0 ? a >> shift : floor_div(a, unit); };
+    int64_t next = INT64_MIN;  // unit after those visited
+    for (int64_t a : lanes_) {
+      const int64_t first = std::max(next, unit_of(a)), last = unit_of(a + bytes - 1);
+      if (first > last) continue;
+      visit(first, last);
+      next = last + 1;
+    }
+  }
+
+ private:
+  SmallVector<int64_t, 64> lanes_;
+};
 
 // The sum of `cost` over the phases of an access.
 template <class Cost>
@@ -34,21 +55,33 @@ int64_t sum_of_phases(std::span<const int64_t> addresses, int bytes, const BankM
 }  // namespace
 
 int64_t wavefronts(std::span<const int64_t> byte_addresses, int bytes, const BankModel& model) {
+  SmallVector<int64_t, 64> words_of_bank;
+  const bool masked = is_power_of_two(model.banks);
+  const auto bank_of = [&](int64_t word) {
+    return static_cast<size_t>(masked ? word & (model.banks - 1) : floor_mod(word, model.banks));
+  };
   return sum_of_phases(byte_addresses, bytes, model, [&](std::span<const int64_t> lanes) {
-    std::vector<int64_t> words_of_bank(model.banks, 0);
+    words_of_bank.clear();
+    for (int bank = 0; bank < model.banks; ++bank) words_of_bank.push_back(0);
     int64_t most = 0;
-    for (int64_t word : distinct_units(lanes, bytes, model.bank_bytes))
-      most = std::max(most, ++words_of_bank[floor_mod(word, model.banks)]);
+    SortedLanes(lanes).for_each_run(bytes, model.bank_bytes, [&](int64_t first, int64_t last) {
+      for (int64_t word = first; word <= last; ++word) most = std::max(most, ++words_of_bank[bank_of(word)]);
+    });
     return most;
   });
 }
 
-int64_t bank_conflicts(std::span<const int64_t> byte_addresses, int bytes, const BankModel& model) {
-  const int64_t least = sum_of_phases(byte_addresses, bytes, model, [&](std::span<const int64_t> lanes) {
-    const auto touched = static_cast<int64_t>(distinct_units(lanes, bytes, 1).size());
+int64_t least_wavefronts(std::span<const int64_t> byte_addresses, int bytes, const BankModel& model) {
+  return sum_of_phases(byte_addresses, bytes, model, [&](std::span<const int64_t> lanes) {
+    int64_t touched = 0;
+    SortedLanes(lanes).for_each_run(bytes, 1,
+                                    [&](int64_t first, int64_t last) { touched += last - first + 1; });
     return ceil_div(touched, int64_t{model.banks} * model.bank_bytes);
   });
-  return wavefronts(byte_addresses, bytes, model) - least;
+}
+
+int64_t bank_conflicts(std::span<const int64_t> byte_addresses, int bytes, const BankModel& model) {
+  return wavefronts(byte_addresses, bytes, model) - least_wavefronts(byte_addresses, bytes, model);
 }
 
 }  // namespace tilegen::layout

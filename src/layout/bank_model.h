@@ -18,7 +18,9 @@ struct BankModel {
 // Lanes that touch the same word share it. The floor is ceil(distinct bytes touched / (banks * bank_bytes))
 // per phase.
 int64_t wavefronts(std::span<const int64_t> byte_addresses, int bytes, const BankModel& model);
-// Wavefronts beyond the floor of a conflict-free access of that shape.
+// The floor: wavefronts of a conflict-free access of that shape.
+int64_t least_wavefronts(std::span<const int64_t> byte_addresses, int bytes, const BankModel& model);
+// Wavefronts beyond the floor.
 int64_t bank_conflicts(std::span<const int64_t> byte_addresses, int bytes, const BankModel& model);
 
 }  // namespace tilegen::layout

@@ -1,9 +1,13 @@
 // Injective, bijective, contiguous: answered on digits.
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "layout/collision.h"
 #include "support/checked.h"
+#include "support/small_vector.h"
 
 namespace tilegen::layout {
 
@@ -150,23 +154,72 @@ class Residues {
     seen_ = std::move(next);
   }
   bool has(int64_t residue) const { return seen_[residue] != 0; }
-  int64_t period() const { return static_cast<int64_t>(seen_.size()); }
 
  private:
   std::vector<char> seen_;
 };
 
+int64_t swizzled_place(const Layout& l, int64_t offset) {
+  return l.swizzle().apply(offset * l.element_bytes()) / l.element_bytes();
+}
+
+bool keeps_run(const Layout& l, int64_t start, int64_t run) {
+  const int64_t first = swizzled_place(l, start);
+  for (int64_t i = 1; i < run; ++i)
+    if (swizzled_place(l, start + i) != first + i) return false;
+  return true;
+}
+
+// Where the runs of one dimension start: sums of digits, with the period of the swizzle.
+struct RunStarts {
+  int64_t period = 1;
+  std::vector<std::pair<int64_t, int64_t>> digits;  // extent, stride
+};
+
 // Runs of `run` elements from every reachable start stay consecutive under the swizzle. `starts`: those of
-// the `straight` elements that hold the runs.
-bool swizzle_keeps_runs(const Layout& l, Residues starts, int64_t straight, int64_t run) {
-  starts.add_digit(straight / run, run);
-  const int64_t period = starts.period();
-  const int64_t size = l.element_bytes();
-  auto place = [&](int64_t offset) { return l.swizzle().apply(offset * size) / size; };
-  for (int64_t start = 0; start < period; ++start) {
-    if (!starts.has(start)) continue;
-    for (int64_t i = 1; i < std::min(run, period + 1); ++i)
-      if (place(start + i) != place(start) + i) return false;
+// the `straight` elements that hold the runs. Most answers need no list of all starts: aligned runs that the
+// swizzle moves as a whole stay, and a start of one digit alone may already be one that breaks.
+bool swizzle_keeps_runs(const Layout& l, const RunStarts& of, std::optional<Residues>& starts,
+                        int64_t straight, int64_t run) {
+  const int64_t chunk = (int64_t{1} << l.swizzle().base) / l.element_bytes();
+  const auto aligned = [&](const auto& digit) { return digit.second % of.period % run == 0; };
+  if (run <= chunk && chunk % run == 0 && of.period % run == 0 &&
+      std::all_of(of.digits.begin(), of.digits.end(), aligned))
+    return true;
+  const int64_t seen = std::min(run, of.period + 1);
+  for (const auto& [extent, stride] : of.digits)
+    if (extent > 1 && !keeps_run(l, stride % of.period, seen)) return false;
+  if (!starts) {
+    starts.emplace(of.period);
+    for (const auto& [extent, stride] : of.digits) starts->add_digit(extent, stride);
+  }
+  Residues all = *starts;
+  all.add_digit(straight / run, run);
+  for (int64_t start = 0; start < of.period; ++start)
+    if (all.has(start) && !keeps_run(l, start, seen)) return false;
+  return true;
+}
+
+}  // namespace
+
+namespace {
+
+// In every output each stride goes beyond what the smaller ones reach, at every point of the padded box: most
+// layouts.
+bool is_mixed_radix(const Layout& l, bool broadcast_allowed) {
+  SmallVector<Digit, 16> digits;
+  for (const Digit& d : l.digits()) {
+    if (d.stride == 0 && !broadcast_allowed) return false;
+    if (d.stride > 0) digits.push_back(d);
+  }
+  std::sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) {
+    return a.output != b.output ? a.output < b.output : a.stride < b.stride;
+  });
+  int64_t reach = 0;  // of the smaller strides
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && digits[i].output != digits[i - 1].output) reach = 0;
+    if (digits[i].stride <= reach) return false;
+    reach += (digits[i].extent - 1) * digits[i].stride;
   }
   return true;
 }
@@ -174,7 +227,7 @@ bool swizzle_keeps_runs(const Layout& l, Residues starts, int64_t straight, int6
 }  // namespace
 
 bool has_collision(const Layout& l, Domain domain, bool broadcast_allowed) {
-  return CollisionSearch(l, domain, broadcast_allowed).run();
+  return !is_mixed_radix(l, broadcast_allowed) && CollisionSearch(l, domain, broadcast_allowed).run();
 }
 
 bool Layout::is_injective() const { return !has_collision(*this, Domain::shape, false); }
@@ -201,12 +254,12 @@ int64_t Layout::contiguous_run(int dim, int output) const {
   int64_t period = 1;
   while (period < reach && period < int64_t{1} << (swizzle_.base + swizzle_.shift + swizzle_.bits))
     period *= 2;
-  period /= element_bytes_;
-  Residues starts(period);
+  RunStarts of{period / element_bytes_, {}};
   for (const Digit& d : digits_)
-    if (d.dim != dim || d.weight >= straight) starts.add_digit(d.extent, d.stride);
+    if (d.dim != dim || d.weight >= straight) of.digits.push_back({d.extent, d.stride});
+  std::optional<Residues> starts;
   for (int64_t parts = 1; parts < straight; ++parts)
-    if (straight % parts == 0 && swizzle_keeps_runs(*this, starts, straight, straight / parts))
+    if (straight % parts == 0 && swizzle_keeps_runs(*this, of, starts, straight, straight / parts))
       return straight / parts;
   return 1;
 }

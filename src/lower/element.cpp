@@ -117,7 +117,7 @@ void OpLowering::emit_nest(const layout::Fragment& iteration, int64_t vector, co
 void OpLowering::for_each_point(int operand, const PointValue& value) {
   if (plan_.engine == plan::Engine::async_copy && plan_.iteration && k_.block_threads()) {
     if (!k_.facts) return async_copy_points(moved(operand));
-    find_async_facts(moved(operand));
+    if (!find_async_facts(moved(operand))) return;
   }
   if (plan_.engine == plan::Engine::tensor_copy && k_.block_threads() && store_in_bulk(operand)) return;
   if (plan_.matrix_stores.value_or(false)) {
@@ -231,7 +231,7 @@ void OpLowering::parallel_loop() {
           "the schedule gives asynchronous copies, but it does more than move elements of a tensor to a tile",
           "leave the engine out to let the planner choose");
     if (!k_.facts) return async_copy_points(moved(*loop, *store));
-    find_async_facts(moved(*loop, *store));
+    if (!find_async_facts(moved(*loop, *store))) return;
   }
   // Old values come one after the other.
   const int64_t vector = takes_old_values(k_.in.program, op_.stmt) ? 1 : plan_.vector;

@@ -1,5 +1,6 @@
 #include "lower/lower_kernel.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "analysis/copy_groups.h"
@@ -48,6 +49,11 @@ Error at_place(const LoweringContext& k, Error error) {
   return error;
 }
 
+// Its copies are not legal everywhere: threads move what they would.
+bool by_threads(const std::pair<const std::string, plan::OpAccessFacts>& op) {
+  return op.second.async_seen && op.second.async.empty();
+}
+
 }  // namespace
 
 Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, const expand::ScheduledKernel& scheduled,
@@ -66,14 +72,20 @@ Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, const expand:
 }
 
 Expected<plan::AccessFacts> find_access_facts(const ir::Program& p, const expand::ScheduledKernel& scheduled,
-                                              const target::Target& target, bool all_widths) {
+                                              const target::Target& target, const FactsAsked& asked) {
   LoweringContext k(p, scheduled, target);
-  k.facts.emplace().all_widths = all_widths;
+  FactSearch& search = k.facts.emplace();
+  search.all_widths = asked.all_widths;
+  search.beside_copies = asked.beside_copies;
+  search.for_estimate = asked.for_estimate;
   declare(k);
   ScheduledLowering(k, scheduled).run();
   if (k.failed()) return std::move(k.error);
-  if (k.facts->differ && !all_widths) return find_access_facts(p, scheduled, target, true);
-  return std::move(k.facts->found);
+  FactsAsked again = asked;
+  again.all_widths = asked.all_widths || search.differ;
+  again.beside_copies =
+      asked.beside_copies || std::any_of(search.found.begin(), search.found.end(), by_threads);
+  return again == asked ? std::move(search.found) : find_access_facts(p, scheduled, target, again);
 }
 
 }  // namespace tilegen::lower

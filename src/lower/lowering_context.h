@@ -144,6 +144,8 @@ struct ConditionSearch {
 struct FactSearch {
   plan::AccessFacts found;
   bool all_widths = false;
+  bool for_estimate = false;              // none of what no estimate sees
+  bool beside_copies = false;             // of walks, too, of ops whose asynchronous copies are legal
   std::map<std::string, int64_t> widest;  // by op
   bool differ = false;                    // walks of one op can have different widths
 };

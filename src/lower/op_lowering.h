@@ -75,7 +75,8 @@ class OpLowering final : public ops::LowerSink {
   std::vector<ExprId> point_fetched(const layout::Layout& tile, const std::vector<ExprId>& place,
                                     std::vector<ExprId> point);
   void async_copy_points(const Moved& m);
-  void find_async_facts(const Moved& m);
+  // False: the facts of the walk in their place are not needed.
+  bool find_async_facts(const Moved& m);
   // gpu/register_copy.cpp
   FragmentView loaded() const;
   void load_or_deposit(int operand, const PointValue& value);

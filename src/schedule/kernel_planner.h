@@ -40,6 +40,7 @@ class KernelPlanner {
         target_(t),
         options_(options),
         ops_(analysis::collect_kernel_ops(p, kernel)),
+        liveness_(p, kernel, ops_),
         dependences_(p, ops_) {
     if (kernel_.split) parts_ = analysis::split_loop(p, kernel, ops_, kernel_.split->loop).sums;
   }
@@ -82,6 +83,8 @@ class KernelPlanner {
   void widen_epilogue_tiles();
   Checked plan_walk(KernelSchedule& s, int64_t threads);
   Checked walk_in_parts(KernelSchedule& s, std::vector<plan::RolePlan> roles);
+  Error no_parts(const std::string& why) const;
+  Error no_producer_of_parts() const;
   void widen_pipelines(bool persistent);
   Checked check_given_engines() const;
   const plan::OpPlan* given_op(OpId op) const {
@@ -100,6 +103,7 @@ class KernelPlanner {
   const target::Target& target_;
   const PlanOptions& options_;
   const KernelOps ops_;
+  const analysis::Liveness liveness_;
   analysis::LoopDependences dependences_;
   std::vector<ValueId> parts_;  // sums of a loop that blocks share
   const KernelSchedule* given_ = nullptr;

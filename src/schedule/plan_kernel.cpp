@@ -95,6 +95,9 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   std::erase_if(tensor_loads_.products,
                 [&](const auto& f) { return gemms_.at(f.first).engine != Engine::warpgroup_mma; });
   if (refuse(settle(p_, index_, ops_, tensor_loads_))) return std::optional<KernelSchedule>(kAgain);
+  // Known before the layouts are: nothing adds loads from here on.
+  if (kernel_.split && !given_ && tensor_loads_.products.empty() && tensor_loads_.tiles.empty())
+    return no_producer_of_parts();
   box_operands(p_, ops_, tensor_loads_, gemms_);
 
   auto layouts = infer::infer_layouts(
@@ -150,7 +153,8 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
     for (const plan::ValuePlan& v : layouts_.values)
       if (v.value == c.values.front()) c.slots = v.slots;
   take_register_copies(ops_, target_, pipelines_.loops, layouts_);
-  auto memory = plan_memory(p_, index_, ops_, layouts_.values, scratch_, target_, places(layouts_.values));
+  auto memory =
+      plan_memory(p_, index_, ops_, liveness_, layouts_.values, scratch_, target_, places(layouts_.values));
   if (!memory) return memory.error();
   auto raster = plan_raster(p_, kernel_, target_, given_);
   if (!raster) return raster.error();
@@ -333,7 +337,7 @@ SharedReservations KernelPlanner::places(analysis::ValuePlans values) const {
 int64_t KernelPlanner::arena(const std::map<ValueId, int64_t>& slots) const {
   IdVector<ValueId, plan::ValuePlan> values = layouts_.values;
   for (auto [value, count] : slots) values[value].slots = count;
-  return arena_bytes(place_values(p_, index_, ops_, values, scratch_, target_, places(values)));
+  return arena_bytes(place_values(p_, ops_, liveness_, values, scratch_, target_, places(values)));
 }
 
 void KernelPlanner::plan_loops() {

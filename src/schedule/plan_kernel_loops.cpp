@@ -58,17 +58,22 @@ Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
   return Unit{};
 }
 
+Error KernelPlanner::no_parts(const std::string& why) const {
+  return Error(DiagCode::schedule_illegal, kernel_.name,
+               "blocks cannot share the iterations of a loop: " + why, "leave `split` out of the schedule",
+               kernel_.location);
+}
+
+Error KernelPlanner::no_producer_of_parts() const {
+  return no_parts("no producer loads its tiles, and only kernels with one have clusters");
+}
+
 // Blocks that share a loop's iterations are a cluster, and have one point.
 Checked KernelPlanner::walk_in_parts(KernelSchedule& s, std::vector<plan::RolePlan> roles) {
-  const auto refused = [&](const std::string& why) {
-    return Error(DiagCode::schedule_illegal, kernel_.name,
-                 "blocks cannot share the iterations of a loop: " + why, "leave `split` out of the schedule",
-                 kernel_.location);
-  };
-  if (roles.empty()) return refused("no producer loads its tiles, and only kernels with one have clusters");
+  if (roles.empty()) return no_producer_of_parts();
   for (ValueId v : parts_)
     if (!layouts_.values[v].fragment)
-      return refused("'" + ops_.values[v].name + "' takes more registers than there are");
+      return no_parts("'" + ops_.values[v].name + "' takes more registers than there are");
   const ir::Var& part = p_.var(kernel_.split->part);
   s.split = split_plan(*kernel_.split, "cluster");
   s.cluster = plan::ClusterPlan{s.split->parts, part.name, "the blocks of a point share a loop's iterations"};

@@ -18,7 +18,12 @@ std::vector<OperandMatrix> operand_matrices(const MmaAtom& atom, int side) {
   std::vector<Point> held(static_cast<size_t>(f.threads() * f.registers()));
   for (int64_t i = 0; i < f.shape()[0]; ++i)
     for (int64_t j = 0; j < f.shape()[1]; ++j) {
-      const std::vector<int64_t> index = {i, j}, place = f.map().eval(index);
+      int64_t place[2] = {0, 0};  // as eval() of the map, whose digits are all there is
+      for (const layout::Digit& d : f.map().digits())
+        place[d.output] += (d.dim == layout::kReplica ? 0
+                            : d.dim == 0              ? i
+                                                      : j) /
+                           d.weight % d.extent * d.stride;
       held[static_cast<size_t>(place[kThread] * f.registers() + place[kRegister])] =
           side == 0 ? Point{i, j} : Point{j, i};
     }

@@ -128,7 +128,8 @@ IndexProgram::Value IndexProgram::run(const Step& s, const PointValues& at) cons
     const auto step = at.data(s.data);
     return index.known && step ? of_type(s.type, (index.v + 1) * *step) : Value{};
   }
-  if (!s.index) return run_other(s);
+  const bool compares = ir::is_bool(s.type) && s.operand_type == ir::DType::i64 && s.b >= 0 && s.c < 0;
+  if (!s.index && !compares) return run_other(s);
   const Value a = values_[static_cast<size_t>(s.a)], b = values_[static_cast<size_t>(s.b)];
   if (!a.known || !b.known) return {};
   auto wrap = [](uint64_t v) { return Value{static_cast<int64_t>(v), true}; };
@@ -148,6 +149,18 @@ IndexProgram::Value IndexProgram::run(const Step& s, const PointValues& at) cons
     case ExprOp::floormod:
       if (a.v >= 0 && b.v > 0) return {a.v % b.v, true};
       break;
+    case ExprOp::min:
+      return {std::min(a.v, b.v), true};
+    case ExprOp::max:
+      return {std::max(a.v, b.v), true};
+    case ExprOp::lt:
+      return {a.v < b.v, true};
+    case ExprOp::le:
+      return {a.v <= b.v, true};
+    case ExprOp::eq:
+      return {a.v == b.v, true};
+    case ExprOp::ne:
+      return {a.v != b.v, true};
     default:
       break;
   }

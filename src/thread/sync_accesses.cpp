@@ -211,11 +211,13 @@ std::vector<OperandRange> operand_ranges(const ThreadProgram& p, const Warpgroup
   const bool fields_change = f.swizzle == 0 && !f.k_major;
   const int64_t by_across = fields_change ? f.stride_bytes : f.leading_bytes,
                 by_down = fields_change ? f.leading_bytes : f.stride_bytes;
-  std::set<int64_t> groups;  // first bytes
+  std::vector<int64_t> groups;  // first bytes
   for (int64_t step : of_a ? m.a_steps : m.b_steps)
     for (int64_t x = 0; x < across; ++x)
       for (int64_t y = 0; y < down; ++y)  // a step along k begins within the rows of the first
-        groups.insert(step * bytes / width * width + x * by_across + y * by_down);
+        groups.push_back(step * bytes / width * width + x * by_across + y * by_down);
+  std::sort(groups.begin(), groups.end());
+  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
   std::vector<OperandRange> ranges;
   for (int64_t first : groups) {
     const int64_t end = (first + kGroup * width) / bytes;

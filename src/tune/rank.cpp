@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "driver/artifact_cost.h"
 #include "tune/workers.h"
 
 namespace tilegen::tune {
@@ -22,7 +21,7 @@ void plan(Configuration& c, const Bind& bind, const target::Target& target,
     return;
   }
   c.program = std::move(*bound);
-  c.microseconds = driver::estimate(**artifact).microseconds();
+  c.microseconds = (*artifact)->estimate.value_or(0);
 }
 
 }  // namespace
@@ -43,7 +42,8 @@ Expected<std::vector<Configuration>> rank(const ir::Program& program, const Bind
   const Expected<size_t> count = count_configurations(program);
   if (!count) return count.error();
 
-  const driver::CompileOptions planning = planning_options(options);
+  driver::CompileOptions planning = planning_options(options);
+  planning.estimate_only = true;
   const Cancellation* cancellation = options.cancellation;
   std::vector<Configuration> all(*count);
   on_workers(all.size(), threads, [&](size_t i) {

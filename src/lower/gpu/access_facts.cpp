@@ -90,8 +90,13 @@ void find_facts(LoweringContext& k, const Walk& walk, const EmitPoint& emit) {
   } else {
     widest = find_widest(k, walk, emit, facts);
   }
-  if (const auto parts = find_mask_parts(k, walk, widest_of(walk, facts), emit); parts && !facts.mask_parts)
+  if (k.facts->for_estimate) {
+    // What an unrolled walk comes to is looked at for what it refuses, where no other walk was.
+    if (walk.vector > 1) return;
+  } else if (const auto parts = find_mask_parts(k, walk, widest_of(walk, facts), emit);
+             parts && !facts.mask_parts) {
     facts.mask_parts = parts;
+  }
   if (widest > 1 && !k.facts->all_widths) return;
   const Sizes before = sizes(k);
   try_walk(k, walk, 1, emit, false);  // what is unrolled

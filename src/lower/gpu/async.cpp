@@ -152,7 +152,9 @@ std::optional<thread::Block> OpLowering::async_copies(const Moved& m, int64_t wi
   const bool guarded_by_lane = vector && guard && arith::depends_on(e, guard, lane);
   const bool legal = src_index && dst_index && !guarded_by_lane && (vector || width == 1) && !by_lane;
   std::optional<thread::Block> result;
-  if (legal) {
+  if (legal && k_.facts && k_.facts->for_estimate) {
+    result.emplace();  // where they need predicates no estimate sees
+  } else if (legal) {
     edges = predicate.valid();
     *interior = edges ? interior_of_bounds(k_, nest) : ExprId();
     thread::Block body = {k_.out.add(
@@ -190,7 +192,7 @@ void OpLowering::async_copy_points(const Moved& m) {
   out_.insert(out_.end(), copies->begin(), copies->end());
 }
 
-void OpLowering::find_async_facts(const Moved& m) {
+bool OpLowering::find_async_facts(const Moved& m) {
   plan::OpAccessFacts& facts = facts_of(k_, op_.path);
   std::set<int64_t> legal;
   for (int64_t width = std::max<int64_t>(plan_.vector, 1); width >= 1; width /= 2) {
@@ -211,6 +213,8 @@ void OpLowering::find_async_facts(const Moved& m) {
   else
     facts.async = std::move(legal);
   facts.async_seen = true;
+  // A condition of the program's may hold for whole blocks, which walks tell.
+  return k_.facts->beside_copies || may_mask() || facts.async.empty();
 }
 
 }  // namespace tilegen::lower

@@ -6,20 +6,23 @@
 #include "lower/gpu/access_facts.h"
 #include "lower/lowering_context.h"
 #include "lower/statement_exprs.h"
+#include "support/small_set.h"
 #include "thread/perfect_nest.h"
 
 namespace tilegen::lower {
 
 namespace {
 
+using SeenExprs = SmallSet<ExprId, 32>;
+
 // Calls `visit` for every node below `root` once.
 template <class Visit>
-void for_each_node(const ir::ExprPool& e, ExprId root, std::set<ExprId>& seen, Visit&& visit) {
+void for_each_node(const ir::ExprPool& e, ExprId root, SeenExprs& seen, Visit&& visit) {
   std::vector<ExprId> todo = {root};
   while (!todo.empty()) {
     const ExprId at = todo.back();
     todo.pop_back();
-    if (!at || !seen.insert(at).second) continue;
+    if (!at || !seen.insert(at)) continue;
     const ir::ExprNode& n = e[at];
     visit(at, n);
     todo.insert(todo.end(), {n.a, n.b, n.c});
@@ -33,13 +36,13 @@ std::set<VarId> register_vars(LoweringContext& k, const thread::Block& body) {
   std::set<VarId> vars;
   const ir::ExprPool& e = k.out.exprs;
   auto all_of = [&](ExprId root) {
-    std::set<ExprId> seen;
+    SeenExprs seen;
     for_each_node(e, root, seen, [&](ExprId, const ir::ExprNode& n) {
       if (n.op == ir::ExprOp::var) vars.insert(n.var());
     });
   };
   auto of_loads = [&](ExprId root) {
-    std::set<ExprId> seen;
+    SeenExprs seen;
     for_each_node(e, root, seen, [&](ExprId at, const ir::ExprNode& n) {
       if (n.op == ir::ExprOp::load && k.out.memory(n.object).in_registers) all_of(e.indices(at)[0]);
     });
@@ -65,6 +68,7 @@ std::vector<bool> rolled_loops(LoweringContext& k, const Nest& nest, size_t firs
   copies = 1;
   for (size_t i = first; i < last; ++i)
     if (nest.loops[i].form == thread::LoopForm::unrolled) copies *= nest.loops[i].extent;
+  if (k.facts && k.facts->for_estimate) return rolled;  // no estimate sees the size
   const plan::OpPlan* plan = plan::find_op(k.in.schedule, origin);
   const int64_t most = plan ? plan->unroll : 0;
   if (!k.block_threads() || copies <= 1 || (!k.facts && (most == 0 || copies <= most))) return rolled;

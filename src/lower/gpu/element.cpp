@@ -14,6 +14,7 @@
 #include "lower/op_lowering.h"
 #include "ops/element_view.h"
 #include "support/diag_codes.h"
+#include "support/small_set.h"
 
 namespace tilegen::lower {
 
@@ -67,11 +68,11 @@ bool OpLowering::may_mask() const {
   statement(op_.stmt);
   if (const auto* loop = p.as<ir::Loop>(op_.stmt))
     ir::for_each_statement(p, loop->body, [&](ir::StmtId id, int) { statement(id); });
-  std::set<ExprId> seen;
+  SmallSet<ExprId, 32> seen;
   while (!found && !todo.empty()) {
     const ExprId at = todo.back();
     todo.pop_back();
-    if (!at || !seen.insert(at).second) continue;
+    if (!at || !seen.insert(at)) continue;
     const ir::ExprNode& n = p.exprs[at];
     const auto indices = n.op == ir::ExprOp::load ? p.exprs.indices(at) : decltype(p.exprs.indices(at)){};
     found = n.op == ir::ExprOp::select || std::any_of(indices.begin(), indices.end(), computed);

@@ -14,6 +14,7 @@
 #include "lower/iteration.h"
 #include "lower/lowering_context.h"
 #include "support/diag_codes.h"
+#include "support/small_set.h"
 
 namespace tilegen::lower {
 
@@ -97,7 +98,8 @@ Attempt try_nest(LoweringContext& k, const Walk& walk, int64_t lanes, int64_t wi
   if (k.walk.staged) result.legal = false;  // a barrier stands between the elements of a vector
   if (result.lane_bounds) result.interior = interior_of_bounds(k, nest);
   if (code) finish_thread_nest(k, nest, body);
-  if (!body.empty()) result.block = wrap(k, nest, 0, nest.loops.size(), std::move(body), walk.origin);
+  const bool seen = code || !k.facts || !k.facts->for_estimate;  // what is not only looked at
+  if (!body.empty() && seen) result.block = wrap(k, nest, 0, nest.loops.size(), std::move(body), walk.origin);
   k.ctx.rollback(mark);
   result.scattered = is_of_vectors(nest) && !result.wide && !result.lane_bounds && !result.registers;
   return result;
@@ -186,11 +188,11 @@ void inspect_vector(LoweringContext& k, const Nest& nest, const thread::Block& b
     const auto& s = std::get<thread::Store>(k.out.stmts[id.value].node);
     access(s.memory, s.index, s.predicate);
     std::vector<ExprId> todo = {s.index, s.value, s.predicate};
-    std::set<ExprId> seen;
+    SmallSet<ExprId, 32> seen;
     while (!todo.empty()) {
       const ExprId at = todo.back();
       todo.pop_back();
-      if (!at || !seen.insert(at).second) continue;
+      if (!at || !seen.insert(at)) continue;
       const ir::ExprNode n = e[at];
       for (ExprId operand : {n.a, n.b, n.c}) todo.push_back(operand);
       if (n.op != ir::ExprOp::load) continue;

@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 
-#include "analysis/liveness.h"
 #include "plan/slots.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
@@ -94,11 +93,11 @@ IdVector<ValueId, int64_t> value_bytes(const ir::Program& p, const analysis::Ker
   return bytes;
 }
 
-std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
-                                           analysis::ValuePlans values, const std::vector<Scratch>& scratch,
-                                           const target::Target& target, const SharedReservations& engine) {
+std::vector<plan::MemoryPlan> place_values(const ir::Program& p, const analysis::KernelOps& ops,
+                                           const analysis::Liveness& liveness, analysis::ValuePlans values,
+                                           const std::vector<Scratch>& scratch, const target::Target& target,
+                                           const SharedReservations& engine) {
   const IdVector<ValueId, int64_t> bytes = value_bytes(p, ops, values, target);
-  const analysis::Liveness liveness(p, kernel, ops);
   std::vector<Request> requests;
   for (ValueId v : values.ids())
     if (bytes[v] > 0) {
@@ -139,9 +138,10 @@ int64_t arena_bytes(const std::vector<plan::MemoryPlan>& plan) {
 }
 
 Expected<std::vector<plan::MemoryPlan>> plan_memory(
-    const ir::Program& p, int kernel, const analysis::KernelOps& ops, analysis::ValuePlans values,
-    const std::vector<Scratch>& scratch, const target::Target& target, const SharedReservations& engine) {
-  std::vector<plan::MemoryPlan> plan = place_values(p, kernel, ops, values, scratch, target, engine);
+    const ir::Program& p, int kernel, const analysis::KernelOps& ops, const analysis::Liveness& liveness,
+    analysis::ValuePlans values, const std::vector<Scratch>& scratch, const target::Target& target,
+    const SharedReservations& engine) {
+  std::vector<plan::MemoryPlan> plan = place_values(p, ops, liveness, values, scratch, target, engine);
   if (arena_bytes(plan) <= target.shared_bytes) return plan;
   auto largest =
       std::max_element(plan.begin(), plan.end(), [](auto& a, auto& b) { return a.bytes < b.bytes; });

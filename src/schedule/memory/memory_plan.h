@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "analysis/kernel_ops.h"
+#include "analysis/liveness.h"
 #include "plan/schedule.h"
 #include "schedule/memory/scratch_plan.h"
 #include "target/target.h"
@@ -39,15 +39,16 @@ int64_t value_alignment(const plan::ValuePlan& v, const target::Target& target);
 // Scratch slices share the bytes after the values: a slice is used by one statement at a time.
 // Offsets of all values and scratch slices. On GPUs what is not alive at the same time may lie in the same
 // place.
-std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
-                                           analysis::ValuePlans values, const std::vector<Scratch>& scratch,
-                                           const target::Target& target,
+std::vector<plan::MemoryPlan> place_values(const ir::Program& p, const analysis::KernelOps& ops,
+                                           const analysis::Liveness& liveness, analysis::ValuePlans values,
+                                           const std::vector<Scratch>& scratch, const target::Target& target,
                                            const SharedReservations& engine = {});
 int64_t arena_bytes(const std::vector<plan::MemoryPlan>& plan);
 
 // The same; refuses limit_memory when the target's shared memory is exceeded, naming the largest tile.
 Expected<std::vector<plan::MemoryPlan>> plan_memory(
-    const ir::Program& p, int kernel, const analysis::KernelOps& ops, analysis::ValuePlans values,
-    const std::vector<Scratch>& scratch, const target::Target& target, const SharedReservations& engine = {});
+    const ir::Program& p, int kernel, const analysis::KernelOps& ops, const analysis::Liveness& liveness,
+    analysis::ValuePlans values, const std::vector<Scratch>& scratch, const target::Target& target,
+    const SharedReservations& engine = {});
 
 }  // namespace tilegen::schedule

@@ -38,21 +38,22 @@ class IndexValue {
   std::optional<int64_t> at(ir::ExprId index, std::span<const int64_t> point) {
     point_ = point;
     left_ = kMaxNodes;
+    if (const ir::ExprNode& n = p_.exprs[index]; n.op == ir::ExprOp::var) return value_of(n);
     const auto v = eval(index);
     return v ? std::optional(v->i) : std::nullopt;
   }
 
  private:
+  int64_t value_of(const ir::ExprNode& var) const {
+    const auto it = std::find(vars_.begin(), vars_.end(), var.var());
+    return it == vars_.end() ? 0 : point_[static_cast<size_t>(it - vars_.begin())];
+  }
   // Expressions are of bounded depth (ir/expr.h).
   std::optional<ir::ScalarValue> eval(ir::ExprId id) {
     if (--left_ < 0) return std::nullopt;
     const ir::ExprNode& n = p_.exprs[id];
     if (n.op == ir::ExprOp::const_int) return ir::ScalarValue{n.type, n.imm, 0};
-    if (n.op == ir::ExprOp::var) {
-      const auto it = std::find(vars_.begin(), vars_.end(), n.var());
-      return ir::ScalarValue{n.type, it == vars_.end() ? 0 : point_[static_cast<size_t>(it - vars_.begin())],
-                             0};
-    }
+    if (n.op == ir::ExprOp::var) return ir::ScalarValue{n.type, value_of(n), 0};
     if (n.op == ir::ExprOp::load || ir::is_float(n.type)) return std::nullopt;
     std::optional<ir::ScalarValue> operands[3];
     for (int i = 0; i < ir::expr_arity(n.op); ++i) {

@@ -85,8 +85,9 @@ class Counter {
       for (size_t at = 0; at < r.indices.size(); at += rank_)
         addresses.push_back(l.offset({r.indices.data() + at, rank_}) * bytes_);
       const int bytes = static_cast<int>(r.elements) * bytes_;
-      c.weighed += r.weight * static_cast<double>(layout::wavefronts(addresses, bytes, banks_));
-      c.conflicts = c.conflicts || layout::bank_conflicts(addresses, bytes, banks_) > 0;
+      const int64_t taken = layout::wavefronts(addresses, bytes, banks_);
+      c.weighed += r.weight * static_cast<double>(taken);
+      c.conflicts = c.conflicts || taken > layout::least_wavefronts(addresses, bytes, banks_);
       if (c.weighed >= most) break;
     }
     return c;

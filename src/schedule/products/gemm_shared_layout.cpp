@@ -103,13 +103,31 @@ std::vector<WarpAccess> row_writes(const MatrixDims& m, int bytes) {
   return {a};
 }
 
-int64_t wavefronts_of(const Layout& l, const std::vector<WarpAccess>& accesses, int element_bytes,
+// Byte addresses of one warp-wide access under a layout.
+struct Requests {
+  std::vector<int64_t> addresses;
+  int bytes = 0;
+};
+
+std::vector<Requests> requests_of(const Layout& l, const std::vector<WarpAccess>& accesses,
+                                  int element_bytes) {
+  std::vector<Requests> list;
+  for (const WarpAccess& a : accesses) {
+    list.push_back({{}, a.bytes});
+    for (const auto& index : a.lanes) list.back().addresses.push_back(l.offset(index) * element_bytes);
+  }
+  return list;
+}
+
+// Of a layout without a swizzle, as if it had one.
+int64_t wavefronts_of(const std::vector<Requests>& requests, const layout::Swizzle& swizzle,
                       const layout::BankModel& banks) {
   int64_t sum = 0;
-  for (const WarpAccess& a : accesses) {
-    std::vector<int64_t> addresses;
-    for (const auto& index : a.lanes) addresses.push_back(l.offset(index) * element_bytes);
-    sum += layout::wavefronts(addresses, a.bytes, banks);
+  std::vector<int64_t> moved;
+  for (const Requests& r : requests) {
+    moved.clear();
+    for (int64_t a : r.addresses) moved.push_back(swizzle.apply(a));
+    sum += layout::wavefronts(moved, r.bytes, banks);
   }
   return sum;
 }
@@ -198,36 +216,50 @@ Layout shared_layout(const MmaAtom& atom, int side, const MatrixDims& m, ir::DTy
                              : row_writes(m, bytes);
   const Layout plain = Layout::row_major(m.shape);
   const int64_t tile_bytes = plain.output_extent(0) * bytes, row_bytes = m.shape.back() * bytes;
-  auto cost = [&](const Layout& l) {
-    return 4 * wavefronts_of(l, reads, bytes, banks) + wavefronts_of(l, writes, bytes, banks);
+  auto cost_with = [&](const std::vector<Requests>& read, const std::vector<Requests>& written,
+                       const layout::Swizzle& swizzle) {
+    return 4 * wavefronts_of(read, swizzle, banks) + wavefronts_of(written, swizzle, banks);
   };
-  Layout best = plain;
-  int64_t best_cost = row_bytes % target::kMatrixRowBytes == 0 ? cost(plain) : INT64_MAX;
-  auto consider = [&](const Layout& l) {
+  auto cost = [&](const Layout& l) {
+    return cost_with(requests_of(l, reads, bytes), requests_of(l, writes, bytes), {});
+  };
+  const bool plain_fits = row_bytes % target::kMatrixRowBytes == 0;
+  Layout best = !blocks || k_is_contiguous(m, side) ? plain : with_k_together(m, side, k_together);
+  int64_t best_cost = blocks || plain_fits ? cost(best) : INT64_MAX;
+  const auto consider_swizzles = [&](const Layout& unswizzled, const auto& each_swizzle) {
+    const auto read = requests_of(unswizzled, reads, bytes), written = requests_of(unswizzled, writes, bytes);
+    each_swizzle([&](const layout::Swizzle& swizzle) {
+      const int64_t c = cost_with(read, written, swizzle);
+      if (c >= best_cost) return;
+      if (auto l = unswizzled.with_swizzle(swizzle, bytes)) {
+        best_cost = c;
+        best = std::move(*l);
+      }
+    });
+  };
+  if (blocks) {
+    const int base = std::countr_zero(static_cast<uint64_t>(k_together * bytes));
+    // As many pieces as the banks serve at once may change places.
+    consider_swizzles(Layout(best), [&](const auto& consider) {
+      for (int bits = 1; banks.row_bytes() >> (base + bits) > 0; ++bits)
+        for (int shift = bits; shift <= 8; ++shift)
+          if (tile_bytes % (int64_t{1} << (base + shift + bits)) == 0) consider({bits, base, shift});
+    });
+    return best;
+  }
+  if (plain_fits)
+    consider_swizzles(plain, [&](const auto& consider) {
+      for (int bits = 1; bits <= 3; ++bits)
+        for (int shift = std::max(bits, 3); shift <= 8; ++shift)
+          if (tile_bytes % (target::kMatrixRowBytes << bits) == 0) consider({bits, 4, shift});
+    });
+  const int64_t pad_to = ceil_div(row_bytes, target::kMatrixRowBytes) * target::kMatrixRowBytes;
+  const auto consider = [&](const Layout& l) {
     if (const int64_t c = cost(l); c < best_cost) {
       best_cost = c;
       best = l;
     }
   };
-  if (blocks) {
-    best = k_is_contiguous(m, side) ? plain : with_k_together(m, side, k_together);
-    best_cost = cost(best);
-    const Layout unswizzled = best;
-    const int base = std::countr_zero(static_cast<uint64_t>(k_together * bytes));
-    // As many pieces as the banks serve at once may change places.
-    for (int bits = 1; banks.row_bytes() >> (base + bits) > 0; ++bits)
-      for (int shift = bits; shift <= 8; ++shift)
-        if (tile_bytes % (int64_t{1} << (base + shift + bits)) == 0)
-          if (auto l = unswizzled.with_swizzle({bits, base, shift}, bytes)) consider(*l);
-    return best;
-  }
-  if (row_bytes % target::kMatrixRowBytes == 0)
-    for (int bits = 1; bits <= 3; ++bits)
-      for (int shift = std::max(bits, 3); shift <= 8; ++shift) {
-        if (tile_bytes % (target::kMatrixRowBytes << bits) != 0) continue;
-        if (auto l = plain.with_swizzle({bits, 4, shift}, bytes)) consider(*l);
-      }
-  const int64_t pad_to = ceil_div(row_bytes, target::kMatrixRowBytes) * target::kMatrixRowBytes;
   for (int64_t padded : {pad_to, pad_to + target::kMatrixRowBytes})
     if (m.shape.size() >= 2 && padded > row_bytes && (padded - row_bytes) % bytes == 0)
       consider(Layout::padded_row_major(m.shape, (padded - row_bytes) / bytes));

@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "layout/layout.h"
@@ -56,6 +60,42 @@ TEST(BankModel, SwizzleRemovesConflictsOfMatrixRows) {
     EXPECT_EQ(bank_conflicts(a, 16, kBanks), 28);
     EXPECT_EQ(bank_conflicts(b, 16, kBanks), 0);
   }
+}
+
+// Phase by phase, word by word.
+std::pair<int64_t, int64_t> counted(const std::vector<int64_t>& addresses, int bytes, const BankModel& m) {
+  const size_t lanes =
+      static_cast<size_t>(std::max(1, m.banks * m.bank_bytes / std::max(bytes, m.bank_bytes)));
+  int64_t taken = 0, least = 0;
+  for (size_t first = 0; first < addresses.size(); first += lanes) {
+    std::set<int64_t> words, touched;
+    for (size_t lane = first; lane < std::min(first + lanes, addresses.size()); ++lane)
+      for (int64_t byte = addresses[lane]; byte < addresses[lane] + bytes; ++byte) {
+        touched.insert(byte);
+        words.insert(byte / m.bank_bytes);
+      }
+    std::map<int64_t, int64_t> of_bank;
+    int64_t most = 0;
+    for (int64_t word : words) most = std::max(most, ++of_bank[word % m.banks]);
+    taken += most;
+    least += (static_cast<int64_t>(touched.size()) + m.row_bytes() - 1) / m.row_bytes();
+  }
+  return {taken, least};
+}
+
+TEST(BankModel, CountsTheWordsOfEachBankOnce) {
+  std::mt19937 random(7);
+  for (const BankModel& m : {BankModel{32, 4}, BankModel{64, 4}, BankModel{24, 6}})
+    for (int round = 0; round < 400; ++round) {
+      const int bytes = 1 << random() % 5;
+      const auto reach = static_cast<int64_t>(32 << random() % 8);
+      std::vector<int64_t> addresses(random() % 100);
+      for (int64_t& a : addresses) a = static_cast<int64_t>(random()) % reach * (random() % 2 ? 1 : bytes);
+      const auto [taken, least] = counted(addresses, bytes, m);
+      ASSERT_EQ(wavefronts(addresses, bytes, m), taken);
+      ASSERT_EQ(least_wavefronts(addresses, bytes, m), least);
+      ASSERT_EQ(bank_conflicts(addresses, bytes, m), taken - least);
+    }
 }
 
 }  // namespace

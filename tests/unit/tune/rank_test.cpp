@@ -6,6 +6,7 @@
 #include <set>
 
 #include "../schedule/plan_support.h"
+#include "driver/artifact_cost.h"
 #include "ir/text.h"
 #include "support/diag_codes.h"
 
@@ -103,6 +104,50 @@ TEST(Rank, OfAProgramWithoutParametersIsThatProgram) {
   ASSERT_TRUE(one);
   EXPECT_EQ(one->size(), 1u);
   EXPECT_TRUE((*one)[0].values.empty());
+}
+
+// One of a long sum, whose blocks share the loop; asynchronous copies that are not all aligned; a mask.
+constexpr const char* kPlanned[] = {
+    "tl 1 program gemm\nparam BM in {16, 64, 128}\nparam BK in {32, 64}\nparam THREADS in {128, 256}\n"
+    "tensor A: f16[64, 8192] readonly\ntensor B: f16[256, 8192] readonly\ntensor C: f16[64, 256]\n"
+    "kernel gemm grid (by: ceildiv(64, BM), bx: 4) threads THREADS {\n  alloc As: shared f16[BM, BK]\n"
+    "  alloc Bs: shared f16[64, BK]\n  alloc acc: fragment f32[BM, 64]\n  fill acc, 0.0f32\n"
+    "  pipelined ko in 0 .. ceildiv(8192, BK) {\n    copy A[by * BM :+ BM, ko * BK :+ BK] -> As\n"
+    "    copy B[bx * 64 :+ 64, ko * BK :+ BK] -> Bs\n    gemm As, Bs -> acc {transpose_b}\n  }\n"
+    "  copy acc -> C[by * BM :+ BM, bx * 64 :+ 64]\n}\n",
+    "tl 1 program odd\nparam BN in {32, 64}\nparam STAGES in {2, 4}\ndim m\ndim n\n"
+    "tensor A: f16[m, n] readonly\ntensor B: f16[64, n] readonly\ntensor C: f32[m, 64]\n"
+    "kernel k grid (b: ceildiv(m, 64)) threads 128 {\n  alloc As: shared f16[64, BN]\n"
+    "  alloc Bs: shared f16[64, BN]\n  alloc acc: fragment f32[64, 64]\n  fill acc, 0.0f32\n"
+    "  pipelined ko in 0 .. ceildiv(n, BN) stages STAGES {\n"
+    "    copy A[b * 64 :+ 64, ko * BN + 1 :+ BN] -> As\n"
+    "    copy B[0 :+ 64, ko * BN :+ BN] -> Bs\n    gemm As, Bs -> acc {transpose_b}\n  }\n"
+    "  copy acc -> C[b * 64 :+ 64, 0 :+ 64]\n}\n",
+    "tl 1 program mask\nparam ROWS in {16, 64}\nparam THREADS in {64, 128}\ndim m\n"
+    "tensor X: f32[m, m] readonly\ntensor Y: f32[m, m]\n"
+    "kernel k grid (by: ceildiv(m, ROWS), bx: ceildiv(m, 64)) threads THREADS {\n"
+    "  alloc x: fragment f32[ROWS, 64]\n  copy X[by * ROWS :+ ROWS, bx * 64 :+ 64] -> x\n"
+    "  parallel i, j in ROWS, 64 { x[i, j] = select(by * ROWS + i < bx * 64 + j, exp(x[i, j]), 0.0f32) }\n"
+    "  copy x -> Y[by * ROWS :+ ROWS, bx * 64 :+ 64]\n}\n"};
+
+// A rank decides no more of a plan than an estimate sees: the estimates are those of whole plans.
+TEST(Rank, HasTheEstimatesOfWholePlans) {
+  for (const char* text : kPlanned)
+    for (const char* target : {"sm_80", "sm_90a"}) {
+      const auto all = ranked(text, target, 2);
+      ASSERT_TRUE(all) << all.error().to_text();
+      for (const Configuration& c : *all) {
+        ASSERT_FALSE(c.refused) << c.refused->to_text();
+        driver::CompileOptions options;
+        options.plan_only = true;
+        options.sizes = {{"m", 65536}};
+        const auto planned = driver::compile(c.program, schedule::target_named(target), options);
+        ASSERT_TRUE(planned);
+        EXPECT_FALSE((*planned)->schedule.program_hash.empty());
+        EXPECT_EQ(c.microseconds, driver::estimate(**planned).microseconds())
+            << text << target << " " << values_text(c.values);
+      }
+    }
 }
 
 }  // namespace
