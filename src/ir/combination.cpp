@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/expr_nodes.h"
 #include "ir/point_loops.h"
 #include "support/diag_codes.h"
 
@@ -310,26 +311,22 @@ std::optional<Diagnostic> Combiner::check_first() const {
 
 // It reads its operands and what is the same everywhere, and fits as often as it is written out.
 std::optional<Diagnostic> Combiner::check_function(const Limits& limits) const {
-  std::unordered_set<ExprId> seen;
-  std::vector<ExprId> todo = what_.by.results;
-  todo.insert(todo.end(), what_.first.begin(), what_.first.end());
+  ExprNodes nodes_of(e_, what_.by.results);
+  for (ExprId first : what_.first) nodes_of.add(first);
   int64_t depth = 0;
-  while (!todo.empty()) {
-    const ExprId id = todo.back();
-    todo.pop_back();
-    if (!id.valid() || !seen.insert(id).second) continue;
+  while (const ExprId id = nodes_of.next()) {
     const ExprNode& n = e_[id];
     depth = std::max<int64_t>(depth, n.depth);
     if (n.op == ExprOp::load)
       return diagnostic(DiagCode::scope_not_allowed,
                         "the combination reads '" + p_.buffer(n.object).name + "'",
                         "it is of its operands, constants, dims and scalars; pass what it reads as a value");
-    todo.insert(todo.end(), {n.a, n.b, n.c});
   }
   int64_t levels = 2;
   for (int64_t n = what_.src[0].extents[axis_]; n > 1; n = n / run_of(n) + (n % run_of(n) ? 1 : 0)) ++levels;
   const auto values = static_cast<int64_t>(count());
-  const int64_t copies = levels * 4 * kLongestRun, nodes = static_cast<int64_t>(seen.size()) + 64 * values;
+  const int64_t copies = levels * 4 * kLongestRun,
+                nodes = static_cast<int64_t>(nodes_of.count()) + 64 * values;
   const auto size = [](const auto& list) { return static_cast<int64_t>(list.size()); };
   if (static_cast<int64_t>(e_.size()) + copies * nodes > limits.expr_nodes ||
       size(p_.stmts) + copies * (values + 1) > limits.statements ||

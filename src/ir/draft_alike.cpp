@@ -3,6 +3,7 @@
 
 #include "ir/draft_resolver.h"
 #include "ir/draft_threads.h"
+#include "ir/expr_nodes.h"
 #include "ir/op_kinds.h"
 
 namespace tilegen::ir {
@@ -51,22 +52,16 @@ void DraftResolver::refuse_divergent(std::string_view word, bool of_block) {
 // lanes of a group. What these voted for is an element of each, which no condition around loops can be.
 bool DraftResolver::is_alike(ExprId root, Of threads) const {
   if (threads == Of::group && is_alike_in_warps(root)) return true;
-  std::set<ExprId> seen;
-  std::vector<ExprId> todo{root};
   const std::vector<VarId>& own = threads_->head.vars;
   const size_t variables = threads == Of::block ? own.size() : 1;
-  while (!todo.empty()) {
-    const ExprId e = todo.back();
-    todo.pop_back();
-    if (!e.valid() || !seen.insert(e).second) continue;
-    if (threads == Of::group && threads_->alike.contains(e)) continue;
+  ExprNodes nodes(p_.exprs, {root});
+  while (const ExprId e = nodes.next()) {
     const ExprNode& n = p_.exprs[e];
-    if (n.op == ExprOp::var &&
-        std::find(own.end() - static_cast<ptrdiff_t>(variables), own.end(), n.var()) != own.end())
+    if (threads == Of::group && threads_->alike.contains(e))
+      nodes.skip_operands();
+    else if (n.op == ExprOp::var &&
+             std::find(own.end() - static_cast<ptrdiff_t>(variables), own.end(), n.var()) != own.end())
       return false;
-    todo.insert(todo.end(), {n.a, n.b, n.c});
-    if (n.op == ExprOp::load)
-      for (ExprId index : p_.exprs.indices(e)) todo.push_back(index);
   }
   return true;
 }

@@ -1,7 +1,7 @@
 #include "ir/draft_exprs.h"
 
 #include <algorithm>
-#include <unordered_set>
+#include "ir/expr_nodes.h"
 
 namespace tilegen::ir {
 namespace {
@@ -16,18 +16,9 @@ const DraftExprs::Buffers& DraftExprs::reads(ExprId e) {
   const auto [it, fresh] = reads_.try_emplace(e);
   if (!fresh) return it->second;
   Buffers& found = it->second;
-  std::unordered_set<ExprId> seen;
-  std::vector<ExprId> todo{e};
-  while (!todo.empty()) {
-    const ExprId id = todo.back();
-    todo.pop_back();
-    if (!id.valid() || !seen.insert(id).second) continue;
-    const ExprNode& n = p_.exprs[id];
-    todo.insert(todo.end(), {n.a, n.b, n.c});
-    if (n.op != ExprOp::load) continue;
-    found.insert(n.object);
-    for (ExprId index : p_.exprs.indices(id)) todo.push_back(index);
-  }
+  ExprNodes nodes(p_.exprs, {e});
+  while (const ExprId id = nodes.next())
+    if (const ExprNode& n = p_.exprs[id]; n.op == ExprOp::load) found.insert(n.object);
   return found;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include "ir/expr_nodes.h"
 
 namespace tilegen::ir {
 namespace {
@@ -289,19 +290,11 @@ class JumpResolver {
 }  // namespace
 
 bool is_plain_condition(const Program& p, const Draft& draft, ExprId condition) {
-  std::set<ExprId> seen;
-  std::vector<ExprId> todo{condition};
-  while (!todo.empty()) {
-    const ExprId e = todo.back();
-    todo.pop_back();
-    if (!e.valid() || !seen.insert(e).second) continue;
+  ExprNodes nodes(p.exprs, {condition});
+  while (const ExprId e = nodes.next()) {
     const ExprNode& n = p.exprs[e];
     if (n.op == ExprOp::var && draft.temporaries.contains(n.var())) return false;
-    if (n.op == ExprOp::load) {
-      if (p.buffer(n.object).scope != MemScope::local) return false;
-      for (ExprId index : p.exprs.indices(e)) todo.push_back(index);
-    }
-    todo.insert(todo.end(), {n.a, n.b, n.c});
+    if (n.op == ExprOp::load && p.buffer(n.object).scope != MemScope::local) return false;
   }
   return true;
 }

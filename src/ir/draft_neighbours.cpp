@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "ir/draft_resolver.h"
+#include "ir/expr_nodes.h"
 #include "ir/store_parts.h"
 
 namespace tilegen::ir {
@@ -186,18 +187,13 @@ bool DraftResolver::walks_neighbours(StmtId s) const {
       return false;
     along = along || is_along(store->indices, *loop);
   }
-  std::vector<ExprId> todo = loop->exprs;
-  for (std::set<ExprId> seen; !todo.empty();) {
-    const ExprId e = todo.back();
-    todo.pop_back();
-    if (!e.valid() || !seen.insert(e).second) continue;
+  ExprNodes nodes(p_.exprs, loop->exprs);
+  while (const ExprId e = nodes.next()) {
     const ExprNode& n = p_.exprs[e];
-    todo.insert(todo.end(), {n.a, n.b, n.c});
     if (n.op == ExprOp::var)
-      if (const auto value = values_.find(n.var()); value != values_.end()) todo.push_back(value->second);
+      if (const auto value = values_.find(n.var()); value != values_.end()) nodes.add(value->second);
     if (n.op != ExprOp::load) continue;
     const auto indices = p_.exprs.indices(e);
-    todo.insert(todo.end(), indices.begin(), indices.end());
     const auto store = written.find(viewed(n.object));
     if (store != written.end() && (store->second->buffer != n.object ||
                                    !std::equal(indices.begin(), indices.end(), store->second->indices.begin(),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/expr_nodes.h"
 #include "ir/store_parts.h"
 
 namespace tilegen::ir {
@@ -56,16 +57,9 @@ void DraftUses::visit(StmtId s) {
 
 // A use inside a loop that does not name the value itself may come again until the loop ends.
 void DraftUses::use(ExprId root, VarId assigned) {
-  std::unordered_set<ExprId> seen;
-  std::vector<ExprId> todo{root};
-  while (!todo.empty()) {
-    const ExprId id = todo.back();
-    todo.pop_back();
-    if (!id.valid() || !seen.insert(id).second) continue;
+  ExprNodes nodes(p_.exprs, {root});
+  while (const ExprId id = nodes.next()) {
     const ExprNode& n = p_.exprs[id];
-    todo.insert(todo.end(), {n.a, n.b, n.c});
-    if (n.op == ExprOp::load)
-      for (ExprId index : p_.exprs.indices(id)) todo.push_back(index);
     if (n.op != ExprOp::var) continue;
     const auto declared = declared_.find(n.var());
     if (declared == declared_.end()) continue;

@@ -16,6 +16,7 @@
 #include <algorithm>
 
 #include "ir/draft_resolver.h"
+#include "ir/expr_nodes.h"
 #include "ir/op_kinds.h"
 
 namespace tilegen::ir {
@@ -32,21 +33,16 @@ bool DraftResolver::is_written_out(ExprId root) {
   if (assigned_.empty())
     for (const auto& [s, assignment] : draft_.assignments)
       assigned_[assignment.var].push_back(draft_.exchanges.contains(s) ? ExprId() : assignment.value);
-  std::set<ExprId> seen;
-  std::vector<ExprId> todo{root};
-  while (!todo.empty()) {
-    const ExprId e = todo.back();
-    todo.pop_back();
-    if (!e.valid() || !seen.insert(e).second) continue;
+  ExprNodes nodes(p_.exprs, {root});
+  while (const ExprId e = nodes.next()) {
     const ExprNode& n = p_.exprs[e];
-    todo.insert(todo.end(), {n.a, n.b, n.c});
     if (n.op == ExprOp::load) return false;
     if (n.op != ExprOp::var || counted_.contains(n.var())) continue;
     const auto values = assigned_.find(n.var());
     if (values == assigned_.end()) return false;
     for (ExprId value : values->second) {
       if (!value.valid()) return false;
-      todo.push_back(value);
+      nodes.add(value);
     }
   }
   return true;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "ir/expr_nodes.h"
 #include "ir/statement_paths.h"
 
 namespace tilegen::ir {
@@ -74,15 +75,11 @@ std::vector<int64_t> greatest_values(const Program& p) {
   }
   std::vector<int64_t> greatest;
   for (const Var& v : p.vars) greatest.push_back(v.upper);
-  std::set<ExprId> seen;
-  while (!todo.empty()) {
-    const ExprId id = todo.back();
-    todo.pop_back();
-    if (!id || !seen.insert(id).second) continue;
+  ExprNodes nodes(p.exprs, std::move(todo));
+  while (const ExprId id = nodes.next()) {
     const ExprNode& n = p.exprs[id];
     if (n.op == ExprOp::var && p.var(n.var()).kind == VarKind::dim)
       greatest[n.var().value] = std::min(greatest[n.var().value], kMaxExtent);
-    todo.insert(todo.end(), {n.a, n.b, n.c});
   }
   return greatest;
 }

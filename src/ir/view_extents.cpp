@@ -5,6 +5,7 @@
 #include <set>
 #include <variant>
 
+#include "ir/expr_nodes.h"
 #include "support/checked.h"
 
 namespace tilegen::ir {
@@ -146,15 +147,9 @@ IndexBounds::IndexBounds(const Program& p, const Draft& draft) : p_(p), draft_(d
     todo.insert(todo.end(), b.shape.begin(), b.shape.end());
     todo.insert(todo.end(), b.strides.begin(), b.strides.end());
   }
-  std::set<ExprId> seen;
-  while (!todo.empty()) {
-    const ExprId e = todo.back();
-    todo.pop_back();
-    if (!e.valid() || !seen.insert(e).second) continue;
-    const ExprNode& n = p.exprs[e];
-    if (n.op == ExprOp::var) limits_[n.var()] = kMaxExtent;
-    todo.insert(todo.end(), {n.a, n.b, n.c});
-  }
+  ExprNodes nodes(p.exprs, std::move(todo));
+  while (const ExprId e = nodes.next())
+    if (const ExprNode& n = p.exprs[e]; n.op == ExprOp::var) limits_[n.var()] = kMaxExtent;
   for (const Kernel& k : p.kernels) {
     for (size_t d = 0; d < k.block_vars.size(); ++d) add(k.block_vars[d], k.grid[d]);
     for_each_statement(p, k.body, [&](StmtId s, int) {

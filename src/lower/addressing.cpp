@@ -10,6 +10,7 @@
 #include "lower/gpu/registers.h"
 #include "lower/lowering_context.h"
 #include "support/diag_codes.h"
+#include "thread/perfect_nest.h"
 
 namespace tilegen::lower {
 
@@ -39,13 +40,6 @@ class ExprLowering final : public ir::ExprRewriter {
   LoweringContext& k_;
 };
 
-bool reads_memory(const LoweringContext& k, ExprId e) {
-  std::set<ExprId> seen;
-  std::vector<Access> loads;
-  collect_loads(k.out.exprs, e, seen, loads);
-  return !loads.empty();
-}
-
 // Rows of a tensor that accesses may lie beyond its last one: what the hardware is left to bound must not
 // come round 2^32 bytes.
 constexpr int64_t kRowsBeyond[] = {16, 64, 128, 256, 1024};
@@ -60,7 +54,7 @@ void leave_to_hardware(LoweringContext& k, ir::BufferId buffer, ExprId row, Expr
     return g.most_bytes > 0 && g.param == k.out.memory(tensor).param;
   });
   if (k.facts || guard == k.out.guards.end() || !k.in.program.buffer(buffer).strides.empty() ||
-      reads_memory(k, condition))
+      thread::reads_memory(k.out, condition))
     return;
   for (int64_t beyond : kRowsBeyond) {
     if (!arith::prove(k.ctx, e.lt(row, e.add(rows, e.const_int(beyond))))) continue;
@@ -230,7 +224,8 @@ ExprId bounds_predicate(LoweringContext& k, ir::BufferId buffer, std::span<const
   k.ctx.rollback(mark);
   for (size_t i = 0; i < list.size(); ++i) {
     // A predicate is evaluated as a whole: an element read in it keeps its own, which `given` may have told.
-    if (given && (reads_memory(k, list[i].condition) || reads_memory(k, list[i].bound.index)))
+    if (given &&
+        (thread::reads_memory(k.out, list[i].condition) || thread::reads_memory(k.out, list[i].bound.index)))
       list[i] = required(asked[i].first, asked[i].second);
     predicate = both(k, predicate, list[i].condition);
     if (tensor && k.block_threads()) k.walk.bounds.push_back(list[i].bound);

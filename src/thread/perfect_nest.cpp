@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "ir/expr_nodes.h"
 #include "support/checked.h"
 
 namespace tilegen::thread {
@@ -132,10 +133,10 @@ bool injective(const ThreadProgram& p, const VarExtents& vars, ir::ExprId index)
 }
 
 bool reads_memory(const ThreadProgram& p, ir::ExprId value) {
-  const ir::ExprNode& n = p.exprs[value];
-  if (n.op == ir::ExprOp::load || n.op == ir::ExprOp::native_call) return true;
-  for (ir::ExprId operand : {n.a, n.b, n.c})
-    if (operand && reads_memory(p, operand)) return true;
+  ir::ExprNodes nodes(p.exprs, {value});
+  while (const ir::ExprId e = nodes.next())
+    if (const ir::ExprOp op = p.exprs[e].op; op == ir::ExprOp::load || op == ir::ExprOp::native_call)
+      return true;
   return false;
 }
 

@@ -182,7 +182,8 @@ std::vector<SyncHistory::Clash> SyncHistory::write(size_t unit, const Access& a)
   Unit& u = units_[unit];
   const auto who = static_cast<Number>(a.who);
   std::vector<Clash> clashes;
-  if (u.write_instance != instance_ && !write_is_visible(unit, a))
+  const bool again = u.write_instance == instance_ || (a.operation != kOfNone && u.operation == a.operation);
+  if (!again && !write_is_visible(unit, a))
     clashes.push_back({Clash::Kind::with_write, u.write_stmt, u.writer});
   // Its own product a warpgroup waits for without a barrier.
   const bool own_product = u.reader == kProducts - a.warpgroup;
@@ -192,7 +193,6 @@ std::vector<SyncHistory::Clash> SyncHistory::write(size_t unit, const Access& a)
     clashes.push_back({Clash::Kind::with_read, u.read_stmt, u.reader});
   if (u.product != kNobody && !finished_[static_cast<size_t>(u.product)])
     clashes.push_back({Clash::Kind::with_product, u.read_stmt, kNobody});
-  const bool again = u.write_instance == instance_;
   const Stamp now = this->now(a.warpgroup);
   if (!spans_.empty()) extend(spans_[unit].written, a, !again);
   if (has_clocks() && !again)
@@ -202,6 +202,7 @@ std::vector<SyncHistory::Clash> SyncHistory::write(size_t unit, const Access& a)
   u.written = {now.epoch, of_others ? -1 : now.warpgroup, now.met};
   u.write_group = a.async ? copies_[static_cast<size_t>(a.thread)].open : kSynchronous;
   u.write_instance = instance_;
+  u.operation = a.operation;
   u.write_stmt = a.stmt;
   return clashes;
 }

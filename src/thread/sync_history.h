@@ -18,6 +18,7 @@ namespace tilegen::thread {
 class SyncHistory {
  public:
   static constexpr int64_t kNobody = -1, kMany = -2;
+  static constexpr int32_t kOfNone = -1;
   static constexpr int64_t kProducts = -16;  // the products of warpgroup g are kProducts - g
 
   // What an access meets: the other one, and whose it is.
@@ -32,6 +33,8 @@ class SyncHistory {
     int64_t who = kNobody, thread = 0;  // the thread that executes it
     bool async = false;                 // done when the thread has waited for its group
     int32_t warpgroup = 0;              // the thread's: warpgroup_of(thread)
+    // Of an atomic one: the execution of the operation that it is part of. In one they come in any order.
+    int32_t operation = kOfNone;
   };
 
   SyncHistory(const ThreadProgram& p, int64_t units);
@@ -75,7 +78,8 @@ class SyncHistory {
   struct Unit {
     Number writer = kNobody, write_group = kSynchronous, write_instance = -1;
     Number reader = kNobody, read_instance = -1;
-    Number product = kNobody;  // the newest that reads it
+    Number product = kNobody;    // the newest that reads it
+    Number operation = kOfNone;  // of the last write
     Stamp written, read;
     StmtId write_stmt, read_stmt;
   };

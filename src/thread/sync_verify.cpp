@@ -82,7 +82,15 @@ class Walk {
     return true;
   }
 
+  // Another operation, or the same once more where a loop around it goes on.
+  void come_to(StmtId id) {
+    const std::string& origin = p_.stmts[id.value].origin;
+    if (!origin_ || *origin_ != origin) ++operation_;
+    origin_ = &origin;
+  }
+
   bool statement(StmtId id, const std::vector<bool>& active) {
+    come_to(id);
     const StmtNode& node = p_.stmts[id.value].node;
     if (const auto* loop = std::get_if<Loop>(&node); loop && loop->form != LoopForm::vectorized)
       return serial(id, *loop, active);
@@ -245,6 +253,7 @@ class Walk {
       std::vector<bool> inside = active;
       for (size_t t = 0; t < active.size(); ++t) inside[t] = active[t] && i < trips[t];
       values_.set(loop.var, i);
+      come_to(id);
       if (!block(loop.body, inside)) return false;
     }
     values_.clear(loop.var);
@@ -305,7 +314,8 @@ class Walk {
     const int64_t who = history_.issues_product() ? SyncHistory::kProducts - group
                         : a.collective            ? SyncHistory::kMany
                                                   : thread;
-    const SyncHistory::Access by{id, who, thread, a.async, history_.warpgroup_of(thread)};
+    const int32_t operation = a.atomic ? operation_ : SyncHistory::kOfNone;
+    const SyncHistory::Access by{id, who, thread, a.async, history_.warpgroup_of(thread), operation};
     for (int64_t unit = begin; unit < end; ++unit)
       for (const SyncHistory::Clash& c : a.write ? history_.write(static_cast<size_t>(unit), by)
                                                  : history_.read(static_cast<size_t>(unit), by))
@@ -351,6 +361,8 @@ class Walk {
   Row row_;
   int64_t present_ = 0;  // threads of the role, or of the block
   int64_t steps_ = 0;
+  const std::string* origin_ = nullptr;  // of the statement walked last
+  int32_t operation_ = 0;                // counts their executions
 };
 
 }  // namespace

@@ -3,7 +3,8 @@
 // slots of a pipelined loop. Every element remembers who wrote and read it since which barrier.
 //
 // Nothing is shared with the planting of barriers but which statement touches which memory. Values are not
-// computed: a condition that depends on loaded data is taken both ways. Roles are walked one after the other,
+// computed: a condition that depends on loaded data is taken both ways. Atomic accesses of one execution of
+// an operation come in any order, as iterations that draw tickets do. Roles are walked one after the other,
 // each with its own threads. What the copy engine does, and what roles hand each other, is left to
 // verify_transactions.
 #pragma once

@@ -36,6 +36,8 @@ constexpr KnownSurvivor kKnownSurvivors[] = {
      "the row is read in another order, and its largest element is the same"},
     {"Threads.TransactionBarriers", "predicate removed k/k/mbarrier_wait#",
      "the other warps wait, too, for a phase that comes in any case"},
+    {"Orders.IterationsOfABlock", "predicate removed k/i (statement 4)",
+     "the other warps, too, exchange the elements for the numbers that the first one puts there"},
     {"warp_ring.tl", "predicate removed sums/k/mbarrier_wait#",
      "the other warps wait, too, for a phase that comes in any case"},
     {"copy_roles.tl", "predicate removed products/k/mbarrier_wait#",

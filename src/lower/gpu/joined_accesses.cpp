@@ -15,6 +15,7 @@
 #include "lower/gpu/registers.h"
 #include "lower/lowering_context.h"
 #include "lower/statement_exprs.h"
+#include "thread/perfect_nest.h"
 
 namespace tilegen::lower {
 
@@ -61,13 +62,6 @@ class Joiner {
   using Elements = std::map<int64_t, Element>;
 
   const Store& store(size_t at) const { return std::get<Store>(k_.out.stmts[body_[at].value].node); }
-  bool reads_memory(ExprId e) const {
-    std::set<ExprId> seen;
-    std::vector<Access> loads;
-    collect_loads(e_, e, seen, loads);
-    return !loads.empty();
-  }
-
   // Constants below what a swizzle XORs stand beside it: (8 * t + 1) ^ 8 * u is (8 * t ^ 8 * u) + 1.
   std::optional<Affine> place_of(ExprId index) {
     auto place = arith::to_affine(k_.ctx, k_.simplified(index));
@@ -122,7 +116,7 @@ class Joiner {
            size_t at, ExprId load) {
     if (k_.out.memory(memory).in_registers) return;
     for (ExprId e : {index, predicate, under})
-      if (reads_memory(e)) return;  // it may be another value at another statement
+      if (thread::reads_memory(k_.out, e)) return;  // it may be another value at another statement
     const auto affine = place_of(index);
     if (!affine) return;
     Element& element = rows[{memory, affine->terms}][affine->constant];
@@ -181,7 +175,7 @@ class Joiner {
     const thread::Memory &a = k_.out.memory(memory), &b = k_.out.memory(row.memory);
     if (memory != row.memory && a.space != thread::Space::global) return true;
     if (memory != row.memory && a.type != b.type) return false;
-    if (!index || reads_memory(index)) return true;
+    if (!index || thread::reads_memory(k_.out, index)) return true;
     const auto at = place_of(index), own = place_of(element.index);
     return !at || !own || at->terms != own->terms || at->constant == own->constant;
   }

@@ -147,6 +147,14 @@ class Poison {
     return true;
   }
 
+  // An atomic one that leaves the element as it is.
+  bool adds_nothing(const thread::Store& store) const {
+    int64_t operand = 0;
+    return (store.atomic == ir::AtomicKind::add || store.atomic == ir::AtomicKind::bit_or ||
+            store.atomic == ir::AtomicKind::bit_xor) &&
+           q_.exprs.is_const_int(store.value, &operand) && operand == 0;
+  }
+
   void put(thread::MemoryId memory, ExprId index, int64_t count, ExprId predicate, thread::Block& out) {
     for (int64_t i = 0; i < count; ++i) {
       thread::Store store;
@@ -165,7 +173,9 @@ class Poison {
       const auto registers = [&](thread::MemoryId memory, int64_t matrices) {
         return matrices * 4 / ir::dtype_bytes(q_.memory(memory).type);
       };
-      if (const auto* s = std::get_if<thread::Store>(&node)) {
+      if (const auto* s = std::get_if<thread::Store>(&node); s && s->old.valid() && adds_nothing(*s)) {
+        put(s->old, s->old_index, 1, predicate.valid() ? predicate : s->predicate, out);
+      } else if (s) {
         thread::Store store = *s;
         store.value = worthless(q_.memory(s->memory).type);
         if (store.atomic) store.atomic = ir::AtomicKind::exchange;  // others may touch it at once

@@ -291,6 +291,29 @@ TEST(SyncVerify, SlotOverwrittenTooEarlyIsFound) {
   EXPECT_FALSE(thread::verify_synchronization(m.p).empty());
 }
 
+// Each thread exchanges an element and adds to another one: unordered within the operation, but not behind
+// another one, nor where a loop around it goes on.
+TEST(SyncVerify, AtomicAccessesOfOneOperationAreNotOrdered) {
+  for (const bool one : {true, false})
+    for (const bool again : {false, true}) {
+      Maker m;
+      const MemoryId s = m.shared("s", 64);
+      const auto atomic = [&](ir::AtomicKind kind, ExprId index, const char* operation) {
+        thread::Store store;
+        store.memory = s;
+        store.index = index;
+        store.value = m.p.exprs.const_number(1, m.p.memory(s).type);
+        store.atomic = kind;
+        return m.p.add(store, operation);
+      };
+      const Block body = {atomic(ir::AtomicKind::exchange, m.t, "first"),
+                          atomic(ir::AtomicKind::add, m.p.exprs.sub(m.c(63), m.t), one ? "first" : "second")};
+      m.p.body = body;
+      if (again) m.p.body = {m.loop(m.p.exprs.var(m.n), [&](ExprId) { return body; })};
+      EXPECT_EQ(thread::verify_synchronization(m.p).empty(), one && !again) << one << again;
+    }
+}
+
 TEST(SyncVerify, DivergentBarrierIsFound) {
   Maker m;
   m.shared("s", 64);
