@@ -196,8 +196,9 @@ std::optional<int64_t> IndexProgram::eval(const PointValues& at) const {
     if (now != last_[i]) changed |= uint64_t{1} << (i % kDataBit);
     last_[i] = now;
   }
-  for (size_t i = 0; i < steps_.size(); ++i)
-    if (!evaluated_ || (depends_[i] & changed)) values_[i] = run(steps_[i], at);
+  if (!evaluated_ || changed != kData || !data_.empty())
+    for (size_t i = 0; i < steps_.size(); ++i)
+      if (!evaluated_ || (depends_[i] & changed)) values_[i] = run(steps_[i], at);
   evaluated_ = true;
   if (!values_.back().known) return std::nullopt;
   return values_.back().v;

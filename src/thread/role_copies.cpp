@@ -100,6 +100,12 @@ void RoleWalk::copy_wait(Running& x, int i, const AsyncWait& n) {
       x.copies_under_way.empty() ? x.copies : x.copies_under_way.front().number - 1;
 }
 
+const std::vector<OperandRange>& RoleWalk::ranges_of(const WarpgroupMma& m, bool of_a) {
+  const auto [it, fresh] = ranges_.try_emplace({&m, of_a});
+  if (fresh) it->second = operand_ranges(p_, m, of_a);
+  return it->second;
+}
+
 void RoleWalk::product(Running& x, int i, const RoleStep& s) {
   const auto& n = node<WarpgroupMma>(s);
   const int party = product_party(x);
@@ -110,7 +116,7 @@ void RoleWalk::product(Running& x, int i, const RoleStep& s) {
     const MemoryId memory = of_a ? n.a : n.b;
     if (!r_.judges(memory)) continue;
     const int64_t first = eval(x, value, 0);
-    for (const OperandRange& r : operand_ranges(p_, n, of_a)) {
+    for (const OperandRange& r : ranges_of(n, of_a)) {
       const int64_t begin = byte_of(x, memory, first + r.first);
       places_.touch(PlaceHistory::Kind::engine_read, {party, x.products, s.stmt}, i, x.knows, memory, begin,
                     begin + r.count * ir::dtype_bytes(p_.memory(memory).type));

@@ -11,6 +11,7 @@
 
 #include "thread/place_history.h"
 #include "thread/role_program.h"
+#include "thread/sync_accesses.h"
 
 namespace tilegen::thread {
 
@@ -127,6 +128,7 @@ class RoleWalk {
   void bulk_wait(Running& x, int i, const BulkWait& n);
   void copy_wait(Running& x, int i, const AsyncWait& n);
   void product(Running& x, int i, const RoleStep& s);
+  const std::vector<OperandRange>& ranges_of(const WarpgroupMma& m, bool of_a);
   void issue_together(Running& x);
   void product_wait(Running& x, const WarpgroupWait& n);
   void check_place(const RoleStep& s, int map, MemoryId memory, int64_t index);
@@ -151,6 +153,7 @@ class RoleWalk {
   int first_product_ = 0, groups_ = 0;
   std::vector<PointValues::Elements> handed_;  // by block
   Places places_of_step_;
+  std::map<std::pair<const WarpgroupMma*, bool>, std::vector<OperandRange>> ranges_;  // of A, or of B
   int64_t steps_ = 0;
 };
 
