@@ -130,6 +130,13 @@ TEST(Threads, VotesAreInstructions) {
       EXPECT_EQ(count_of(gcn, "ds_bpermute"), 0) << gcn;
     }
   }
+  for (const int lanes : {2, 32}) {
+    const std::string of = "Y[w * " + std::to_string(lanes) + " + l] = match_any(x)";
+    const std::string ptx = code(lanes, of, "sm_80"), gcn = code(lanes, of, "gfx942");
+    EXPECT_EQ(count_of(ptx, "match.any.sync.b32"), 1) << ptx;
+    EXPECT_EQ(count_of(ptx, "shfl.sync"), 0) << ptx;
+    EXPECT_EQ(count_of(gcn, "ds_bpermute"), 0) << gcn;
+  }
   const std::string sum =
       "var s = SEED\n    unroll d in 0 .. 5 { s = s | shuffle_xor(s, 1 << d) }\n"
       "    Y[w * 32 + l] = s";

@@ -153,6 +153,8 @@ TL_SHUFFLE_DOWN = 4
 TL_VOTE_ANY = 1
 TL_VOTE_ALL = 2
 TL_VOTE_BALLOT = 3
+TL_VOTE_ELECT = 4
+TL_VOTE_MATCH_ANY = 5
 
 TL_ID_THREAD = 1
 TL_ID_LANE = 2
@@ -590,6 +592,7 @@ FUNCTIONS = {
     "tl_sort": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
     "tl_top_k": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
     "tl_atomic": (None, (c_void_p, tl_region, tl_region, c_uint32,)),
+    "tl_atomic_fetch": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32,)),
     "tl_store_atomic": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, c_uint32,)),
     "tl_fetch_atomic": (tl_expr, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, c_uint32, c_char_p,)),
     "tl_compare_exchange": (tl_expr, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, tl_expr, c_char_p,)),
