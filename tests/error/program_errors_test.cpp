@@ -249,6 +249,8 @@ TEST(ProgramErrors, Threads) {
   expect_golden("dtype_mismatch.shuffle", threads_failure(x + "    let y = shuffle(x > 0, 1)\n"));
   expect_golden("dtype_mismatch.lane", threads_failure(x + "    let y = shuffle(x, x)\n"));
   expect_golden("dtype_mismatch.vote", threads_failure(x + "    let y = any(x)\n"));
+  expect_golden("dtype_mismatch.match", threads_failure(x + "    let y = match_any(x)\n"));
+  expect_golden("dtype_mismatch.elect", threads_failure(x + "    let y = elect(x)\n"));
   expect_golden(
       "parallel_race.threads",
       threads_failure("    s[w * 32 + l] = X[w * 32 + l]\n    Y[w * 32 + l] = s[127 - w * 32 - l]\n"));
@@ -262,8 +264,6 @@ TEST(ProgramErrors, AsynchronousCopies) {
   expect_golden("scope_not_allowed.copy_async", threads_failure("    copy_async s[l] -> s[l + 32]\n"));
   expect_golden("bad_shape.copy_async", threads_failure("    copy_async X[l * 3 :+ 3] -> s[l * 3 :+ 3]\n"));
   expect_golden("shape_mismatch.copy_async",
-  expect_golden("dtype_mismatch.match", threads_failure(x + "    let y = match_any(x)\n"));
-  expect_golden("dtype_mismatch.elect", threads_failure(x + "    let y = elect(x)\n"));
                 threads_failure("    copy_async X[l * 4 :+ 4] -> s[l * 2 :+ 2]\n"));
   expect_golden("misplaced_statement.divergent_commit",
                 threads_failure("    if w == 0 {\n  " + copy + "  " + commit + "    }\n"));
