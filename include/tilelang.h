@@ -264,9 +264,11 @@ enum {
 
 typedef uint32_t tl_vote_kind;
 enum {
-  TL_VOTE_ANY = 1,   /* bool: it holds for a lane of the group */
-  TL_VOTE_ALL = 2,   /* bool: for all */
-  TL_VOTE_BALLOT = 3 /* u32: the lanes that it holds for, as bits */
+  TL_VOTE_ANY = 1,      /* bool: it holds for a lane of the group */
+  TL_VOTE_ALL = 2,      /* bool: for all */
+  TL_VOTE_BALLOT = 3,   /* u32: the lanes that it holds for, as bits */
+  TL_VOTE_ELECT = 4,    /* bool: this lane is the first one that it holds for */
+  TL_VOTE_MATCH_ANY = 5 /* u32: the lanes that have the own value, an integer, as bits */
 };
 
 typedef uint32_t tl_id_kind; /* numbers as the program counts them, from 0; see tl_id */
@@ -903,7 +905,8 @@ TL_API tl_scope tl_begin_threads(tl_builder* builder, uint32_t rank, const int64
  *  it stands under conditions that are the same for all of these. (CUDA: __shfl_sync ...) */
 TL_API tl_expr tl_shuffle(tl_builder* builder, tl_shuffle_kind kind, tl_expr value, tl_expr lane);
 
-/** What the lanes of the group say of a condition, under the same rule. (CUDA: __any_sync ...) */
+/** What the lanes of the group say of a condition, of TL_VOTE_MATCH_ANY of an integer, under the same rule.
+ *  (CUDA: __any_sync ..., __match_any_sync) */
 TL_API tl_expr tl_vote(tl_builder* builder, tl_vote_kind kind, tl_expr condition);
 
 /** A number of the thread, the block or its cluster, i64; of threads in a block of these alone. A kernel is
@@ -1110,10 +1113,9 @@ TL_API tl_expr tl_call(tl_builder* builder, const char* function, uint32_t count
  *  issues in `cycles`; 0: as the target's of that shape, or as an estimate. `operands`, an element of A, of B
  *  and of C (tl_operand), and `meaning`, what C's becomes of each k, may be NULL and 0: c + a * b.
  *  docs/language.md. */
-TL_API void tl_matrix_atom(tl_builder* builder, const char* name, const int64_t* shape,
-                           const tl_dtype* types, const char* const* layouts, uint32_t cycles,
-                           const tl_expr* operands, tl_expr meaning, tl_native_form form,
-                           const char* text);
+TL_API void tl_matrix_atom(tl_builder* builder, const char* name, const int64_t* shape, const tl_dtype* types,
+                           const char* const* layouts, uint32_t cycles, const tl_expr* operands,
+                           tl_expr meaning, tl_native_form form, const char* text);
 
 /** Reduces `count` (at most 8) tiles of the same extents together along `axis`: neighbouring groups, of one
  *  element of each, are combined until one is left, which dst, one for each source, get. The combination of

@@ -21,27 +21,6 @@ constexpr int64_t kMaxAsked = 4;  // registers of a lane
 
 bool power_of_two(int64_t v) { return v > 0 && (v & (v - 1)) == 0; }
 
-// Of any index in the last dimension.
-bool lanes_hold_rows(const Fragment& held, const Fragment& iteration, const ops::ElementAccess& access,
-                     const target::Target& t) {
-  if (held.rank() == 0 || held.shape() != iteration.shape() || !held.equivalent(iteration)) return false;
-  int64_t points = 1;
-  for (int64_t extent : held.shape()) points *= extent;
-  if (points != held.threads() || held.registers() != 1 || held.replicas() != 1) return false;
-  const int last = held.rank() - 1;
-  const int64_t lanes = held.shape().back();
-  if (lanes < 2 || t.warp % lanes != 0 || points % t.warp != 0) return false;
-  for (const Digit& d : held.map().digits()) {
-    if (d.output != kThread || d.extent == 1) continue;
-    if (d.dim == last ? d.stride != d.weight : d.stride % lanes != 0) return false;
-  }
-  for (int d = 0; d < last; ++d) {
-    const size_t at = static_cast<size_t>(d);
-    if (held.shape()[at] != 1 && (access.dim_of[at] != d || access.offset[at] != 0)) return false;
-  }
-  return true;
-}
-
 // Every thread has an element, and none is padding.
 bool fills_threads(const Fragment& f, const target::Target& t) {
   int64_t threads = 1;
@@ -120,6 +99,26 @@ int64_t registers_asked(const Fragment& held, const Fragment& iteration, const I
 }
 
 }  // namespace
+
+bool lanes_hold_rows(const Fragment& held, const Fragment& iteration, const ops::ElementAccess& access,
+                     const target::Target& t) {
+  if (held.rank() == 0 || held.shape() != iteration.shape() || !held.equivalent(iteration)) return false;
+  int64_t points = 1;
+  for (int64_t extent : held.shape()) points *= extent;
+  if (points != held.threads() || held.registers() != 1 || held.replicas() != 1) return false;
+  const int last = held.rank() - 1;
+  const int64_t lanes = held.shape().back();
+  if (lanes < 2 || t.warp % lanes != 0 || points % t.warp != 0) return false;
+  for (const Digit& d : held.map().digits()) {
+    if (d.output != kThread || d.extent == 1) continue;
+    if (d.dim == last ? d.stride != d.weight : d.stride % lanes != 0) return false;
+  }
+  for (int d = 0; d < last; ++d) {
+    const size_t at = static_cast<size_t>(d);
+    if (held.shape()[at] != 1 && (access.dim_of[at] != d || access.offset[at] != 0)) return false;
+  }
+  return true;
+}
 
 std::optional<int64_t> lane_shuffles(const Fragment& held, const Fragment& iteration,
                                      const ops::ElementAccess& access, ir::DType type,

@@ -9,10 +9,14 @@
 
 namespace tilegen::analysis {
 
+// Every thread holds one element and runs the point of the same indices, and the access differs from these in
+// the last dimension alone, which lies within a warp.
+bool lanes_hold_rows(const layout::Fragment& held, const layout::Fragment& iteration,
+                     const ops::ElementAccess& access, const target::Target& t);
+
 // Shuffles that bring a thread the element of each of its points; nothing where another warp may hold it. One
 // where the register is the same on all lanes, else one for each that it may be.
-//  - Every thread holds one element and runs the point of the same indices, and the access differs from these
-//    in the last dimension alone, which lies within a warp: whichever index it has.
+//  - Lanes hold rows: whichever index it has.
 //  - The index is made of digits of the point, and those that tell the warp of the holder tell that of the
 //    reader.
 std::optional<int64_t> lane_shuffles(const layout::Fragment& held, const layout::Fragment& iteration,

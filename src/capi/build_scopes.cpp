@@ -12,6 +12,8 @@ namespace {
 static_assert(TL_SHUFFLE_DOWN - TL_SHUFFLE_INDEX == static_cast<int>(ir::LaneOp::shuffle_down));
 static_assert(TL_VOTE_BALLOT - TL_VOTE_ANY ==
               static_cast<int>(ir::LaneOp::ballot) - static_cast<int>(ir::LaneOp::any));
+static_assert(TL_VOTE_MATCH_ANY - TL_VOTE_ANY ==
+              static_cast<int>(ir::LaneOp::match_any) - static_cast<int>(ir::LaneOp::any));
 
 // Public values start at 1 because 0 is never valid.
 std::optional<ir::LoopKind> loop_kind(tl_loop_kind kind) {
@@ -146,7 +148,7 @@ tl_expr tl_shuffle(tl_builder* builder, tl_shuffle_kind kind, tl_expr value, tl_
 tl_expr tl_vote(tl_builder* builder, tl_vote_kind kind, tl_expr condition) {
   return on_builder(builder, "tl_vote", tl_expr{0}, [&](const BuilderCall& c) -> tl_expr {
     const auto asked = c.expr("condition", condition);
-    if (kind < TL_VOTE_ANY || kind > TL_VOTE_BALLOT)
+    if (kind < TL_VOTE_ANY || kind > TL_VOTE_MATCH_ANY)
       c.fail(DiagCode::bad_enum, "there is no vote " + std::to_string(kind), "use a tl_vote_kind");
     if (c.failed()) return {0};
     const int any = static_cast<int>(ir::LaneOp::any);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+
+#include "ir/group_vote.h"
 
 namespace tilegen::cost {
 
@@ -89,6 +92,13 @@ class BodyWalk {
       node.element = true;
       for (ir::ExprId index : e_.indices(id)) node.along |= walk(index).along;
     }
+    if (const auto vote = is_word(n) ? ir::find_group_vote(e_, id) : std::nullopt) {  // one instruction
+      for (ir::ExprId index : e_.indices(vote->first)) node.along |= walk(index).along;
+      node.element = true;
+      visit_({n, true, node.along | uint32_t{1} << (loop_.vars.size() - 1), false, false});
+      seen_.emplace(id, node);
+      return node;
+    }
     bool takes_one = (n.op == ir::ExprOp::add || n.op == ir::ExprOp::sub) && ir::is_float(n.type);
     for (ir::ExprId operand : {n.a, n.b, n.c}) {
       const bool taken =
@@ -105,6 +115,8 @@ class BodyWalk {
   }
 
  private:
+  static bool is_word(const ir::ExprNode& n) { return n.op == ir::ExprOp::bit_or || n.op == ir::ExprOp::ne; }
+
   const ir::ExprPool& e_;
   const ir::Loop& loop_;
   const std::function<void(const BodyNode&)>& visit_;

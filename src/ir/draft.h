@@ -26,10 +26,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <vector>
 
+#include "ir/group_vote.h"
 #include "ir/program.h"
 
 namespace tilegen::ir {
@@ -66,12 +68,12 @@ struct Draft {
 
   // Parallel loops whose points are the threads of the block; the last variable counts the lanes of a group.
   std::set<StmtId> threads;
-  // Assignments of a name to another: they take its value from the lane of this number. `word`: as written.
-  // `vote`: what then is the same for all lanes of the group; none where nothing is known to be.
+  // Assignments of a name to another: they take its value from the lane of this number, or what all lanes of
+  // the group say of theirs. `word`: as written.
   struct Exchange {
     ExprId lane;
     std::string_view word;
-    ExprId vote = {};
+    std::optional<VoteKind> vote = {};
   };
   std::map<StmtId, Exchange> exchanges;
   std::set<StmtId> barriers;  // empty Branches

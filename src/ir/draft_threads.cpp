@@ -9,7 +9,6 @@
 #include "ir/store_parts.h"
 
 namespace tilegen::ir {
-
 namespace {
 
 bool is_group_word(OpKind kind) { return kind == OpKind::commit_group || kind == OpKind::wait_group; }
@@ -21,8 +20,6 @@ bool meets_of_block(std::string_view word) {
 constexpr int64_t kNothingLater = INT64_MAX;  // behind all uses of names
 
 }  // namespace
-
-bool has_lanes(int64_t n) { return n >= 2 && n <= kMaxLanes && (n & (n - 1)) == 0; }
 
 Annotations in_thread_order(std::span<const int64_t> extents, const SourceLocation& location,
                             int64_t elements) {
@@ -220,16 +217,21 @@ void DraftResolver::run_exchange(StmtId s, Block& out) {
   if (!memory.buffer.valid() || read_by_others(memory.buffer, var, at)) memory = make_memory(var);
   const auto own = p_.exprs.indices(memory.element);
   const std::vector<ExprId> to(own.begin(), own.end());
-  std::vector<ExprId> from = to;
-  from.back() = lane;
-  const ExprId taken = p_.exprs.load(p_.exprs[element].object, p_.exprs.type(element), from);
+  const auto of_lane = [&](ExprId number) {
+    std::vector<ExprId> from = to;
+    from.back() = number;
+    return p_.exprs.load(p_.exprs[element].object, p_.exprs.type(element), from);
+  };
+  const std::optional<VoteKind> vote = draft_.exchanges.at(s).vote;
+  int64_t lanes = 1;
+  p_.exprs.is_const_int(threads_->head.extents.back(), &lanes);
+  const auto numbered = [&](int64_t number) { return of_lane(p_.exprs.const_int(number)); };
+  const ExprId taken = vote ? make_group_vote(p_.exprs, *vote, lanes, numbered, element) : of_lane(lane);
   emit(Store{memory.buffer, to, taken}, threads_->body);
   values_[var] = memory.element;
   end_part(out, at);
-  const ExprId vote = draft_.exchanges.at(s).vote;
-  if (vote.valid()) threads_->alike.insert(resolved(vote));
   threads_->alike.erase(values_[var]);  // written before, of other lanes
-  if (is_alike(lane, Of::group)) threads_->alike.insert(values_[var]);
+  if (vote ? *vote != VoteKind::match : is_alike(lane, Of::group)) threads_->alike.insert(values_[var]);
 }
 
 // What the if or loop assigns lies in memory while it runs.

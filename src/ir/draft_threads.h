@@ -25,10 +25,6 @@
 
 namespace tilegen::ir {
 
-// Lanes that exchange values are a power of two, as many as every GPU has in a warp.
-constexpr int64_t kMaxLanes = 32;
-bool has_lanes(int64_t last_extent);
-
 // Point number t is run by thread t, in one form of the code. `elements`: a further dimension, of which the
 // thread runs all points; 0: there is none.
 Annotations in_thread_order(std::span<const int64_t> extents, const SourceLocation& location,

@@ -7,8 +7,8 @@
 namespace tilegen::ir {
 namespace {
 
-constexpr const char* kTexts[kLaneOps] = {"shuffle", "shuffle_xor", "shuffle_up", "shuffle_down",
-                                          "any",     "all",         "ballot"};
+constexpr const char* kTexts[kLaneOps] = {"shuffle", "shuffle_xor", "shuffle_up", "shuffle_down", "any",
+                                          "all",     "ballot",      "elect",      "match_any"};
 
 class LaneStatements {
  public:
@@ -40,19 +40,15 @@ class LaneStatements {
 
   ExprId vote(LaneOp op, ExprId condition) {
     if (op == LaneOp::all) return e_.unary(ExprOp::logical_not, vote(LaneOp::any, inverse(condition)));
-    const bool ballot = op == LaneOp::ballot;
-    const DType type = ballot ? DType::u32 : DType::i32;
-    ExprId bit = e_.const_int(1, type);
-    if (ballot) bit = e_.binary(ExprOp::shl, bit, e_.cast(type, lane_));
-    ExprId word = e_.select(condition, bit, e_.const_int(0, type));
-    for (int64_t half = lanes_ / 2; half > 0; half /= 2) {
-      const ExprId given = named("given", word);
-      word = e_.binary(ExprOp::bit_or, given,
-                       taken(given, e_.binary(ExprOp::bit_xor, lane_, e_.const_int(half))));
-    }
-    draft_.exchanges.at(block_.back()).vote = word;
-    return ballot ? word : e_.binary(ExprOp::ne, word, e_.const_int(0, type));
+    const ExprId given =
+        named("given", e_.select(condition, e_.const_int(1, DType::i32), e_.const_int(0, DType::i32)));
+    const ExprId said = voted(given, op == LaneOp::any ? VoteKind::any : VoteKind::ballot);
+    if (op != LaneOp::elect) return said;
+    // Of no lane: the width, which is none's number.
+    return e_.binary(ExprOp::eq, e_.unary(ExprOp::ctz, said), e_.cast(DType::u32, lane_));
   }
+
+  ExprId matching(ExprId value) { return voted(named("given", value), VoteKind::match); }
 
  private:
   ExprId inverse(ExprId condition) { return e_.unary(ExprOp::logical_not, condition); }
@@ -62,9 +58,15 @@ class LaneStatements {
   }
 
   ExprId named(const char* name, ExprId value) { return e_.var(assigned(name, value).first, e_.type(value)); }
+  ExprId voted(ExprId given, VoteKind kind) {
+    const auto [var, s] = assigned("taken", given);
+    p_.vars[var.value].type = kind == VoteKind::any ? DType::boolean : DType::u32;
+    draft_.exchanges[s] = {lane_, word_, kind};
+    return e_.var(var, p_.var(var).type);
+  }
   ExprId taken(ExprId given, ExprId lane) {
     const auto [var, s] = assigned("taken", given);
-    draft_.exchanges[s] = {lane, word_};
+    draft_.exchanges[s] = {lane, word_, {}};
     return e_.var(var, e_.type(given));
   }
   std::pair<VarId, StmtId> assigned(const char* name, ExprId value) {
@@ -104,6 +106,15 @@ std::optional<Diagnostic> refusal(const Program& p, const Loop& threads, const L
             std::to_string(kMaxLanes),
         "write the threads as groups of lanes: threads warp, lane in 4, 32");
   const DType type = p.exprs.type(call.value);
+  if (call.op == LaneOp::match_any) {
+    if (is_integer(type) && !is_packed(type)) return std::nullopt;
+    const bool floating = is_float(type) && dtype_bits(type) >= 16;
+    return diagnostic(DiagCode::dtype_mismatch,
+                      word + " compares integers, found " + std::string(dtype_name(type)),
+                      floating ? "compare its bits: bitcast(u" + std::to_string(dtype_bits(type)) + ", x)"
+                      : is_bool(type) ? "use ballot"
+                                      : "cast it to i32 first");
+  }
   if (is_vote(call.op)) {
     if (is_bool(type)) return std::nullopt;
     return diagnostic(DiagCode::dtype_mismatch,
@@ -145,6 +156,7 @@ std::variant<ExprId, Diagnostic> add_lane_call(Program& p, Draft& draft, const L
                                                Block& block) {
   if (auto wrong = refusal(p, threads, call)) return std::move(*wrong);
   LaneStatements made(p, draft, threads, lane_op_text(call.op), location, block);
+  if (call.op == LaneOp::match_any) return made.matching(call.value);
   return is_vote(call.op) ? made.vote(call.op, call.value) : made.shuffled(call.op, call.value, call.number);
 }
 

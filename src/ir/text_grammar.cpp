@@ -134,6 +134,7 @@ std::string_view foreign_hint(std::string_view word) {
       {"__shfl_sync", "in a block of threads write shuffle(x, lane)"},
       {"__shfl_xor_sync", "in a block of threads write shuffle_xor(x, mask)"},
       {"__ballot_sync", "in a block of threads write ballot(condition)"},
+      {"__match_any_sync", "in a block of threads write match_any(value)"},
       {"atomicAdd", "write atomic_add(A[i], x)"},
       {"atomicCAS", "write let old = atomic_compare_exchange(A[i], expected, x)"},
       {"transpose", "a transposed tile is a view: view t = transpose(x)"},

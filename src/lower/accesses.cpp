@@ -69,6 +69,9 @@ class AccessCollector {
     } else if (const auto* s = std::get_if<thread::Shuffle>(&node)) {
       loads({s->dst_index, s->value, s->lane});
       accesses.push_back({s->dst, s->dst_index, true});
+    } else if (const auto* v = std::get_if<thread::Vote>(&node)) {
+      loads({v->dst_index, v->value});
+      accesses.push_back({v->dst, v->dst_index, true});
     } else if (const auto* l = std::get_if<thread::LoadMatrix>(&node)) {
       loads({l->dst_index, l->src_index});
       moves(l->dst, l->src);

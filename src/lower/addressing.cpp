@@ -7,6 +7,7 @@
 #include "lower/accesses.h"
 #include "lower/gpu/assumptions.h"
 #include "lower/gpu/followed_indices.h"
+#include "lower/gpu/lane_votes.h"
 #include "lower/gpu/registers.h"
 #include "lower/lowering_context.h"
 #include "support/diag_codes.h"
@@ -20,7 +21,10 @@ namespace {
 // Rewrites a program expression under the variables' current meaning.
 class ExprLowering final : public ir::ExprRewriter {
  public:
-  explicit ExprLowering(LoweringContext& k) : ExprRewriter(k.in.program.exprs, k.out.exprs), k_(k) {}
+  ExprLowering(LoweringContext& k, ExprId root) : ExprRewriter(k.in.program.exprs, k.out.exprs), k_(k) {
+    if (k.walk.of_lanes.empty()) return;
+    for (const auto& [vote, said] : lower_votes(k, root)) replace(vote, said);
+  }
 
  protected:
   ExprId rewrite_var(const ir::ExprNode& n) override {
@@ -78,7 +82,7 @@ void leave_to_hardware(LoweringContext& k, ir::BufferId buffer, ExprId row, Expr
 
 ExprId lower_expr(LoweringContext& k, ExprId program_expr) {
   const auto taken = k.at.taken.find(program_expr);
-  return taken != k.at.taken.end() ? taken->second : ExprLowering(k).rewrite(program_expr);
+  return taken != k.at.taken.end() ? taken->second : ExprLowering(k, program_expr).rewrite(program_expr);
 }
 
 ExprId both(LoweringContext& k, ExprId a, ExprId b) {

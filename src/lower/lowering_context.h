@@ -84,7 +84,8 @@ struct EmittedWalk {
   // GPU: the point being emitted, where its statements go, and accesses of which lanes give it elements
   const std::vector<ExprId>* point = nullptr;
   thread::Block* body = nullptr;
-  std::set<size_t> of_lanes;  // accesses of the op
+  std::set<size_t> of_lanes;                    // accesses of the op
+  const layout::Fragment* iteration = nullptr;  // of the walk, while a point is emitted
   // Elements of registers, by how their indices were lowered.
   struct Followed {
     std::vector<ExprId> indices;  // made of the point's digits

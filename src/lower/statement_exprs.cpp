@@ -24,6 +24,7 @@ struct Fields {
   void operator()(thread::AsyncCommit&) const {}
   void operator()(thread::AsyncWait&) const {}
   void operator()(thread::Shuffle& s) const { all({&s.dst_index, &s.value, &s.lane}); }
+  void operator()(thread::Vote& s) const { all({&s.dst_index, &s.value}); }
   void operator()(thread::LoadMatrix& s) const { all({&s.dst_index, &s.src_index}); }
   void operator()(thread::StoreMatrix& s) const { all({&s.dst_index, &s.src_index}); }
   void operator()(thread::WarpMma& s) const { all({&s.a_index, &s.b_index, &s.c_index, &s.places_index}); }

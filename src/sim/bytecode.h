@@ -122,6 +122,7 @@ enum class StepKind : uint8_t {
   async_commit,
   async_wait,
   shuffle,
+  vote,
   load_matrix,
   store_matrix,
   mma,
@@ -170,9 +171,8 @@ struct Step {
   // loop_begin, loop_while: the loop's end; loop_end: its begin; branch: its else; else: its end
   uint32_t jump = 0;
   // loop: extent, -; while, branch: condition; fetch_tile: dst; store: index, value, predicate; async: dst,
-  // src,
-  //   predicate;
-  // shuffle: dst, value, lane; matrices: registers, rows; mma: a, b, c; transactions: index, parity,
+  // src, predicate; shuffle: dst, value, lane; vote: dst, value;
+  // matrices: registers, rows; mma: a, b, c; transactions: index, parity,
   // a wait's `unless`, a test's dst; tensor copies:
   // place in shared memory, index of the barrier
   Ref x, y, z;

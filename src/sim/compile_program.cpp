@@ -244,6 +244,14 @@ class ProgramCompiler {
     close(step);
   }
 
+  void compile(const thread::Vote& vote) {
+    Step& step = open(StepKind::vote);
+    step.x = exprs_.use(vote.dst_index);
+    step.y = exprs_.use(vote.value);
+    step.access = exprs_.add_access(vote.dst, "vote", true, 1);
+    close(step);
+  }
+
   void matrices(StepKind kind, thread::MemoryId registers, ir::ExprId reg, thread::MemoryId rows,
                 ir::ExprId row, int count) {
     const bool load = kind == StepKind::load_matrix;

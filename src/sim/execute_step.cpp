@@ -129,6 +129,8 @@ void execute_step(ClusterRun& run, Warp& w, const Step& s) {
       return async_wait(run, w, s);
     case StepKind::shuffle:
       return shuffle(run, w, s);
+    case StepKind::vote:
+      return vote(run, w, s);
     case StepKind::load_matrix:
       return matrices(run, w, s, true);
     case StepKind::store_matrix:

@@ -35,6 +35,7 @@ std::string action_of(const Bytecode& code, uint32_t access, uint32_t stmt) {
   const auto& node = code.program->stmts[stmt].node;
   if (const auto* b = std::get_if<thread::Barrier>(&node)) return barrier_text(*b) + std::to_string(b->id);
   if (std::holds_alternative<thread::Shuffle>(node)) return "shuffle";
+  if (const auto* v = std::get_if<thread::Vote>(&node)) return thread::vote_name(v->mode);
   if (std::holds_alternative<thread::LoadMatrix>(node)) return "matrix load";
   if (std::holds_alternative<thread::StoreMatrix>(node)) return "matrix store";
   if (const auto* m = std::get_if<thread::WarpMma>(&node)) return m->atom;

@@ -68,6 +68,7 @@ void write_counters(JsonWriter& w, const Counters& c) {
   w.member("matrix_instructions", c.matrix_instructions);
   w.member("barriers", c.barriers);
   w.member("shuffles", c.shuffles);
+  w.member("votes", c.votes);
   w.member("shared_bytes", c.shared_bytes);
   w.member("global_bytes", c.global_bytes);
   w.member("async_bytes", c.async_bytes);

@@ -274,7 +274,7 @@ class Simulation {
       }
       const Counters& k = e->counters();
       c.statements += k.statements, c.matrix_instructions += k.matrix_instructions;
-      c.barriers += k.barriers, c.shuffles += k.shuffles;
+      c.barriers += k.barriers, c.shuffles += k.shuffles, c.votes += k.votes;
       c.shared_bytes += k.shared_bytes, c.global_bytes += k.global_bytes, c.async_bytes += k.async_bytes;
       c.tensor_bytes += k.tensor_bytes;
       c.load_waits += k.load_waits, c.most_loads = std::max(c.most_loads, k.most_loads);

@@ -78,7 +78,7 @@ struct AccessCount {
 struct Counters {
   std::vector<AccessCount> accesses;  // in program order
   int64_t statements = 0;             // executed, per warp
-  int64_t matrix_instructions = 0, barriers = 0, shuffles = 0;
+  int64_t matrix_instructions = 0, barriers = 0, shuffles = 0, votes = 0;
   int64_t shared_bytes = 0, global_bytes = 0, async_bytes = 0;
   int64_t tensor_bytes = 0;  // by the copy engine, into shared memory and out of it
   int64_t load_waits = 0;    // for loads to registers, where they are counted

@@ -74,6 +74,27 @@ void shuffle(ClusterRun& run, Warp& w, const Step& s) {
   write_lanes(run, w, s.access, w.mask, w.values.operand(s.x), {result.data(), 1}, true);
 }
 
+void vote(ClusterRun& run, Warp& w, const Step& s) {
+  const auto& n = run.node<thread::Vote>(s);
+  converged(run, w, s, FindingKind::divergent_instruction);
+  ++run.counters.votes;
+  const Operand value = w.values.operand(s.y);
+  const int group = static_cast<int>(n.lanes);
+  std::array<Cell, kMaxLanes> result{};
+  for (int l = 0; l < w.lanes; ++l) {
+    const int first = l / group * group;
+    int64_t word = 0;
+    for (int i = 0; i < group && first + i < w.lanes; ++i) {
+      if ((w.mask & bit(first + i)) == 0) continue;
+      const int64_t of = value[first + i].i;
+      const bool holds = n.mode == thread::Vote::Mode::match ? of == value[l].i : of != 0;
+      word |= int64_t{holds} << i;
+    }
+    result[static_cast<size_t>(l)].i = n.mode == thread::Vote::Mode::any ? int64_t{word != 0} : word;
+  }
+  write_lanes(run, w, s.access, w.mask, w.values.operand(s.x), {result.data(), 1}, true);
+}
+
 void fetch_tile(ClusterRun& run, Warp& w, const Step& s) {
   std::array<Cell, kMaxLanes> number{};
   for (int l = 0; l < w.lanes; ++l)

@@ -6,6 +6,7 @@
 namespace tilegen::sim {
 
 void shuffle(ClusterRun& run, Warp& w, const Step& s);
+void vote(ClusterRun& run, Warp& w, const Step& s);
 void fetch_tile(ClusterRun& run, Warp& w, const Step& s);
 void cluster_load(ClusterRun& run, Warp& w, const Step& s);
 void lane_reduce(ClusterRun& run, Warp& w, const Step& s);

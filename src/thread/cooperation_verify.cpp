@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "ir/group_vote.h"
 #include "thread/thread_expr_text.h"
 
 namespace tilegen::thread {
@@ -74,6 +75,24 @@ void CooperationVerifier::check(const FetchTile& fetch) {
   if (p_.memory(fetch.dst).type != DType::i32)
     report("a fetched tile into " + p_.memory(fetch.dst).name + ", which holds " +
            ir::dtype_name(p_.memory(fetch.dst).type));
+}
+
+void CooperationVerifier::check(const Vote& vote) {
+  const std::string what = "a vote";
+  if (p_.threads % p_.machine.warp != 0) report(what + " in a block of " + number(p_.threads) + " threads");
+  if (!ir::has_lanes(vote.lanes)) report(what + " of " + number(vote.lanes) + " lanes");
+  if (vote.mode != Vote::Mode::match) {
+    exprs_.check(vote.value, DType::boolean, "what is voted for");
+  } else if (!vote.value.valid() || vote.value.value >= p_.exprs.size() ||
+             !ir::is_integer(p_.exprs.type(vote.value))) {
+    report(what + " compares what is no integer");
+  } else {
+    exprs_.check(vote.value, p_.exprs.type(vote.value), "what is compared");
+  }
+  if (!check_registers(what, vote.dst, vote.dst_index, 1)) return;
+  if (p_.memory(vote.dst).type != vote_type(vote.mode))
+    report(what + " into " + p_.memory(vote.dst).name + ", which holds " +
+           ir::dtype_name(p_.memory(vote.dst).type));
 }
 
 void CooperationVerifier::check_barriers(const TransactionBarriers& b) {

@@ -30,6 +30,7 @@ class CooperationVerifier {
   void check(const TransactionWait& wait);
   void check(const TransactionTest& test);
   void check(const FetchTile& fetch);
+  void check(const Vote& vote);
   void check(const TensorLoad& load);
   void check(const TensorStore& store);
   void check(const BulkCommit&) {}

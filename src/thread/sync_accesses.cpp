@@ -102,6 +102,7 @@ class Collector {
   void operator()(const AsyncCommit&) {}
   void operator()(const AsyncWait&) {}
   void operator()(const Shuffle& s) { loads({s.dst_index, s.value, s.lane}); }
+  void operator()(const Vote& s) { loads({s.dst_index, s.value}); }
   void operator()(const LoadMatrix& m) {
     loads({m.dst_index, m.src_index});
     rows(m.src, m.src_index, m.matrices, false);

@@ -244,6 +244,13 @@ class Printer {
          origin);
   }
 
+  void print(const Vote& vote, int indent, const std::string& origin) {
+    line(indent,
+         at(vote.dst, vote.dst_index) + " = " + vote_name(vote.mode) + " of " + std::to_string(vote.lanes) +
+             " lanes: " + expr_text(p_, vote.value),
+         origin);
+  }
+
   void print(const LoadMatrix& load, int indent, const std::string& origin) {
     line(indent,
          at(load.dst, load.dst_index) + " = load_matrix x" + std::to_string(load.matrices) +

@@ -17,6 +17,10 @@ const char* space_name(Space s) {
   return "unknown";
 }
 
+const char* vote_name(Vote::Mode mode) {
+  return mode == Vote::Mode::any ? "any" : mode == Vote::Mode::ballot ? "ballot" : "match";
+}
+
 StmtId ThreadProgram::add(StmtNode node,
                           std::string origin) {
   stmts.push_back({std::move(node), std::move(origin)});

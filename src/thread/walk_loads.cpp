@@ -42,6 +42,7 @@ void WalkLoads::find_registers() {
   for (const Stmt& s : p_.stmts) {
     if (const auto* load = std::get_if<LoadMatrix>(&s.node)) unknown.insert(load->dst.value);
     if (const auto* load = std::get_if<ClusterLoad>(&s.node)) unknown.insert(load->dst.value);
+    if (const auto* vote = std::get_if<Vote>(&s.node)) unknown.insert(vote->dst.value);
     int64_t element = 0;
     if (const auto* shuffle = std::get_if<Shuffle>(&s.node)) {
       if (takes_handed(*shuffle) && p_.exprs.is_const_int(shuffle->dst_index, &element))

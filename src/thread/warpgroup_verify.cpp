@@ -76,6 +76,10 @@ struct Uses {
     expressions = {s.dst_index, s.value, s.lane};
     writes = {s.dst};
   }
+  void operator()(const Vote& s) {
+    expressions = {s.dst_index, s.value};
+    writes = {s.dst};
+  }
   void operator()(const LoadMatrix& s) {
     expressions = {s.dst_index, s.src_index};
     writes = {s.dst};

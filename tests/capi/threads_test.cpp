@@ -107,6 +107,25 @@ TEST(Threads, Votes) {
   });
 }
 
+TEST(Threads, MatchesAndElections) {
+  const Program program = of_threads(8, [](tl_builder* b, tl_expr x, const tl_expr*) {
+    const tl_expr low = tl_binary(b, TL_FLOORMOD, x, tl_index(b, 3));
+    const tl_expr word = tl_cast(b, TL_I64, tl_vote(b, TL_VOTE_MATCH_ANY, low));
+    const tl_expr first = tl_vote(b, TL_VOTE_ELECT, tl_binary(b, TL_GT, x, tl_index(b, 20)));
+    return tl_binary(b, TL_ADD, word, tl_select(b, first, tl_index(b, 1000), tl_index(b, 0)));
+  });
+  expect_threads(program, [](const std::vector<int64_t>& in, int64_t first, int64_t t) {
+    const int64_t own = in[first + t];
+    int64_t word = 0, elected = -1;
+    for (int64_t lane = 0; lane < 8; ++lane) {
+      const int64_t v = in[first + t / 8 * 8 + lane];
+      if (v % 3 == own % 3) word |= int64_t{1} << lane;
+      if (v > 20 && elected < 0) elected = lane;
+    }
+    return word + (elected == t % 8 ? 1000 : 0);
+  });
+}
+
 // Sums of warps go through shared memory; a serial loop of run-time bounds has exchanges, as has an if of the
 // block; what the loop carries is a value of each thread.
 // Numbers of threads count 32 to a warp, whatever the block's extents are.
@@ -551,6 +570,13 @@ TEST(Threads, VotesAreInstructions) {
       EXPECT_EQ(count_of(gcn, "ds_bpermute"), 0) << gcn;
     }
   }
+  for (const int lanes : {2, 32}) {
+    const std::string of = "Y[w * " + std::to_string(lanes) + " + l] = match_any(x)";
+    const std::string ptx = code(lanes, of, "sm_80"), gcn = code(lanes, of, "gfx942");
+    EXPECT_EQ(count_of(ptx, "match.any.sync.b32"), 1) << ptx;
+    EXPECT_EQ(count_of(ptx, "shfl.sync"), 0) << ptx;
+    EXPECT_EQ(count_of(gcn, "ds_bpermute"), 0) << gcn;
+  }
   const std::string sum =
       "var s = SEED\n    unroll d in 0 .. 5 { s = s | shuffle_xor(s, 1 << d) }\n"
       "    Y[w * 32 + l] = s";
@@ -628,6 +654,18 @@ TEST(Threads, Mistakes) {
                 return x;
               }),
       "takes a condition, found i64");
+  has(mistake(32, kThreads,
+              [](tl_builder* b, tl_expr x, const tl_expr*) {
+                tl_vote(b, TL_VOTE_MATCH_ANY, tl_binary(b, TL_LT, x, x));
+                return x;
+              }),
+      "match_any compares integers, found bool");
+  has(mistake(32, kThreads,
+              [](tl_builder* b, tl_expr x, const tl_expr*) {
+                tl_vote(b, 6, x);
+                return x;
+              }),
+      "no vote 6");
   has(mistake(32, kThreads,
               [](tl_builder* b, tl_expr x, const tl_expr* ids) {
                 const tl_scope s = tl_begin_if(b, tl_binary(b, TL_LT, ids[1], tl_index(b, 3)));

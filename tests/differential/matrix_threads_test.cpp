@@ -72,6 +72,33 @@ kernel k grid (g: ceildiv(m, 128)) threads 128 {
                  {{"groups", std::to_string(128 / lanes)}, {"lanes", std::to_string(lanes)}}));
 }
 
+// Lanes of one value find each other; the first lane that a condition holds for is told, once for each group.
+TEST(Threads, MatchesAndElections) {
+  const DType types[] = {DType::i8, DType::u16, DType::i32, DType::u32, DType::i64, DType::u64};
+  for (const int lanes : {2, 8, 32})
+    for (const DType t : types)
+      expect_agree_everywhere(replaced(R"(tl 1 program p
+dim m
+tensor X: $t[m] readonly
+tensor Y: u32[m]
+tensor First: i32[m]
+kernel k grid (g: ceildiv(m, 128)) threads 128 {
+  threads w, l in $groups, $lanes {
+    let i = g * 128 + w * $lanes + l
+    let x = X[i] // 4
+    let peers = match_any(x)
+    let leads = elect(x == X[0] // 4)
+    Y[i] = peers
+    First[i] = select(leads, cast(i32, l), -1)
+    if any(elect(peers > 3)) { Y[i] = peers + popcount(match_any(l % 3)) * 1000 }
+  }
+}
+)",
+                                       {{"t", ir::dtype_name(t)},
+                                        {"groups", std::to_string(128 / lanes)},
+                                        {"lanes", std::to_string(lanes)}}));
+}
+
 // In warps with tasks of their own, in loops, and written by hand; what is not one beside them.
 TEST(Threads, VotesInTasks) {
   for (const int lanes : {4, 16, 32})

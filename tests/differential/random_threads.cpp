@@ -10,7 +10,11 @@ namespace tilegen::differential {
 std::string Generator::exchanged(DType type, const std::string& value, const std::string& lane,
                                  int64_t lanes) {
   const std::string by = std::to_string(r_.between(0, lanes - 1));
-  switch (r_.below(6)) {
+  switch (r_.below(8)) {
+    case 7:
+      return "cast(" + std::string(ir::dtype_name(type)) + ", match_any(" + value + " & " + by + "))";
+    case 6:
+      return "select(elect((" + value + " & 3) == " + by + " % 4), " + value + ", " + value + " ^ 1)";
     case 5:
       return "cast(" + std::string(ir::dtype_name(type)) + ", ballot(" + value + " > " + by + "))";
     case 0:

@@ -129,7 +129,7 @@ bool change_operator(ProgramText& text, Random& random) {
       {"nearest", "zero", "down", "up", "saturate", "overflow"},
       {"acquire", "release", "acq_rel"},
       {"shuffle", "shuffle_xor", "shuffle_up", "shuffle_down"},
-      {"any", "all"},
+      {"any", "all", "elect"},
       {"thread_id", "lane_id", "warp_id", "warpgroup_id", "block_id", "cluster_rank", "cluster_blocks"},
       {"atomic_add", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor", "atomic_exchange"},
       {"..", ":+"}};

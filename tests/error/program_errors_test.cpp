@@ -236,6 +236,8 @@ TEST(ProgramErrors, Threads) {
   expect_golden("dtype_mismatch.shuffle", threads_failure(x + "    let y = shuffle(x > 0, 1)\n"));
   expect_golden("dtype_mismatch.lane", threads_failure(x + "    let y = shuffle(x, x)\n"));
   expect_golden("dtype_mismatch.vote", threads_failure(x + "    let y = any(x)\n"));
+  expect_golden("dtype_mismatch.match", threads_failure(x + "    let y = match_any(x)\n"));
+  expect_golden("dtype_mismatch.elect", threads_failure(x + "    let y = elect(x)\n"));
   expect_golden(
       "parallel_race.threads",
       threads_failure("    s[w * 32 + l] = X[w * 32 + l]\n    Y[w * 32 + l] = s[127 - w * 32 - l]\n"));

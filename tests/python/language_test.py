@@ -320,7 +320,8 @@ class Atomics(unittest.TestCase):
                 total = b.var(own, "total", i32)
                 with b.unroll(0, 4) as step:
                     b.assign(total, total + b.shuffle_xor(total, 8 >> step))
-                words = b.cast(b.ballot(own > 2), i32)
+                words = b.cast(b.ballot(own > 2), i32) + b.cast(b.match_any(own) & 1, i32) * 7
+                words = words + b.select(b.elect(own > 2), b.expr(3000, i32), b.expr(0, i32))
                 odd = b.select(b.vote_any(own == 4), b.expr(100000, i32), b.expr(0, i32))
                 b.store(tile, t, total + words + odd + b.shuffle(own, 3) - b.shuffle_up(own, 1) + b.shuffle_down(own, 2))
                 b.barrier()
@@ -332,7 +333,8 @@ class Atomics(unittest.TestCase):
         def stored(k):
             first, lane = k // 16 * 16, k % 16
             group = values[first:first + 16]
-            words = sum(1 << l for l in range(16) if group[l] > 2)
+            words = sum(1 << l for l in range(16) if group[l] > 2) + (7 if group[0] == group[lane] else 0)
+            words += 3000 if lane == next((l for l in range(16) if group[l] > 2), -1) else 0
             return (sum(group) + words + (100000 if 4 in group else 0) + group[3] - group[max(lane - 1, 0)]
                     + group[lane + 2 if lane + 2 < 16 else lane])
 

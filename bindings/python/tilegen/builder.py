@@ -277,6 +277,14 @@ class Builder(Atomics, Combinations, Maths):
         """u32: the lanes for which the condition holds, as bits."""
         return Expr(self, lib.tl_vote(self.handle, h.TL_VOTE_BALLOT, condition.raw))
 
+    def elect(self, condition):
+        """bool: this lane is the first one for which the condition holds."""
+        return Expr(self, lib.tl_vote(self.handle, h.TL_VOTE_ELECT, condition.raw))
+
+    def match_any(self, value):
+        """u32: the lanes that have the own value, an integer, as bits."""
+        return Expr(self, lib.tl_vote(self.handle, h.TL_VOTE_MATCH_ANY, value.raw))
+
     def barrier(self):
         """In threads: all meet, and see behind it what any has stored before it."""
         lib.tl_barrier(self.handle)

@@ -32,10 +32,12 @@ void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vec
         k_.walk.inside = both(k_, ExprId(), nest.inside);
         k_.walk.point = &nest.point;
         k_.walk.body = &body;
+        k_.walk.iteration = &iteration;
         emit(nest, body);
         k_.walk.followed.clear();
         k_.walk.point = nullptr;
         k_.walk.body = nullptr;
+        k_.walk.iteration = nullptr;
         k_.walk.inside = ExprId();
       },
       out_);

@@ -68,6 +68,10 @@ struct GpuVerifyTest : ::testing::Test {
 
   AsyncCopy copy() { return {tile, p.exprs.mul(thread(), c(4)), in, p.exprs.mul(thread(), c(4)), 16, {}}; }
   Shuffle shuffle() { return {Shuffle::Mode::butterfly, acc, c(0), load(acc, c(1)), c(16)}; }
+  Vote vote(Vote::Mode mode, DType into) {
+    const ExprId of = mode == Vote::Mode::match ? thread() : p.exprs.lt(thread(), c(5));
+    return {mode, registers("said", into, 1), c(0), of, 32};
+  }
   LoadMatrix load_matrix() { return {a, c(0), halves, p.exprs.mul(thread(), c(8)), 4, false}; }
   StoreMatrix store_matrix() { return {halves, p.exprs.mul(thread(), c(8)), a, c(0), 4, false}; }
   WarpMma mma() { return {"mma.m16n8k16.f32.f16", a, b, acc, c(0), c(0), c(0), 8, 4, 4}; }
@@ -81,6 +85,9 @@ TEST_F(GpuVerifyTest, LegalProgramHasNoProblems) {
   append(Barrier{1, 32, true});
   append(Barrier{});
   append(shuffle());
+  append(vote(Vote::Mode::any, DType::boolean));
+  append(vote(Vote::Mode::ballot, DType::u32));
+  append(vote(Vote::Mode::match, DType::u32));
   append(load_matrix());
   append(store_matrix());
   append(mma());
@@ -248,6 +255,33 @@ TEST_F(GpuVerifyTest, ShuffleLaneType) {
   append(s);
   expect_problem("shuffle lane");
 }
+TEST_F(GpuVerifyTest, VoteInWholeWarps) {
+  p.threads = 48;
+  append(vote(Vote::Mode::ballot, DType::u32));
+  expect_problem("a vote in a block of 48 threads");
+}
+TEST_F(GpuVerifyTest, VoteOfGroups) {
+  Vote v = vote(Vote::Mode::ballot, DType::u32);
+  v.lanes = 24;
+  append(v);
+  expect_problem("a vote of 24 lanes");
+}
+TEST_F(GpuVerifyTest, VoteOfConditions) {
+  Vote v = vote(Vote::Mode::any, DType::boolean);
+  v.value = thread();
+  append(v);
+  expect_problem("what is voted for t is i64, expected bool");
+}
+TEST_F(GpuVerifyTest, VoteComparesIntegers) {
+  Vote v = vote(Vote::Mode::match, DType::u32);
+  v.value = load(acc, c(0));
+  append(v);
+  expect_problem("a vote compares what is no integer");
+}
+TEST_F(GpuVerifyTest, VoteIntoWords) {
+  append(vote(Vote::Mode::ballot, DType::i32));
+  expect_problem("a vote into said, which holds i32");
+}
 TEST_F(GpuVerifyTest, ShuffleTargetInRange) {
   Shuffle s = shuffle();
   s.dst_index = c(4);
@@ -380,6 +414,7 @@ TEST_F(GpuVerifyTest, PrintShowsEveryStatement) {
   append(AsyncWait{1});
   append(Barrier{1, 32, true});
   append(shuffle());
+  append(vote(Vote::Mode::ballot, DType::u32));
   append(load_matrix());
   append(store_matrix());
   append(mma());
@@ -387,8 +422,9 @@ TEST_F(GpuVerifyTest, PrintShowsEveryStatement) {
   for (const char* part :
        {"threads 64 (t)", "min_blocks 2", "X is a multiple of 16", "T: f32[256] slots 2",
         "async_copy 16 bytes T[t * 4] = X[t * 4] if t < 5 else 0", "async_commit", "async_wait pending 1",
-        "arrive 1 threads 32", "acc[0] = shuffle lane ^ 16 of acc[1]", "a[0] = load_matrix x4 H[t * 8]",
-        "store_matrix x4 H[t * 8] = a[0]", "mma.m16n8k16.f32.f16 acc[0] += a[0] * b[0]"})
+        "arrive 1 threads 32", "acc[0] = shuffle lane ^ 16 of acc[1]", "said[0] = ballot of 32 lanes: t < 5",
+        "a[0] = load_matrix x4 H[t * 8]", "store_matrix x4 H[t * 8] = a[0]",
+        "mma.m16n8k16.f32.f16 acc[0] += a[0] * b[0]"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 

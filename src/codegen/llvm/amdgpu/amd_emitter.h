@@ -55,6 +55,7 @@ class AmdEmitter : public GpuEmitter {
   // statements of a wave (emit_wave.cpp)
   using GpuEmitter::emit_node;
   llvm::Value* any_lane(llvm::Value* condition) override;
+  llvm::Value* ballot(llvm::Value* condition) override;
   void emit_node(const thread::Barrier& barrier) override;
   llvm::Value* shuffled(thread::Shuffle::Mode mode, llvm::Value* bits, llvm::Value* lane) override;
   llvm::Value* exchanged(llvm::Value* bits, uint32_t mask);

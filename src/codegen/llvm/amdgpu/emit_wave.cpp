@@ -43,10 +43,11 @@ constexpr uint32_t kSwizzleLanes = 32;  // ds_swizzle permutes within halves of 
 
 }  // namespace
 
-Value* AmdEmitter::any_lane(Value* condition) {
-  Value* lanes = b_.CreateIntrinsic(llvm::Intrinsic::amdgcn_ballot, {b_.getInt64Ty()}, {condition});
-  return b_.CreateICmpNE(lanes, b_.getInt64(0));
+Value* AmdEmitter::ballot(Value* condition) {
+  return b_.CreateIntrinsic(llvm::Intrinsic::amdgcn_ballot, {b_.getInt64Ty()}, {condition});
 }
+
+Value* AmdEmitter::any_lane(Value* condition) { return b_.CreateICmpNE(ballot(condition), b_.getInt64(0)); }
 
 // All waves of the block meet. What each did to memory before is done when it arrives.
 void AmdEmitter::emit_node(const Barrier& barrier) {

@@ -37,6 +37,8 @@ Interval stored_range(const thread::ThreadProgram& p, IndexFacts& facts, MemoryI
   for (const thread::Stmt& s : p.stmts) {
     const auto* shuffle = std::get_if<thread::Shuffle>(&s.node);
     if (shuffle && shuffle->dst == memory) return Interval::whole();
+    const auto* vote = std::get_if<thread::Vote>(&s.node);
+    if (vote && vote->dst == memory) return Interval::whole();
     const auto* store = std::get_if<thread::Store>(&s.node);
     if (!store || store->memory != memory) continue;
     const Interval stored = facts.range(store->value);

@@ -78,6 +78,10 @@ class GpuEmitter : protected ProgramEmitter {
   virtual void store_words(const Place& at, const thread::Memory& m, int64_t bytes, Values words,
                            llvm::Value* condition, bool streaming) = 0;
   virtual llvm::Value* any_lane(llvm::Value* condition) = 0;
+  // For which lanes of the warp it holds, an integer of as many bits.
+  virtual llvm::Value* ballot(llvm::Value* condition) = 0;
+  // Which lanes of the warp have the same integer.
+  virtual llvm::Value* matching(llvm::Value* value);
   // The 32 bits that another lane gives: lane (own ^ `lane`), or lane `lane`.
   virtual llvm::Value* shuffled(thread::Shuffle::Mode mode, llvm::Value* bits, llvm::Value* lane) = 0;
   // An expression that is the same for the warp.
@@ -167,6 +171,7 @@ class GpuEmitter : protected ProgramEmitter {
   void emit_node(const thread::Branch&) {}
   void emit_node(const thread::Store& store);
   void emit_node(const thread::Shuffle& shuffle);
+  void emit_node(const thread::Vote& vote);
   void emit_node(const thread::LaneReduce&) { refuse("a reduction over SIMD lanes has no GPU code"); }
   void emit_node(const thread::HostMma&) { refuse("a matrix atom of the host has no GPU code"); }
   void emit_node(const thread::Prefetch&) { refuse("a prefetch has no GPU code"); }

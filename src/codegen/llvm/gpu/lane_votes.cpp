@@ -111,24 +111,11 @@ class Votes {
     if (alike && lanes == machine_.warp)
       return made = b.CreateSelect(machine_.any(b, chosen), b.getInt32(static_cast<uint32_t>(bits->front())),
                                    b.getInt32(0));
-    Value* word = word_of_group(b, machine_.ballot(b, chosen), lanes);
+    Value* thread = b.CreateIntrinsic(machine_.thread, {}, {});
+    Value* word = word_of_group(b, machine_.ballot(b, chosen), thread, machine_.warp, lanes);
     if (places) return made = word;
     return made = b.CreateSelect(b.CreateICmpNE(word, b.getInt32(0)),
                                  b.getInt32(static_cast<uint32_t>(bits->front())), b.getInt32(0));
-  }
-
-  // The bits of the thread's group, the first lane's lowest.
-  Value* word_of_group(llvm::IRBuilder<>& b, Value* ballot, uint64_t lanes) {
-    if (lanes == machine_.warp && lanes == 32) return ballot;
-    Value* thread = b.CreateIntrinsic(machine_.thread, {}, {});
-    if (machine_.warp == 64) {
-      Value* high = b.CreateICmpNE(b.CreateAnd(thread, 32), b.getInt32(0));
-      ballot = b.CreateSelect(high, b.CreateTrunc(b.CreateLShr(ballot, 32), b.getInt32Ty()),
-                              b.CreateTrunc(ballot, b.getInt32Ty()));
-    }
-    if (lanes == 32) return ballot;
-    Value* first = b.CreateAnd(thread, 31 & ~(lanes - 1));
-    return b.CreateAnd(b.CreateLShr(ballot, first), (uint64_t{1} << lanes) - 1);
   }
 
   // What the value is for each thread where it is not 0; none are 0.
@@ -244,6 +231,18 @@ class Votes {
 };
 
 }  // namespace
+
+llvm::Value* word_of_group(llvm::IRBuilderBase& b, llvm::Value* ballot, llvm::Value* thread, unsigned warp,
+                           uint64_t lanes) {
+  if (warp == 64) {
+    Value* high = b.CreateICmpNE(b.CreateAnd(thread, 32), b.getInt32(0));
+    ballot = b.CreateSelect(high, b.CreateTrunc(b.CreateLShr(ballot, 32), b.getInt32Ty()),
+                            b.CreateTrunc(ballot, b.getInt32Ty()));
+  }
+  if (lanes == 32) return ballot;
+  Value* first = b.CreateAnd(thread, 31 & ~(lanes - 1));
+  return b.CreateAnd(b.CreateLShr(ballot, first), (uint64_t{1} << lanes) - 1);
+}
 
 bool select_votes(llvm::Function& f, const LaneInstructions& machine) { return Votes(f, machine).run(); }
 

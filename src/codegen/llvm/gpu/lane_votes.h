@@ -8,8 +8,8 @@
 //
 // The lane of a shuffle and the bits of a lane are computed for every thread of a block, so any spelling of
 // them will do. requires: one instruction for what is computed alike. ensures: the same values; shuffles that
-// nothing uses are gone. why here: the language has votes as exchanges (ir/lane_exchange.h), with the meaning
-// and the checks of shuffles; that a machine has an instruction for them is the code generator's matter.
+// nothing uses are gone. why here: programs that vote by shuffles of their own mean the same as those that
+// say ballot (thread::Vote), and the loops that hold these are written out by then.
 #pragma once
 
 #include <optional>
@@ -37,6 +37,10 @@ struct LaneInstructions {
   llvm::Value* (*ballot)(llvm::IRBuilder<>& b, llvm::Value* condition);
   llvm::Value* (*any)(llvm::IRBuilder<>& b, llvm::Value* condition);
 };
+
+// Of the bits of a warp those of the thread's own group, the first lane's lowest: 32 bits.
+llvm::Value* word_of_group(llvm::IRBuilderBase& b, llvm::Value* ballot, llvm::Value* thread, unsigned warp,
+                           uint64_t lanes);
 
 // Whether the function is another one then.
 bool select_votes(llvm::Function& f, const LaneInstructions& machine);

@@ -59,6 +59,10 @@ void RegisterFile::mark_copied() {
       used(shuffle->value);
       if (owns(shuffle->dst)) copied[shuffle->dst.value] = false;
     }
+    if (const auto* vote = std::get_if<Vote>(&s.node)) {
+      used(vote->value);
+      if (owns(vote->dst)) copied[vote->dst.value] = false;
+    }
     const auto* store = std::get_if<Store>(&s.node);
     if (!store) continue;
     if (!keeps_words(*store) || store->atomic) used(store->value);
@@ -141,6 +145,7 @@ void RegisterFile::collect_written(const Block& body, Memories& out) const {
     for (const Block* inner : blocks_inside(node)) collect_written(*inner, out);
     if (auto* s = std::get_if<Store>(&node)) add(s->memory);
     if (auto* s = std::get_if<Shuffle>(&node)) add(s->dst);
+    if (auto* s = std::get_if<Vote>(&node)) add(s->dst);
     if (auto* s = std::get_if<FetchTile>(&node)) add(s->dst);
     if (auto* s = std::get_if<TransactionTest>(&node)) add(s->dst);
     if (auto* s = std::get_if<LoadMatrix>(&node)) add(s->dst);

@@ -19,6 +19,18 @@ Value* PtxEmitter::any_lane(Value* condition) {
   return b_.CreateIntrinsic(llvm::Intrinsic::nvvm_vote_any_sync, {}, {b_.getInt32(~0u), condition});
 }
 
+Value* PtxEmitter::ballot(Value* condition) {
+  return b_.CreateIntrinsic(llvm::Intrinsic::nvvm_vote_ballot_sync, {}, {b_.getInt32(~0u), condition});
+}
+
+Value* PtxEmitter::matching(Value* value) {
+  const bool wide = value->getType()->getIntegerBitWidth() > 32;
+  Value* bits = b_.CreateZExt(value, wide ? b_.getInt64Ty() : b_.getInt32Ty());
+  return b_.CreateIntrinsic(
+      wide ? llvm::Intrinsic::nvvm_match_any_sync_i64 : llvm::Intrinsic::nvvm_match_any_sync_i32, {},
+      {b_.getInt32(~0u), bits});
+}
+
 void PtxEmitter::emit_node(const Barrier& barrier) {
   auto number = [&](int64_t v) { return b_.getInt32(static_cast<uint32_t>(v)); };
   if (barrier.id == 0 && barrier.threads == 0 && !barrier.arrive_only) {

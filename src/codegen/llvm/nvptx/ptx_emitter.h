@@ -34,6 +34,8 @@ class PtxEmitter : public GpuEmitter {
   void store_words(const Place& at, const thread::Memory& m, int64_t bytes, Values words,
                    llvm::Value* condition, bool streaming) override;
   llvm::Value* any_lane(llvm::Value* condition) override;
+  llvm::Value* ballot(llvm::Value* condition) override;
+  llvm::Value* matching(llvm::Value* value) override;
 
   // statements (emit_sync.cpp, emit_matrix.cpp)
   using GpuEmitter::emit_node;
