@@ -1164,6 +1164,11 @@ TL_API void tl_top_k(tl_builder* builder, tl_region src, tl_region value, tl_reg
  *  old values. (TileLang: T.atomic_add, T.atomic_max, T.atomic_min.) */
 TL_API void tl_atomic(tl_builder* builder, tl_region src, tl_region dst, tl_atomic_kind kind);
 
+/** The same, and old, a tile of the same type and extents on chip, becomes what the elements were before, 0
+ *  outside the tensor. dst may be a shared tile, too. (CUDA: the result of atomicAdd, atomicExch ...) */
+TL_API void tl_atomic_fetch(tl_builder* builder, tl_region src, tl_region dst, tl_region old,
+                            tl_atomic_kind kind);
+
 /** The same of one element, inside a parallel loop, whose iterations may name one element together. */
 TL_API void tl_store_atomic(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices,
                             tl_expr value, tl_atomic_kind kind);

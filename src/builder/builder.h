@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ir/annotations.h"
+#include "ir/atomic_fetch.h"
 #include "ir/carried_scan.h"
 #include "ir/cast_modes.h"
 #include "ir/compress.h"
@@ -129,6 +130,7 @@ class Builder {
                   int64_t axis);
   void sort(const ir::Sort& what);
   void compress(const ir::Compression& what);
+  void atomic_fetch(const ir::AtomicFetch& what);
   // A value that stands for one of a group's in the results of a combination.
   ir::VarId operand(std::string_view name, ir::DType type);
   // A function of these operands, with native text or without, before what calls it.

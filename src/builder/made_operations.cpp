@@ -53,6 +53,15 @@ void Builder::compress(const ir::Compression& what) {
   made(kCall, ir::add_compression(program_, what, location_, frames_.back().body, limits_));
 }
 
+void Builder::atomic_fetch(const ir::AtomicFetch& what) {
+  constexpr std::string_view kCall = "tl_atomic_fetch";
+  constexpr int64_t kStatements = 4;
+  if (!begins_made(kCall, kStatements) || !check_region(kCall, "the source", what.src) ||
+      !check_region(kCall, "what is updated", what.dst) || !check_region(kCall, "the old values", what.old))
+    return;
+  made(kCall, ir::add_atomic_fetch(program_, what, location_, frames_.back().body, limits_));
+}
+
 ir::VarId Builder::operand(std::string_view name, ir::DType type) {
   constexpr std::string_view kCall = "tl_operand";
   if (!ready(kCall) || !check_dtype(kCall, type) || !check_operands(kCall, {}) ||

@@ -31,6 +31,15 @@ void tl_atomic(tl_builder* builder, tl_region src, tl_region dst, tl_atomic_kind
   });
 }
 
+void tl_atomic_fetch(tl_builder* builder, tl_region src, tl_region dst, tl_region old, tl_atomic_kind kind) {
+  on_builder(builder, "tl_atomic_fetch", [&](const BuilderCall& c) {
+    const auto [from, to] = c.boxes(src, dst);
+    const ir::Region before = c.region("old", old);
+    if (!known_atomic(c, kind, TL_ATOMIC_EXCHANGE) || c.failed()) return;
+    c->atomic_fetch({from, to, before, static_cast<ir::AtomicKind>(kind - TL_ATOMIC_ADD)});
+  });
+}
+
 void tl_store_atomic(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices,
                      tl_expr value, tl_atomic_kind kind) {
   on_builder(builder, "tl_store_atomic", [&](const BuilderCall& c) {

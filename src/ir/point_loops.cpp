@@ -38,8 +38,10 @@ Exprs PointLoops::begin(const Extents& extents) {
   return point;
 }
 
-void PointLoops::store(BufferId to, const Exprs& indices, ExprId value) {
-  const StmtId made = add(Store{to, indices, value});
+void PointLoops::store(BufferId to, const Exprs& indices, ExprId value) { store(Store{to, indices, value}); }
+
+void PointLoops::store(Store what) {
+  const StmtId made = add(std::move(what));
   std::get<Loop>(p_.stmts[loop_.value].node).body.push_back(made);
 }
 

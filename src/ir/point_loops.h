@@ -1,5 +1,6 @@
 // Parallel loops, tiles and stores for statements that are made of others (ir/arg_reduction.h,
-// ir/carried_scan.h, ir/combination.h, ir/compress.h, ir/sort.h, schedule/form/decode_sparse.h).
+// ir/atomic_fetch.h, ir/carried_scan.h, ir/combination.h, ir/compress.h, ir/sort.h,
+// schedule/form/decode_sparse.h).
 //
 // requires: a program being made, with a kernel; a block outside of parallel loops. ensures: statements and
 //   names are in the order in which the text has them, so that a printed program is read as the same; names
@@ -32,6 +33,7 @@ class PointLoops {
   // name theirs alike.
   Exprs begin(const Extents& extents);
   void store(BufferId to, const Exprs& indices, ExprId value);
+  void store(Store what);
   ExprId load(BufferId from, const Exprs& indices);
   void store(const Tiles& to, const Exprs& indices, const Exprs& values);
   Exprs load(const Tiles& from, const Exprs& indices);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/arg_reduction.h"
+#include "ir/atomic_fetch.h"
 #include "ir/carried_scan.h"
 #include "ir/compress.h"
 #include "ir/op_kinds.h"
@@ -88,6 +89,30 @@ bool Parser::parse_compression(const Token& word) {
   if (!begins_made(word, {&what.src, &what.values, &what.meta}, 1, usable)) return false;
   if (!usable) return true;
   if (auto wrong = add_compression(program_, what, location(word), open_.back().body, limits_))
+    error(wrong->code, word, wrong->message, wrong->hint);
+  return true;
+}
+
+// atomic src -> dst, old {kind = exchange}, behind the comma
+bool Parser::parse_atomic_fetch(const Token& word, const OpRow& row, TileOp op) {
+  Region old;
+  if (!parse_region(old, "the old values of atomic")) return false;
+  Annotations annotations;
+  in_attributes_ = accept("{");
+  if (in_attributes_ && !parse_attributes(row, op, annotations)) return false;
+  in_attributes_ = false;
+  if (!annotations.empty())
+    error(DiagCode::misplaced_statement, word,
+          "atomic with old values is made of parallel loops, which no '" + annotations.front().key +
+              "' is given to",
+          "leave the annotation out, or write the loop: old[i] = atomic_add(Y[i], x[i])");
+  AtomicFetch what{std::move(op.operands[0]), std::move(op.operands[1]), std::move(old),
+                   static_cast<AtomicKind>(op.attrs[atomic_attr::kind])};
+  bool usable = false;
+  constexpr int64_t kStatements = 4;
+  if (!begins_made(word, {&what.src, &what.dst, &what.old}, kStatements, usable)) return false;
+  if (!usable) return true;
+  if (auto wrong = add_atomic_fetch(program_, what, location(word), open_.back().body, limits_))
     error(wrong->code, word, wrong->message, wrong->hint);
   return true;
 }

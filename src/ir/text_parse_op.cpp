@@ -58,6 +58,7 @@ bool Parser::parse_tile_op(OpKind kind) {
     if (src_is_place && !dst_is_place) take_extents(at, op.operands[0], op.operands[1], ranges_);
     if (dst_is_place && !src_is_place) take_extents(at, op.operands[1], op.operands[0], ranges);
   }
+  if (kind == OpKind::atomic && accept(",")) return parse_atomic_fetch(at, row, std::move(op));
   return finish_tile_op(at, row, std::move(op));
 }
 

@@ -271,6 +271,7 @@ class Parser {
   bool parse_arg_reduction(const Token& word);
   bool parse_sort(const Token& word);
   bool parse_compression(const Token& word);
+  bool parse_atomic_fetch(const Token& word, const OpRow& row, TileOp op);
   bool parse_region_list(std::vector<Region>& out, std::string_view what);
   bool begins_carry();
   bool parse_carry(std::vector<Region>& carry);

@@ -367,7 +367,7 @@ TEST(Misuse, UnknownEnumsAreReported) {
   expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_gemm(b, r, r, r, 32, 0); });
   for (uint32_t bad : {0u, 5u, 77u})
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_shuffle(b, bad, e, e); });
-  for (uint32_t bad : {0u, 4u, 77u})
+  for (uint32_t bad : {0u, 6u, 77u})
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_vote(b, bad, e); });
   for (uint32_t bad : {0u, 8u, 77u})
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region) { tl_id(b, bad); });
@@ -405,8 +405,10 @@ TEST(Misuse, UnknownEnumsAreReported) {
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) {
       tl_begin_counted_loop(b, bad, e, e, tl_expr{0}, 0, nullptr, &e);
     });
-  for (uint32_t bad : {0u, 8u, 0xffffffffu})
+  for (uint32_t bad : {0u, 8u, 0xffffffffu}) {
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_atomic(b, r, r, bad); });
+    expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_atomic_fetch(b, r, r, r, bad); });
+  }
   for (uint32_t bad : {0u, 5u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region) { tl_atomic_order(b, bad); });
   EXPECT_EQ(tl_context_set_log(context.get(), 6, nullptr, nullptr, nullptr, nullptr), TL_INVALID_ARGUMENT);

@@ -140,6 +140,43 @@ TEST(WrittenForms, OldValuesInTiles) {
             "misplaced_statement: it stands outside a parallel loop");
 }
 
+TEST(WrittenForms, OldValuesOfTiles) {
+  const Context context = make_context();
+  const int64_t shape[] = {4, 8};
+  const auto build = [&](tl_dtype type, tl_mem_scope scope, bool in_parallel) {
+    return [=, &shape](tl_builder* b, tl_buffer, tl_buffer y, tl_expr) {
+      tl_expr g, i;
+      const int64_t one = 1;
+      const tl_scope kernel = kernel_of(b, &g);
+      const tl_buffer x = tl_alloc(b, "x", TL_SCOPE_FRAGMENT, TL_I32, 2, shape);
+      const tl_buffer before = tl_alloc(b, "o", scope, type, 2, shape);
+      tl_fill(b, tl_whole(b, x), tl_const_i64(b, TL_I32, 3));
+      const tl_scope loop = in_parallel ? tl_begin_parallel(b, 1, &one, nullptr, &i) : tl_scope{0};
+      const tl_expr at[] = {g, tl_index(b, 0)};
+      tl_atomic_fetch(b, tl_whole(b, x), tl_region_at(b, y, 2, at), tl_whole(b, before), TL_ATOMIC_EXCHANGE);
+      if (in_parallel) tl_end(b, loop);
+      tl_end(b, kernel);
+    };
+  };
+  for (const auto& [scope, word] : {std::pair(TL_SCOPE_FRAGMENT, "fragment"), {TL_SCOPE_SHARED, "shared"}}) {
+    Program program;
+    ASSERT_EQ(made(context, &program, build(TL_I32, static_cast<tl_mem_scope>(scope), false)), "");
+    EXPECT_EQ(text_of(program),
+              text_of(parsed(
+                  context, std::string("tl 1 program p dim n tensor W: u8[n, 8] tensor Y: i32[n, 8]\n"
+                                       "kernel k grid (g: 1) {\n  alloc x: fragment i32[4, 8]\n  alloc o: ") +
+                               word +
+                               " i32[4, 8]\n  fill x, 3\n"
+                               "  atomic x -> Y[g, 0], o {kind = exchange}\n}\n")));
+  }
+  EXPECT_EQ(made(context, nullptr, build(TL_U32, TL_SCOPE_FRAGMENT, false)),
+            "dtype_mismatch: atomic_exchange on Y[4, 8], which is i32: o[4, 8] is u32");
+  EXPECT_EQ(
+      made(context, nullptr, build(TL_I32, TL_SCOPE_FRAGMENT, true)),
+      "misplaced_statement: inside a parallel loop only stores, ifs, named values, and serial and unrolled "
+      "loops may stand");
+}
+
 TEST(WrittenForms, ScansFromAGroup) {
   const Context context = make_context();
   const int64_t shape[] = {4, 8};

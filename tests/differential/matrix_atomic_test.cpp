@@ -55,6 +55,44 @@ kernel k grid (b: ceildiv(n, 16)) threads $threads {
       }
 }
 
+// Old values of tiles: of kinds, into fragments, shared tiles, boxes of them and the source itself.
+TEST(Atomics, OldValuesOfTiles) {
+  int at = 0;
+  for (const std::string kind : {"exchange", "add", "max", "xor"})
+    for (DType t : {DType::i32, DType::u64, DType::i16, DType::f32})
+      for (const std::string scope : {"fragment", "shared"})
+        for (const std::string old : {"x", "y", "wide[3 :+ 16, 8 :+ 40]"}) {
+          ++at;
+          if (ir::is_float(t) && kind == "xor") continue;
+          if (!long_run() && at % 3 != 0) continue;
+          std::string text = replaced(R"(tl 1 program p
+dim n
+tensor X: $type[n, 40] readonly
+tensor Z: $type[n, 40]
+tensor Old: $type[n, 40]
+kernel k grid (b: ceildiv(n, 16)) threads $threads {
+  alloc x: $scope $type[16, 40]
+  alloc y: $scope $type[16, 40]
+  alloc wide: shared $type[24, 48]
+  alloc total: shared $type[16, 40]
+  copy X[b * 16 :+ 16, 0 :+ 40] -> x
+  copy x -> total
+  atomic x -> Z[b * 16 - 3, 5], $old {kind=$kind}
+  copy $old -> Old[b * 16 :+ 16, 0 :+ 40]
+  atomic x -> total, y {kind=$kind}
+  parallel i, j in 16, 40 { if i < 4 { Old[b * 16 + i, j] = y[i, j] + total[i, j] } }
+}
+)",
+                                      {{"type", ir::dtype_name(t)},
+                                       {"kind", kind},
+                                       {"scope", scope},
+                                       {"old", old},
+                                       {"threads", std::to_string(64 << at % 3)}});
+          expect_agree(text, launches_of(t, kind, static_cast<uint64_t>(at)));
+          if (HasFailure()) return;
+        }
+}
+
 // The sum of all elements, and a histogram, whose places are read.
 TEST(Atomics, SumsAndHistograms) {
   Launch launch;

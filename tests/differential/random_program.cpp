@@ -263,9 +263,15 @@ void Generator::observe_tiles() {
       continue;
     }
     o.grid_of.assign(o.shape.size(), -1);
-    const bool exchanges = ir::takes_atomic(ir::AtomicKind::exchange, t.type) && r_.chance(6);
-    line((exchanges ? "atomic " : "copy ") + t.name + " -> " + declare_tensor(std::move(o), false) + "[" +
-         region + "]" + (exchanges ? " {kind = exchange}" : ""));
+    const bool exchanges = ir::takes_atomic(ir::AtomicKind::exchange, t.type) && r_.chance(4);
+    const std::string to = declare_tensor(std::move(o), false) + "[" + region + "]";
+    if (exchanges &&
+        r_.chance(2)) {  // what was there comes to the tile, and is combined with what is there now
+      line("atomic " + t.name + " -> " + to + ", " + t.name + " {kind = exchange}");
+      line("atomic " + t.name + " -> " + to + " {kind = max}");
+      continue;
+    }
+    line((exchanges ? "atomic " : "copy ") + t.name + " -> " + to + (exchanges ? " {kind = exchange}" : ""));
   }
 }
 

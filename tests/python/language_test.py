@@ -286,6 +286,20 @@ class Atomics(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "one of add, min"):
             b.atomic("multiply", row, total)
 
+    def test_old_values_of_tiles(self):
+        b = tg.Builder("swaps")
+        y, z = b.tensor("Y", i32, [4, 8]), b.tensor("Z", i32, [4, 8])
+        with b.kernel("k", [4]) as block:
+            row, before = b.fragment("row", i32, [8]), b.fragment("before", i32, [8])
+            b.fill(row, 7)
+            b.atomic("exchange", row, y[block, 0:8], old=before)
+            b.copy(before, z[block, 0:8])
+        program = b.finish()
+        for target in ("host", "sim:sm_80"):
+            y, z = array.array("i", range(32)), array.array("i", [0] * 32)
+            program.compile(target).load()(*(memoryview(v).cast("B").cast("i", [4, 8]) for v in (y, z)))
+            self.assertEqual((list(y), list(z)), ([7] * 32, list(range(32))))
+
     def test_old_values(self):
         b = tg.Builder("old")
         n = b.dim("n")

@@ -592,6 +592,7 @@ FUNCTIONS = {
     "tl_sort": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
     "tl_top_k": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
     "tl_atomic": (None, (c_void_p, tl_region, tl_region, c_uint32,)),
+    "tl_atomic_fetch": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32,)),
     "tl_store_atomic": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, c_uint32,)),
     "tl_fetch_atomic": (tl_expr, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, c_uint32, c_char_p,)),
     "tl_compare_exchange": (tl_expr, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr, tl_expr, c_char_p,)),
