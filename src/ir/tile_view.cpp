@@ -3,23 +3,18 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/draft_exprs.h"
 #include "ir/op_kinds.h"
 #include "ir/store_parts.h"
-#include "ir/text.h"
-#include "ir/view_operands.h"
-#include "ir/view_shape.h"
-#include "ir/view_widths.h"
+#include "ir/view_places.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::ir {
 namespace {
 
-class ViewResolver : public ExprRewriter {
+class ViewResolver : public ViewPlaces {
  public:
-  ViewResolver(Program& p, Draft& draft)
-      : ExprRewriter(p.exprs, p.exprs), p_(p), draft_(draft), bounds_(p, draft), facts_(p) {}
+  using ViewPlaces::ViewPlaces;
 
   std::vector<Diagnostic> run() {
     for (size_t number = 0; number < p_.kernels.size(); ++number) {
@@ -36,189 +31,7 @@ class ViewResolver : public ExprRewriter {
     return std::move(errors_);
   }
 
- protected:
-  ExprId rewrite_load(const ExprNode& n, std::span<const ExprId> indices) override {
-    return read(n.object, {indices.begin(), indices.end()});
-  }
-
  private:
-  // An element of a view, as its type has it; and what the tile keeps of such a one.
-  ExprId read(BufferId view, std::vector<ExprId> at) {
-    const DType type = p_.buffer(view).type;
-    ExprPool& e = p_.exprs;
-    BufferId b = view;
-    while (is_view(b) && !other_width(b)) step(b, at);
-    if (!is_view(b)) return e.bitcast(type, e.load(b, p_.buffer(b).type, at));
-    for (size_t d = 0; d < at.size(); ++d) check_constant(b, at[d], 1, d);
-    const BufferId inner = draft_.views.at(b).of;
-    for (BufferId of = inner; is_view(of); of = draft_.views.at(of).of)
-      if (other_width(of)) return two_widths(b, type);
-    const DType whole = p_.buffer(b).type, part = p_.buffer(inner).type;
-    const ExprId ratio = e.const_int(width_ratio(whole, part)), place = at.back();
-    if (dtype_bits(whole) < dtype_bits(part)) {
-      at.back() = e.floordiv(place, ratio);
-      const ExprId found = narrow(inner, at);
-      return e.bitcast(type, part_of_value(e, whole, found, e.floormod(place, ratio)));
-    }
-    std::vector<ExprId> parts;
-    for (int64_t i = 0; i < width_ratio(whole, part); ++i) {
-      at.back() = e.add(e.mul(place, ratio), i);
-      parts.push_back(narrow(inner, at));
-    }
-    return e.bitcast(type, joined_parts(e, whole, parts));
-  }
-  // Of a view without other widths, or a tile.
-  ExprId narrow(BufferId view, std::vector<ExprId> at) {
-    const DType type = p_.buffer(view).type;
-    element(view, at);
-    return p_.exprs.bitcast(type, p_.exprs.load(view, p_.buffer(view).type, at));
-  }
-  ExprId two_widths(BufferId view, DType type) {
-    error(DiagCode::dtype_mismatch,
-          "'" + p_.buffer(view).name + "' reads a view of another number of bits than its tile's",
-          "name it of the tile itself, whose elements have " +
-              std::to_string(dtype_bits(p_.buffer(tile_of(view)).type)) + " bits");
-    return p_.exprs.const_number(0, type);
-  }
-  ExprId kept(BufferId tile, ExprId value) { return p_.exprs.bitcast(p_.buffer(tile).type, value); }
-
-  bool is_view(BufferId b) const { return draft_.views.contains(b); }
-  bool other_width(BufferId view) const { return has_other_width(p_, draft_.views.at(view)); }
-  BufferId tile_of(BufferId b) const {
-    while (is_view(b)) b = draft_.views.at(b).of;
-    return b;
-  }
-  void move(ExprId& e) {
-    if (e.valid()) e = rewrite(e);
-  }
-
-  void error(DiagCode code, std::string message, std::string hint) {
-    if (!errors_.empty()) return;
-    Diagnostic d;
-    d.code = code;
-    d.op = kernel_;
-    d.message = std::move(message);
-    d.hint = std::move(hint);
-    d.location = location_;
-    d.stage = "resolve";
-    errors_.push_back(std::move(d));
-  }
-  void outside(BufferId view, int64_t index, size_t d) {
-    error(DiagCode::index_out_of_bounds,
-          "index " + std::to_string(index) + " in dimension " + std::to_string(d) + " of the view '" +
-              p_.buffer(view).name + "' " + shape_text(p_, p_.buffer(view).shape) + " is outside",
-          "an element of a view has indices from 0 to below its extents");
-  }
-
-  using Extents = std::vector<ExprId>;
-  bool is_tensor(BufferId b) const { return p_.buffer(b).scope == MemScope::global; }
-  std::optional<int64_t> constant(ExprId e) const {
-    int64_t value = 0;
-    return p_.exprs.is_const_int(e, &value) ? std::optional(value) : std::nullopt;
-  }
-  // Beyond a view of a tensor there is nothing: reads give 0, writes are dropped. Beyond one of a tile none
-  // may be.
-  void check_constant(BufferId view, ExprId offset, int64_t extent, size_t d) {
-    const auto o = constant(offset), end = constant(p_.buffer(view).shape[d]);
-    if (is_tensor(view) || !o || !end) return;
-    if (*o < 0 || *o + extent > *end) outside(view, *o < 0 ? *o : *o + extent - 1, d);
-  }
-  Reshape reshape(BufferId view, BufferId of) {
-    return {p_, p_.buffer(view).shape, p_.buffer(of).shape, is_tensor(of) ? &bounds_ : nullptr};
-  }
-  // What leaves the slice of a tensor there leaves the tensor, too.
-  bool begins_with(const TileView& view, size_t d) const { return constant(view.offsets[d]) == 0; }
-  bool ends_with(const TileView& view, ExprId extent, size_t d) {
-    const ExprId end = IndexMaker(p_.exprs).add(view.offsets[d], extent);
-    return facts_.same(end, p_.buffer(view.of).shape[d]);
-  }
-  ExprId sliced(const TileView& view, ExprId seen, ExprId extent, size_t d) {
-    ExprPool& e = p_.exprs;
-    ExprId index = IndexMaker(e).add(seen, view.offsets[d]);
-    if (!is_tensor(view.of)) return index;
-    if (!ends_with(view, extent, d) && !bounds_.ends_within(seen, 1, extent))
-      index = e.select(e.lt(seen, extent), index, e.const_int(-1));
-    if (!begins_with(view, d) && !bounds_.not_negative(seen))
-      index = e.select(e.le(e.const_int(0), seen), index, e.const_int(-1));
-    return index;
-  }
-
-  // Of the tile in the place of the view.
-  void element(BufferId& buffer, std::vector<ExprId>& indices) {
-    while (is_view(buffer)) {
-      if (other_width(buffer)) {
-        const BufferId tile = tile_of(buffer);
-        return error(DiagCode::dtype_mismatch,
-                     "the view '" + p_.buffer(buffer).name + "' of " + dtype_name(p_.buffer(buffer).type) +
-                         " is written, and the elements of '" + p_.buffer(tile).name + "' are " +
-                         dtype_name(p_.buffer(tile).type),
-                     "views of another number of bits are only read; store the elements of the tile");
-      }
-      step(buffer, indices);
-    }
-  }
-  void step(BufferId& buffer, std::vector<ExprId>& indices) {
-    const TileView& view = draft_.views.at(buffer);
-    const Extents shape = p_.buffer(buffer).shape;
-    for (size_t d = 0; d < indices.size(); ++d) check_constant(buffer, indices[d], 1, d);
-    if (view.form == TileView::Form::reshape) {
-      indices = reshape(buffer, view.of).element(indices);
-    } else if (view.form == TileView::Form::transpose) {
-      const std::vector<ExprId> seen = indices;
-      for (size_t d = 0; d < seen.size(); ++d) indices[static_cast<size_t>(view.order[d])] = seen[d];
-    } else if (view.form == TileView::Form::slice) {
-      for (size_t d = 0; d < indices.size(); ++d) indices[d] = sliced(view, indices[d], shape[d], d);
-    }
-    buffer = view.of;
-  }
-
-  struct Box {
-    Region region;       // of the tile
-    bool is_box = true;  // else elements have to be named one by one
-    int transposed = 0;  // times that dimensions of several elements change places
-  };
-  Box box_of(Region r) {
-    Box b{std::move(r)};
-    for (auto it = draft_.views.find(b.region.buffer); it != draft_.views.end() && b.is_box;
-         it = draft_.views.find(b.region.buffer)) {
-      const TileView& view = it->second;
-      Region& at = b.region;
-      const Extents shape = p_.buffer(at.buffer).shape;
-      for (size_t d = 0; d < shape.size(); ++d) check_constant(at.buffer, at.offsets[d], at.extents[d], d);
-      if (other_width(at.buffer)) {
-        b.is_box = false;
-      } else if (view.form == TileView::Form::reshape) {
-        b.is_box = reshape(at.buffer, view.of).box(at);
-      } else if (view.form == TileView::Form::transpose) {
-        const Region seen = at;
-        int64_t before = -1;
-        bool changes = false;
-        for (size_t d = 0; d < shape.size(); ++d) {
-          const auto to = static_cast<size_t>(view.order[d]);
-          at.offsets[to] = seen.offsets[d];
-          at.extents[to] = seen.extents[d];
-          if (seen.extents[d] == 1) continue;
-          changes |= view.order[d] < before;
-          before = view.order[d];
-        }
-        b.transposed += changes;
-      } else if (view.form == TileView::Form::slice) {
-        for (size_t d = 0; d < shape.size(); ++d) {
-          b.is_box = b.is_box && (!is_tensor(view.of) || stays(view, at, shape[d], d));
-          at.offsets[d] = IndexMaker(p_.exprs).add(at.offsets[d], view.offsets[d]);
-        }
-      }
-      at.buffer = view.of;
-    }
-    return b;
-  }
-
-  // Where the box leaves the slice it leaves the tensor.
-  bool stays(const TileView& view, const Region& box, ExprId extent, size_t d) {
-    return (begins_with(view, d) || bounds_.not_negative(box.offsets[d])) &&
-           (ends_with(view, extent, d) || bounds_.ends_within(box.offsets[d], box.extents[d], extent));
-  }
-
   void statement(StmtId s) {
     if (const auto it = draft_.exchanges.find(s); it != draft_.exchanges.end()) move(it->second.lane);
     if (const auto it = draft_.assignments.find(s); it != draft_.assignments.end()) move(it->second.value);
@@ -230,19 +43,95 @@ class ViewResolver : public ExprRewriter {
       move(branch->condition);
     } else if (auto* store = std::get_if<Store>(&node)) {
       visit_exprs(*store, [&](ExprId& e) { move(e); });
-      const DType seen = p_.buffer(store->buffer).type;
-      element(store->buffer, store->indices);
-      const bool renamed = p_.buffer(store->buffer).type != seen;
-      if (renamed && store->atomic) return refuse_type("an atomic operation", seen, store->buffer);
-      if (renamed) store->value = kept(store->buffer, store->value);
-      if (store->old) {
-        const DType old = p_.buffer(store->old->buffer).type;
-        element(store->old->buffer, store->old->indices);
-        if (p_.buffer(store->old->buffer).type != old) refuse_type("the old value", old, store->old->buffer);
-      }
+      write(s, Store(*store));
     } else {
       tile_op(s, std::get<TileOp>(node));
     }
+  }
+
+  // The statement's store, whose expressions are those of tiles.
+  void write(StmtId s, Store store) {
+    const DType seen = p_.buffer(store.buffer).type;
+    if (store.old) {
+      const DType old = p_.buffer(store.old->buffer).type;
+      element(store.old->buffer, store.old->indices);
+      if (const BufferId tile = store.old->buffer; p_.buffer(tile).type != old || (renames(store.buffer)))
+        return refuse_type("the old value", old, tile);
+    }
+    while (is_view(store.buffer) && !other_width(store.buffer)) step(store.buffer, store.indices);
+    if (is_view(store.buffer)) return write_parts(s, std::move(store));
+    const DType own = p_.buffer(store.buffer).type;
+    if (own != seen) {
+      if (store.atomic && !same_as_bits(*store.atomic, seen, own))
+        return refuse_type("an atomic operation", seen, store.buffer);
+      store.value = kept(store.buffer, store.value);
+      if (store.expected.valid()) store.expected = kept(store.buffer, store.expected);
+      if (const auto old = draft_.old_values.find(s); old != draft_.old_values.end()) {
+        const VarId bits = new_name("old", own);
+        around_[s].after.push_back(assigned(old->second, p_.exprs.bitcast(seen, p_.exprs.var(bits, own))));
+        old->second = bits;
+      }
+    }
+    p_.stmts[s.value].node = std::move(store);
+  }
+  bool renames(BufferId b) const { return p_.buffer(b).type != p_.buffer(tile_of(b)).type; }
+  // What the operation does to bits does not depend on which of the two types they are.
+  static bool same_as_bits(AtomicKind kind, DType a, DType b) {
+    if (kind == AtomicKind::exchange) return takes_atomic(kind, a) && takes_atomic(kind, b);
+    const bool orders = kind == AtomicKind::min || kind == AtomicKind::max;
+    return is_integer(a) && is_integer(b) && !orders;
+  }
+
+  // An element of more bits than the tile's: each of its parts, the first from the lowest bits. What is
+  // stored, and where, is told before the first part changes what that may read.
+  void write_parts(StmtId s, Store store) {
+    ExprPool& e = p_.exprs;
+    const BufferId view = store.buffer, of = draft_.views.at(view).of;
+    const DType whole = p_.buffer(view).type, part = p_.buffer(of).type;
+    for (size_t d = 0; d < store.indices.size(); ++d) check_constant(view, store.indices[d], 1, d);
+    if (store.atomic || is_packed(part) || dtype_bits(whole) < dtype_bits(part))
+      return refuse_width(view, store);
+    for (BufferId b = of; is_view(b); b = draft_.views.at(b).of)
+      if (other_width(b)) return void(two_widths(view, whole));
+    const ExprId value = kept_name(s, "stored", e.bitcast(whole, store.value));
+    for (ExprId& index : store.indices)
+      if (!DraftExprs(p_).reads(index).empty()) index = kept_name(s, "at", index);
+    const int64_t ratio = width_ratio(whole, part);
+    const ExprId first = IndexMaker(e).mul(store.indices.back(), e.const_int(ratio));
+    for (int64_t i = 0; i < ratio && errors_.empty(); ++i) {
+      Store one{of, store.indices, part_of_value(e, part, value, e.const_int(i))};
+      one.indices.back() = IndexMaker(e).add(first, e.const_int(i));
+      element(one.buffer, one.indices);
+      one.value = kept(one.buffer, one.value);
+      if (i == 0)
+        p_.stmts[s.value].node = std::move(one);
+      else
+        around_[s].after.push_back(added(std::move(one)));
+    }
+  }
+  StmtId added(std::variant<Loop, Branch, Store, TileOp> node) {
+    p_.stmts.push_back({std::move(node), location_});
+    return StmtId(p_.stmts.size() - 1);
+  }
+  VarId new_name(const std::string& like, DType type) {
+    Var v;
+    v.name = free_tile_name(p_, draft_, like);
+    v.type = type;
+    v.location = location_;
+    p_.vars.push_back(std::move(v));
+    const VarId var(p_.vars.size() - 1);
+    draft_.temporaries[var] = false;
+    return var;
+  }
+  StmtId assigned(VarId var, ExprId value) {
+    const StmtId s = added(Branch{});
+    draft_.assignments[s] = {var, value};
+    return s;
+  }
+  ExprId kept_name(StmtId s, const std::string& like, ExprId value) {
+    const VarId var = new_name(like, p_.exprs.type(value));
+    around_[s].before.push_back(assigned(var, value));
+    return p_.exprs.var(var, p_.exprs.type(value));
   }
 
   void tile_op(StmtId s, TileOp op) {
@@ -265,8 +154,6 @@ class ViewResolver : public ExprRewriter {
       const DType seen = p_.buffer(op.operands[i].buffer).type;
       const BufferId tile = tile_of(b.region.buffer);
       const bool renamed = p_.buffer(tile).type != seen;
-      if (renamed && op.kind == OpKind::atomic && i == 1)
-        return refuse_type("an atomic operation", seen, tile);
       if (renamed && op.kind == OpKind::fill && same_bits(seen, p_.buffer(tile).type))
         whole.value = kept(tile, op.value);
       else if (renamed)
@@ -326,8 +213,27 @@ class ViewResolver : public ExprRewriter {
     error(DiagCode::dtype_mismatch,
           std::string(what) + " takes a view of type " + dtype_name(seen) + " of '" + p_.buffer(tile).name +
               "', whose elements are " + dtype_name(p_.buffer(tile).type),
-          "it updates elements of memory in their own type; declare what it updates with the type that is "
-          "needed here, and read it through a view");
+          "bits are exchanged, and integers added and combined by bits, as those of another type; for others "
+          "declare what it updates with the type that is needed here, and read it through a view");
+  }
+  void refuse_width(BufferId view, const Store& store) {
+    const BufferId tile = tile_of(view);
+    const std::string seen = "the view '" + p_.buffer(view).name + "' of " + dtype_name(p_.buffer(view).type),
+                      own = dtype_name(p_.buffer(tile).type),
+                      elements = ", and the elements of '" + p_.buffer(tile).name + "' are " + own;
+    if (store.atomic)
+      return error(DiagCode::dtype_mismatch, "an atomic operation takes " + seen + elements,
+                   "it updates one element of memory; declare '" + p_.buffer(tile).name +
+                       "' with elements of " + dtype_name(p_.buffer(view).type) +
+                       ", and read it through a view");
+    error(DiagCode::dtype_mismatch, seen + " is written" + elements,
+          is_packed(p_.buffer(tile).type)
+              ? "packed elements are stored one by one, or their bytes: declare '" + p_.buffer(tile).name +
+                    "' as u8 and write a view of more bits"
+              : "a part of an element is not written, as others may write the rest of it; store the element "
+                "of its parts, or declare '" +
+                    p_.buffer(tile).name +
+                    "' with the smaller elements and see several of these through a view");
   }
 
   void mismatch(const TileOp& op, const std::string& more) {
@@ -362,32 +268,20 @@ class ViewResolver : public ExprRewriter {
         if (r.extents[d] != 1) at[d] = IndexMaker(p_.exprs).add(at[d], p_.exprs.var(loop.vars[next++]));
       return at;
     };
-    Store store;
-    store.buffer = to.buffer;
-    store.indices = place(to);
-    element(store.buffer, store.indices);
-    if (!errors_.empty()) return;
-    store.value = op.value;
+    Store store{to.buffer, place(to), op.value};
     if (op.kind != OpKind::fill) {
       const ExprId value = read(op.operands[0].buffer, place(op.operands[0]));
       store.value = p_.exprs.cast(p_.buffer(to.buffer).type, value);
     }
-    store.value = kept(store.buffer, store.value);
+    if (!errors_.empty()) return;
     if (op.kind == OpKind::atomic) store.atomic = static_cast<AtomicKind>(op.attrs[atomic_attr::kind]);
-    loop.body = {StmtId(p_.stmts.size())};
-    p_.stmts.push_back({std::move(store), location_});
+    const StmtId made = added(Store(store));
+    loop.body = {made};
     p_.stmts[s.value].node = std::move(loop);
+    write(made, std::move(store));
   }
 
-  Program& p_;
-  Draft& draft_;
   std::map<StmtId, Around> around_;
-  IndexBounds bounds_;
-  ExtentFacts facts_;
-  std::string kernel_;
-  int number_ = 0;  // of the kernel
-  SourceLocation location_;
-  std::vector<Diagnostic> errors_;
 };
 
 }  // namespace

@@ -126,6 +126,80 @@ kernel k grid (by: ceildiv(m, 32)) threads $N {
         }
 }
 
+// Elements of more bits are written in every memory, by stores that read them, copies and fills; beyond
+// tensors nothing is. No part is a NaN.
+TEST(Views, WrittenInOtherWidths) {
+  const char* text = R"(tl 1 program widths
+dim m
+tensor X: u32[m, 8] readonly
+tensor Y: $t[m, 8 * $n]
+tensor Z: $t[m, 8 * $n]
+tensor W: $t[m, 8 * $n]
+kernel k grid (by: ceildiv(m, 16)) threads $N {
+  alloc a: $s $t[16, 8 * $n]
+  alloc b: $s $t[8 * $n, 16]
+  alloc x: fragment u32[16, 8]
+  view words = reinterpret(a, u32)
+  view turned = transpose(b)
+  view columns = reinterpret(turned, i32)
+  view out = reinterpret(Z, u32)
+  view half = out[by * 16 :+ 16, 2 :+ 4]
+  copy X[by * 16 :+ 16, 0 :+ 8] -> x
+  parallel i, j in 16, 8 { x[i, j] = x[i, j] & 3217014719u32 }
+  copy x -> words
+  parallel i, j in 16, 8 { words[i, j] = (words[i, j] * 2654435761u32 + words[i, j] // 65536u32) & 3217014719u32 }
+  copy a -> Y[by * 16 :+ 16, 0 :+ 8 * $n]
+  fill columns, 16909060
+  parallel i, j in 16, 4 { columns[i, 2 * j] = bitcast(i32, x[i, j] ^ 50462976u32) }
+  parallel i, j in 16, 8 * $n { W[by * 16 + i, j] = b[j, i] }
+  fill half, 7
+  parallel i in 16 { if by * 16 + i < m { out[by * 16 + i, 0] = x[i, 0]   out[by * 16 + i, 7] = x[i, 7] } }
+}
+)";
+  for (const auto& [type, parts] : {std::pair("u8", "4"), {"f16", "2"}, {"i16", "2"}, {"e4m3", "4"}})
+    for (const std::string scope : {"shared", "fragment"})
+      for (const std::string threads : {"32", "128"}) {
+        if (!long_run() && (scope == "shared") != (threads == "32")) continue;
+        expect_agree(replaced(text, {{"t", type}, {"n", parts}, {"s", scope}, {"N", threads}}),
+                     sizes({{32, 0}, {33, 0}, {1, 0}}));
+        if (HasFailure()) return;
+      }
+}
+
+// Bits are exchanged and combined by operations of another type of as many.
+TEST(Views, AtomicsOfOtherTypes) {
+  for (const auto& [type, seen] : {std::pair("i32", "u32"), {"u32", "i32"}, {"u64", "i64"}, {"i16", "u16"}})
+    expect_agree(replaced(R"(tl 1 program p
+dim m
+tensor X: $v[m] readonly
+tensor Y: $t[32]
+tensor Z: f32[m]
+tensor Old: $v[m]
+tensor Bits: u32[m]
+kernel k grid (b: ceildiv(m, 64)) threads 64 {
+  alloc s: shared $t[64]
+  alloc x: fragment $v[64]
+  view y = reinterpret(Y, $v)
+  view z = reinterpret(Z, u32)
+  view sv = reinterpret(s, $v)
+  fill s, 1
+  copy X[b * 64 :+ 64] -> x
+  parallel i in 64 {
+    atomic_add(y[i % 16], x[i])
+    atomic_xor(y[i % 8 + 16], x[i])
+    let before = atomic_or(sv[i], x[i])
+    let again = atomic_compare_exchange(sv[i], before, x[i])
+    Old[b * 64 + i] = before ^ again
+    let bits = atomic_exchange(z[b * 64 + i], 1065353216)
+    Bits[b * 64 + i] = bits
+  }
+  atomic sv -> y[24] {kind = and}
+}
+)",
+                          {{"t", type}, {"v", seen}}),
+                 sizes({{128, 0}, {70, 0}}));
+}
+
 TEST(Views, OfEveryMemory) {
   const char* text = R"(tl 1 program views
 dim m

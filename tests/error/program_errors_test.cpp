@@ -153,8 +153,21 @@ TEST(ProgramErrors, Bits) {
   expect_golden("dtype_mismatch.view", parse_failure(kernel("  alloc t: shared f32[8, 4]\n"
                                                             "  view v = reinterpret(t, bool)\n")));
   expect_golden("dtype_mismatch.written_view",
-                parse_failure(kernel("  alloc t: shared f32[8, 4]\n  view v = reinterpret(t, u64)\n"
+                parse_failure(kernel("  alloc t: shared f32[8, 4]\n  view v = reinterpret(t, u16)\n"
                                      "  parallel i in 8 { v[i, 0] = 1 }\n")));
+  const std::string tiles = "  alloc t: shared f32[8, 4]\n  alloc o: fragment f32[8, 4]\n";
+  expect_golden("misplaced_statement.atomic_fetch",
+                parse_failure(kernel(tiles + "  alloc s: shared f32[8, 4]\n"
+                                             "  atomic t -> s, o {kind = add, engine = tensor_copy}\n")));
+  expect_golden("scope_not_allowed.atomic_fetch", parse_failure(kernel(tiles + "  atomic t -> o, t\n")));
+  expect_golden("shape_mismatch.atomic_fetch",
+                parse_failure(kernel(tiles + "  alloc s: shared f32[4, 8]\n  atomic t -> s, o\n")));
+  expect_golden("dtype_mismatch.atomic_view",
+                parse_failure(kernel("  alloc t: shared f16[8, 4]\n  view v = reinterpret(t, u32)\n"
+                                     "  parallel i in 8 { atomic_add(v[i, 0], 1) }\n")));
+  expect_golden("dtype_mismatch.atomic_of_another_type",
+                parse_failure(kernel("  alloc t: shared i32[8, 4]\n  view v = reinterpret(t, u32)\n"
+                                     "  parallel i in 8 { atomic_max(v[i, 0], 1) }\n")));
   expect_golden("shape_mismatch.view_width", parse_failure(kernel("  alloc t: shared f32[8, 3]\n"
                                                                   "  view v = reinterpret(t, u64)\n")));
   expect_golden(

@@ -38,17 +38,65 @@ TEST(TileView, OtherWidths) {
       "fill a, 0 parallel i, j in 16, 16 { c[i, j] = cast(f32, (cast(u32, bitcast(u16, a[j * 2 + 0, i])) << "
       "0) "
       "| (cast(u32, bitcast(u16, a[j * 2 + 1, i])) << 16)) }");
-  expect_error(wide + "fill u, 0", "the view 'u' of u32 is written, and the elements of 'a' are f16");
-  expect_error(wide + "parallel i, j in 32, 8 { u[i, j] = 1 }",
-               "views of another number of bits are only read");
-  expect_error(wide + "copy c[0 :+ 32, 0 :+ 8] -> u", "is written");
-  expect_error(wide + "parallel i in 32 { atomic_add(u[i, 0], 1) }", "is written");
   expect_error(wide + "parallel i in 32 { c[i, 0] = cast(f32, u[i, 8]) }",
                "index 8 in dimension 1 of the view 'u' [32, 8] is outside");
   expect_error(wide + "view v = reinterpret(u, u8) parallel i in 32 { c[i, 0] = cast(f32, v[i, 0]) }",
                "name it of the tile itself, whose elements have 16 bits");
   expect_error("view v = a[0 :+ 32, 0 :+ 3] view u = reinterpret(v, f32)",
                "the last extent of 'v' [32, 3] is not known to be a multiple of 2");
+}
+
+// Elements of more bits are stored part by part, each from the value as it is before the first one is.
+TEST(TileView, WrittenOtherWidths) {
+  const std::string wide = "view u = reinterpret(a, u32) ";
+  const auto parts = [](const std::string& value) {
+    return "a[i, j * 2] = bitcast(f16, cast(u16, " + value + ")) a[i, j * 2 + 1] = bitcast(f16, cast(u16, " +
+           value + " >> 16u32)) ";
+  };
+  expect_same(wide + "fill u, 0", "parallel i, j in 32, 8 { a[i, j * 2] = 0 a[i, j * 2 + 1] = 0 }");
+  expect_same(wide + "parallel i, j in 32, 8 { u[i, j] = 15360u32 }",
+              "parallel i, j in 32, 8 { a[i, j * 2] = 1 a[i, j * 2 + 1] = 0 }");
+  expect_same(wide + "copy c[0 :+ 32, 0 :+ 8] -> u",
+              "parallel i, j in 32, 8 { " + parts("cast(u32, c[i, j])") + "}");
+  expect_same(
+      "view t = transpose(a) view u = reinterpret(t, i32) view v = reinterpret(u, u32) "
+      "parallel i, j in 16, 16 { v[i, j] = cast(u32, j) }",
+      "parallel i, j in 16, 16 { a[j * 2, i] = bitcast(f16, cast(u16, cast(u32, cast(i32, cast(u32, "
+      "j))))) a[j * 2 + 1, i] = bitcast(f16, cast(u16, cast(u32, cast(i32, cast(u32, j))) >> 16u32)) "
+      "}");
+  const std::string old =
+      "((cast(u32, bitcast(u16, a[i, j * 2 + 0])) << 0) | (cast(u32, bitcast(u16, a[i, j * 2 + "
+      "1])) << 16)) + 1";
+  expect_same("fill a, 0 " + wide + "parallel i, j in 32, 8 { u[i, j] = u[i, j] + 1 }",
+              "fill a, 0 parallel i, j in 32, 8 { let stored = " + old + " " + parts("stored") + "}");
+  expect_error(wide + "parallel i in 32 { atomic_add(u[i, 0], 1) }",
+               "an atomic operation takes the view 'u' of u32, and the elements of 'a' are f16");
+  expect_error(
+      "view u = reinterpret(c, u16) parallel i in 32 { u[i, 0] = 1 }",
+      "the view 'u' of u16 is written, and the elements of 'c' are f32 (a part of an element is not written");
+  expect_error(wide + "view v = reinterpret(u, u8) fill v, 0", "the view 'v' of u8 is written");
+  expect_error(wide + "parallel i in 32 { u[i, 8] = 1 }",
+               "index 8 in dimension 1 of the view 'u' [32, 8] is outside");
+}
+
+// Old values of atomic operations on elements of another type are of that type.
+TEST(TileView, AtomicOperationsOnBits) {
+  const std::string h = "alloc h: shared i32[32] fill h, 0 ";
+  expect_same(
+      h + "view u = reinterpret(h, u32) parallel i in 32 { let old = atomic_add(u[i], 7) c[i, 0] = cast(f32, "
+          "old) }",
+      h + "parallel i in 32 { let old = atomic_add(h[i], 7) c[i, 0] = cast(f32, bitcast(u32, old)) }");
+  expect_same(
+      "alloc s: shared f32[32] fill s, 0 view u = reinterpret(s, u32) parallel i in 32 { "
+      "atomic_exchange(u[i], 1065353216) }",
+      "alloc s: shared f32[32] fill s, 0 parallel i in 32 { atomic_exchange(s[i], 1) }");
+  for (const std::string refused : {"atomic_max(u[i], 1)", "atomic_min(u[i], 1)"})
+    expect_error(h + "view u = reinterpret(h, u32) parallel i in 32 { " + refused + " }",
+                 "an atomic operation takes a view of type u32 of 'h', whose elements are i32");
+  expect_error(
+      "alloc s: shared f32[32] fill s, 0 view u = reinterpret(s, u32) parallel i in 32 { atomic_add(u[i], 1) "
+      "}",
+      "an atomic operation takes a view of type u32 of 's', whose elements are f32");
 }
 
 TEST(TileView, BoxesOfReshapedTiles) {
@@ -137,11 +185,14 @@ TEST(TileView, OperandsInTiles) {
       "atomic u -> X[b :+ 1, 0 :+ 4, 0 :+ 8, 0 :+ 16]",
       "alloc h: shared u16[4, 8, 16] fill h, 0 scan h -> h {kind = max} parallel i, j, k in 4, 8, 16 { "
       "atomic_add(X[b, i, j, k], bitcast(f16, h[i, j, k])) }");
-  // Elements of memory have one width.
-  expect_error(sum +
-                   "view u = reinterpret(r, u32) fill c, 0 view cu = reinterpret(c, u32) "
-                   "reduce cu[0 :+ 16, 0 :+ 2] -> u {kind = max, axis = 1}",
-               "[dtype_mismatch] main: the view 'u' of u32 is written, and the elements of 'r' are f16");
+  expect_same(sum +
+                  "alloc e: fragment u32[16, 2] view u = reinterpret(r, u32) fill e, 0 "
+                  "reduce e -> u {kind = max, axis = 1}",
+              sum +
+                  "alloc e: fragment u32[16, 2] alloc u_1: fragment u32[16] fill e, 0 reduce e -> u_1 {kind "
+                  "= max, axis = 1} "
+                  "label u_1: parallel i in 16 { r[i * 2] = bitcast(f16, cast(u16, u_1[i])) "
+                  "r[i * 2 + 1] = bitcast(f16, cast(u16, u_1[i] >> 16u32)) }");
   expect_error(
       "view y = reinterpret(Y, u16) alloc h: shared u16[16, 32] fill h, 0 atomic h -> y[b :+ 1, 0 :+ 16, 0 "
       ":+ 32] {kind = or}",
