@@ -14,7 +14,8 @@ std::string Generator::exchanged(DType type, const std::string& value, const std
     case 7:
       return "cast(" + std::string(ir::dtype_name(type)) + ", match_any(" + value + " & " + by + "))";
     case 6:
-      return "select(elect((" + value + " & 3) == " + by + " % 4), " + value + ", " + value + " ^ 1)";
+      return "select(elect((" + value + " & 3) == " + std::to_string(r_.below(4)) + "), " + value + ", " +
+             value + " ^ 1)";
     case 5:
       return "cast(" + std::string(ir::dtype_name(type)) + ", ballot(" + value + " > " + by + "))";
     case 0:
