@@ -1,5 +1,5 @@
-// What stands in front of a thread program's statements in its text: its launch, parameters, guards, memories,
-// barriers, divisors and tensor maps.
+// What stands in front of a thread program's statements in its text: launch, parameters, guards, memories,
+// barriers, divisors, tensor maps.
 #pragma once
 
 #include <string>
