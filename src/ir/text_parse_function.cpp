@@ -157,7 +157,7 @@ bool Parser::parse_result(ExprId& value, DType type) {
   return true;
 }
 
-const Parser::Function* Parser::find_function(const Token& name) {
+const Function* Parser::find_function(const Token& name) {
   if (const auto it = functions_.find(name.text); it != functions_.end()) return &it->second;
   const LibraryFunction* own = find_library_function(program_, name.text);
   if (own == nullptr || outer_exprs_ != nullptr ||

@@ -122,7 +122,7 @@ bool Parser::declare(const Token& name, SymbolKind kind, uint32_t id) {
   return true;
 }
 
-const Parser::Symbol* Parser::find(std::string_view name) const {
+const Symbol* Parser::find(std::string_view name) const {
   auto it = symbols_.find(name);
   return it == symbols_.end() ? nullptr : &it->second;
 }

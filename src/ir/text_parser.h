@@ -24,6 +24,7 @@
 #include "ir/text_grammar.h"
 #include "ir/text_included.h"
 #include "ir/text_lexer.h"
+#include "ir/text_parser_parts.h"
 #include "ir/thread_ids.h"
 #include "support/cancellation.h"
 
@@ -52,38 +53,6 @@ class Parser {
   struct ExprStacks;  // both defined in text_parse_expr.cpp
 
  private:
-  enum class SymbolKind : uint8_t { variable, buffer, kernel, compile_param, constant };
-  struct Symbol {
-    SymbolKind kind;
-    uint32_t id;
-    uint32_t line, column;
-    std::string_view file;
-  };
-  enum class BlockKind : uint8_t { kernel, loop, then_body, else_body, discarded };
-  struct OpenBlock {
-    BlockKind kind;
-    StmtId stmt;        // loop, then_body, else_body
-    size_t scope_mark;  // names declared since are forgotten when the block closes
-    Token opened;
-    Block body;
-    bool chained = false;  // of "else if" and "case": it ends with the if that it holds
-    VarId chosen{};        // of a switch: what its cases are compared with
-  };
-  struct Function {
-    std::vector<VarId> parameters;
-    std::vector<ExprId> values;    // its results
-    std::optional<size_t> native;  // of the program, where it has native text
-  };
-  struct IndexFunction {
-    ExprPool exprs;
-    std::vector<VarId> indices;
-    ExprId offset;
-  };
-  struct HiddenName {
-    std::string_view name;
-    std::optional<Symbol> symbol;
-  };
-
   // text_parse.cpp: program, declarations, kernels
   void resolve();
   void read_items();
