@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "../unit/codegen/rounded_functions.h"
 #include "ir/compress.h"
 #include "ir/op_kinds.h"
 #include "launch_memory.h"
@@ -38,35 +39,6 @@ double function_error(ExprOp op, DType type) {
   return type == DType::f32 ? 4 : type == DType::f64 ? 2.5 : 1;
 }
 
-bool is_function(ExprOp op) {
-  switch (op) {
-    case ExprOp::exp:
-    case ExprOp::exp2:
-    case ExprOp::log:
-    case ExprOp::log2:
-    case ExprOp::rsqrt:
-    case ExprOp::tanh:
-    case ExprOp::erf:
-    case ExprOp::sigmoid:
-    case ExprOp::sin:
-    case ExprOp::cos:
-    case ExprOp::tan:
-    case ExprOp::asin:
-    case ExprOp::acos:
-    case ExprOp::atan:
-    case ExprOp::exp10:
-    case ExprOp::expm1:
-    case ExprOp::log1p:
-    case ExprOp::cbrt:
-    case ExprOp::erfc:
-    case ExprOp::pow:
-    case ExprOp::atan2:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 double OpenRounding::either_zero(double value) {
@@ -90,7 +62,8 @@ double OpenRounding::moved(DType type, double value, double distance) {
 }
 
 double OpenRounding::unary(ExprOp op, DType type, double a, double result) {
-  if (!is_function(op) || !std::isfinite(result) || result == 0 || !std::isfinite(a)) return result;
+  if (!codegen::test::is_rounded_function(op) || !std::isfinite(result) || result == 0 || !std::isfinite(a))
+    return result;
   // f32 on GPUs: what is below the normal numbers may count as 0.
   if (op == ExprOp::exp2 && type == DType::f32 && std::fabs(result) < 0x1p-126)
     return random_.chance(2) ? 0.0 : result;
@@ -99,7 +72,7 @@ double OpenRounding::unary(ExprOp op, DType type, double a, double result) {
 
 double OpenRounding::binary(ExprOp op, DType type, double a, double b, double result) {
   if ((op == ExprOp::min || op == ExprOp::max) && a == 0 && b == 0) return either_zero(result);
-  if (is_function(op)) {
+  if (codegen::test::is_rounded_function(op)) {
     if (!std::isfinite(result) || result == 0 || !std::isfinite(a) || !std::isfinite(b)) return result;
     return moved(type, result, function_error(op, type) * unit_in_last_place(type, result));
   }

@@ -1,6 +1,7 @@
 // Every operator of expr_ops.def with an exact contract, over every type, scalar and vectorised, against ir's
 // one evaluation step; casts between all types; and the same on bool.
 #include "kernel_builder.h"
+#include "rounded_functions.h"
 
 namespace tilegen::codegen::test {
 namespace {
@@ -18,34 +19,7 @@ constexpr ExprOp kOps[] = {
 #undef TILEGEN_EXPR_OP
 };
 
-bool exact(ExprOp op) {
-  switch (op) {
-    case ExprOp::exp:
-    case ExprOp::exp2:
-    case ExprOp::log:
-    case ExprOp::log2:
-    case ExprOp::rsqrt:
-    case ExprOp::tanh:
-    case ExprOp::erf:
-    case ExprOp::sigmoid:
-    case ExprOp::sin:
-    case ExprOp::cos:
-    case ExprOp::tan:
-    case ExprOp::asin:
-    case ExprOp::acos:
-    case ExprOp::atan:
-    case ExprOp::exp10:
-    case ExprOp::expm1:
-    case ExprOp::log1p:
-    case ExprOp::cbrt:
-    case ExprOp::erfc:
-    case ExprOp::pow:
-    case ExprOp::atan2:
-      return false;
-    default:
-      return true;
-  }
-}
+bool exact(ExprOp op) { return !is_rounded_function(op); }
 
 bool takes(ExprOp op, DType t) {
   if (ir::is_storage_only(t)) return op == ExprOp::select;
