@@ -94,6 +94,7 @@ constexpr Entry kStatements[] = {
     {"AsyncCommit", "Instructions.AsyncCopiesFillWithZeros"},
     {"AsyncWait", "Instructions.AsyncCopiesFillWithZeros"},
     {"Shuffle", "Instructions.Shuffles"},
+    {"Vote", "Instructions.Votes"},
     {"LoadMatrix", "Instructions.MatrixLoadsOfBytes"},
     {"StoreMatrix", "Instructions.MatrixStoresOfBytes"},
     {"WarpMma", kMma},
@@ -117,8 +118,8 @@ constexpr Entry kStatements[] = {
 };
 static_assert(std::size(kStatements) == std::variant_size_v<thread::StmtNode>,
               "a new statement has a test, or a reason");
-static_assert(std::is_same_v<std::variant_alternative_t<11, thread::StmtNode>, thread::LoadMatrix> &&
-              std::is_same_v<std::variant_alternative_t<25, thread::StmtNode>, thread::ClusterBarrier>);
+static_assert(std::is_same_v<std::variant_alternative_t<12, thread::StmtNode>, thread::LoadMatrix> &&
+              std::is_same_v<std::variant_alternative_t<26, thread::StmtNode>, thread::ClusterBarrier>);
 
 std::set<std::string> tests() {
   std::set<std::string> names;

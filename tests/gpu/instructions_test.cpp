@@ -128,6 +128,63 @@ TEST(Instructions, Shuffles) {
     }
 }
 
+// Of groups of each size; what lanes of a type compare, and what holds for some, all and none of a group.
+TEST(Instructions, Votes) {
+  const target::Target target = instruction_target();
+  for (DType type : {DType::i8, DType::u16, DType::i32, DType::i64})
+    for (int64_t lanes : {2, 4, 8, 16, 32}) {
+      SCOPED_TRACE(std::string(ir::dtype_name(type)) + " " + std::to_string(lanes));
+      WarpProgram p("votes");
+      const auto in = p.tensor("A", type, 32), any = p.tensor("B", DType::boolean, 32),
+                 ballot = p.tensor("C", DType::u32, 32), match = p.tensor("D", DType::u32, 32);
+      const auto own = p.registers("own", type, 1), some = p.registers("some", DType::boolean, 1),
+                 who = p.registers("who", DType::u32, 1), alike = p.registers("alike", DType::u32, 1);
+      p.load(own, in, 1);
+      ir::ExprPool& e = p.exprs();
+      const ExprId value = e.load(own, type, std::vector<ExprId>{p.at(0)});
+      const ExprId holds = e.binary(ir::ExprOp::lt, e.const_int(3, type), value);
+      using Mode = thread::Vote::Mode;
+      p.add(thread::Vote{Mode::any, some, p.at(0), holds, lanes});
+      p.add(thread::Vote{Mode::ballot, who, p.at(0), holds, lanes});
+      p.add(thread::Vote{Mode::match, alike, p.at(0), value, lanes});
+      p.store(any, some, 1);
+      p.store(ballot, who, 1);
+      p.store(match, alike, 1);
+      Tensors start = {
+          elements(type, 32, Data::integers, 1, 5), elements(DType::boolean, 32, Data::integers, 1, 6),
+          elements(DType::u32, 32, Data::integers, 1, 7), elements(DType::u32, 32, Data::integers, 1, 8)};
+      const auto bytes = static_cast<size_t>(ir::dtype_bytes(type));
+      // The upper bytes tell values apart, too. Nothing holds in the last lanes, all in those before them.
+      const auto at = [](size_t lane) {
+        return lane < 16 ? lane * lane % 7 : lane < 24 ? 4 + lane % 2 : lane % 3;
+      };
+      const auto far = [](size_t lane) { return lane % 5 == 0 ? 64 : 0; };
+      for (size_t lane = 0; lane < 32; ++lane) {
+        start[0][lane * bytes] = static_cast<std::byte>(at(lane));
+        for (size_t b = 1; b < bytes; ++b)
+          start[0][lane * bytes + b] = static_cast<std::byte>(b + 1 == bytes ? far(lane) : 0);
+      }
+      Tensors expected = start;
+      const auto equal = [&](size_t a, size_t b) {
+        return std::memcmp(&start[0][a * bytes], &start[0][b * bytes], bytes) == 0;
+      };
+      for (size_t lane = 0; lane < 32; ++lane) {
+        const auto group = static_cast<size_t>(lanes), first = lane / group * group;
+        uint32_t voted = 0, same = 0;
+        for (size_t i = 0; i < group; ++i) {
+          const size_t other = first + i;
+          const bool holds_there = at(other) > 3 || (bytes > 1 && far(other) > 0);
+          voted |= static_cast<uint32_t>(holds_there) << i;
+          same |= static_cast<uint32_t>(equal(lane, other)) << i;
+        }
+        expected[1][lane] = static_cast<std::byte>(voted != 0);
+        std::memcpy(&expected[2][lane * 4], &voted, 4);
+        std::memcpy(&expected[3][lane * 4], &same, 4);
+      }
+      expect_bytes(p, target, start, expected);
+    }
+}
+
 // Several elements from one lane, which share words where they are smaller; kept or not as the lane has it.
 TEST(Instructions, ShufflesInARow) {
   const target::Target target = instruction_target();
