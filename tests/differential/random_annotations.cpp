@@ -41,7 +41,8 @@ std::string Generator::annotated(std::string text) {
     if (!options_.for_amd || !asked.starts_with("cache"))
       text.insert(text.size() - 2, " with {" + asked + "}");
   }
-  return r_.chance(3) ? "label " + fresh("l") + ": " + text : text;
+  // A sort is made of loops, which are printed: it has no path.
+  return r_.chance(3) && !text.starts_with("sort ") ? "label " + fresh("l") + ": " + text : text;
 }
 
 // Of a tile that is declared.

@@ -80,6 +80,16 @@ TEST(GpuMath, ExtremaOfWords) {
     }
 }
 
+// ptxas takes them for no less than 0, as that of the least number is.
+TEST(GpuMath, NoInstructionsOfAbsoluteValues) {
+  for (DType t : {DType::i8, DType::i16, DType::i32, DType::i64}) {
+    const std::string ptx = compile_gpu(function(ExprOp::abs, t)).ptx;
+    EXPECT_LACKS(ptx, "abs.s");
+    EXPECT_HAS(ptx, "xor.b");
+  }
+  EXPECT_HAS(compile_gpu(function(ExprOp::abs, DType::f32)).ptx, "abs.f");
+}
+
 TEST(GpuMath, Casts) {
   std::vector<thread::ThreadProgram> all;
   for (DType from : kAll)

@@ -9,6 +9,7 @@
 #include "codegen/llvm/gpu/gpu_compile.h"
 #include "codegen/llvm/llvm_setup.h"
 #include "codegen/llvm/machine_code.h"
+#include "codegen/llvm/nvptx/absolute_values.h"
 #include "codegen/llvm/nvptx/expand_division.h"
 #include "codegen/llvm/nvptx/ptx_emitter.h"
 #include "codegen/llvm/nvptx/widen_extrema.h"
@@ -81,6 +82,7 @@ std::optional<Error> generate(GpuCompile& c, Kernels kernels, const target::Targ
   const auto as_it_is = [](llvm::Module&) {};
   const auto mend = [](llvm::Module& module) {  // what ptxas would make wrong code of
     expand_divisions(module);
+    replace_absolute_values(module);
     widen_extrema(module);
   };
   if (auto error = make_module<PtxEmitter>(c, kernels, target, features, options, kNvidiaGrid, kWarpLanes,
