@@ -17,7 +17,8 @@ class Atomics:
     @marked
     def atomic(self, kind, src, dst, old=None):
         """dst = kind of dst and src, element by element, on a tensor; kind: "add", "min", "max", "and", "or", "xor", or "exchange":
-        src itself. Boxes as of copy. old: a tile on chip that gets what the elements were before; dst may then be a shared tile."""
+        src itself. Boxes as of copy. old: a tile on chip that gets what the elements were before; dst may then be a
+        shared tile."""
         src, dst = sides_of(src, dst)
         if old is not None:
             return lib.tl_atomic_fetch(self.handle, self._region(src), self._region(dst), self._region(old),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/lane_reads.h"
+#include "ir/expr_nodes.h"
 #include "ir/group_vote.h"
 #include "lower/addressing.h"
 #include "lower/gpu/registers.h"
@@ -53,21 +54,12 @@ std::vector<std::pair<ExprId, ExprId>> lower_votes(LoweringContext& k, ExprId pr
   const auto* loop = k.at.op ? k.in.program.as<ir::Loop>(k.at.op->stmt) : nullptr;
   if (!loop || !k.walk.body || !k.walk.iteration) return made;
   const ir::ExprPool& e = k.in.program.exprs;
-  std::set<ExprId> seen;
-  std::vector<ExprId> todo{program_expr};
-  while (!todo.empty()) {
-    const ExprId at = todo.back();
-    todo.pop_back();
-    if (!at.valid() || !seen.insert(at).second) continue;
+  ir::ExprNodes nodes(e, {program_expr});
+  while (const ExprId at = nodes.next()) {
     const auto vote = ir::find_group_vote(e, at);
-    if (vote && is_asked_of_lanes(k, *loop, *vote)) {
-      made.push_back({at, lower_vote(k, *vote)});
-      continue;
-    }
-    const ir::ExprNode& n = e[at];
-    todo.insert(todo.end(), {n.c, n.b, n.a});
-    if (n.op == ir::ExprOp::load)
-      for (const ExprId index : e.indices(at)) todo.push_back(index);
+    if (!vote || !is_asked_of_lanes(k, *loop, *vote)) continue;
+    made.push_back({at, lower_vote(k, *vote)});
+    nodes.skip_operands();
   }
   return made;
 }
