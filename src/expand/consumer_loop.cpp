@@ -26,6 +26,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "expand/alternating_lists.h"
 #include "expand/consumer_units.h"
 #include "expand/written_tiles.h"
 
@@ -61,7 +62,9 @@ class ConsumerLoop {
     for (int line : around_) emit(out, Wait{line, {}});
     tiles_.enter(out);
     x_.set_overwrite(false);
-    if (peeled_ > 0) {
+    if (found_.alternating) {
+      alternating(out);
+    } else if (peeled_ > 0) {
       peeled(out);
     } else {
       steady(0, true, out);
@@ -73,6 +76,15 @@ class ConsumerLoop {
   }
 
  private:
+  void alternating(Block& out) {
+    if (overwrites_) emit(out, Run{cleared_by_});
+    PerWarpgroup lists{alternating_lists(x_, id_, units_), {}};
+    ConsumerLoop(x_, loop_, id_, around_, true).steady(0, true, lists.body);
+    emit(out, std::move(lists));
+    // The rows' places, and tiles for products, are used again.
+    if (x_.persistent() || !x_.tree().around(id_).empty()) emit(out, Barrier{Scope::role});
+  }
+
   using Unit = ConsumerUnit;
   // A product under way, issued `age` iterations of the loop ago.
   struct Flight {
@@ -370,10 +382,12 @@ class ConsumerLoop {
 }  // namespace
 
 Block consumer_loop(Expander& x, const ir::Loop& loop, StmtId id, const std::vector<int>& around) {
+  const plan::LoopPlan* plan = plan::find_loop(x.schedule(), x.path(id));
+  const bool by_turns = plan && plan->alternating.value_or(false);
   // What is written outside of the loop has the slot of an iteration around it.
   for (const analysis::ThreadWrittenOperand& w : x.written())
     if (x.has_slots(w.value) && written_inside(x.program(), x.ops(), w, loop))
-      x.add_ring(w.value, id, Transport::threads);
+      x.add_ring(w.value, id, Transport::threads, by_turns);
   for (ValueId v : x.ops().values.ids())
     if (x.register_slots(v) > 1 && x.used_in(id, v)) x.add_ring(v, id, Transport::registers);
   Block out;

@@ -11,6 +11,7 @@ namespace tilegen::expand {
 ConsumerUnits::ConsumerUnits(Expander& x, const ir::Loop& loop, StmtId id, bool in_order) : x_(x) {
   const plan::LoopPlan* plan = in_order ? nullptr : plan::find_loop(x.schedule(), x.path(id));
   ordered = plan && plan->ping_pong.value_or(false);
+  alternating = plan && plan->alternating.value_or(false);
   std::vector<std::pair<size_t, ConsumerUnit>> found;  // by place in the schedule's order
   StmtId fill;
   for (StmtId s : loop.body) {

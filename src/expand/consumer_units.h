@@ -50,7 +50,8 @@ struct ConsumerUnits {
 
   std::vector<ConsumerUnit> units;  // in the order of issue
   int64_t most_lag = 0;
-  bool ordered = false;  // warpgroups take turns to issue an iteration's products
+  bool ordered = false;      // warpgroups take turns to issue an iteration's products
+  bool alternating = false;  // iterations are one warpgroup's and the other's by turns
 
  private:
   const KernelOp* first_op(StmtId id) const;

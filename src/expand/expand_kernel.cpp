@@ -54,7 +54,7 @@ int Expander::pipeline_of(ValueId value) const {
   return -1;
 }
 
-void Expander::add_ring(ValueId value, StmtId loop, Transport transport) {
+void Expander::add_ring(ValueId value, StmtId loop, Transport transport, bool by_turns) {
   for (const Pipeline& line : out_.pipelines)
     if (line.loop == loop && line.transport == transport && line.values.count(value)) return;
   out_.pipelines.push_back({ops().values[value].name,
@@ -63,7 +63,8 @@ void Expander::add_ring(ValueId value, StmtId loop, Transport transport) {
                             this->value(value).slots,
                             &p_.as<ir::Loop>(loop)->body,
                             loop,
-                            {}});
+                            {},
+                            by_turns});
 }
 
 bool Expander::fills_pipeline(StmtId id) const {

@@ -75,7 +75,7 @@ class Expander {
   // Threads read one of the values in the statement; a product reads as the copy engine does.
   bool reads_by_threads(StmtId id, const std::set<ValueId>& values) const;
   // The loop fills slots of the value without a producer.
-  void add_ring(ValueId value, StmtId loop, Transport transport);
+  void add_ring(ValueId value, StmtId loop, Transport transport, bool by_turns = false);
   // The statement, or one inside it, has one of the tiles among its operands or scalars.
   bool uses_tiles(StmtId id, const std::set<ValueId>& tiles) const;
   // Products made from here on do not add to their sums, which `fill` would clear.

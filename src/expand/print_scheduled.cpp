@@ -122,6 +122,19 @@ class Printer {
     const char* const words[] = {"begin", "wait", "pass", "end"};
     line(d, std::string("order ") + words[static_cast<int>(s.step)]);
   }
+  void print(const PerWarpgroup& s, int d, const std::string&) {
+    for (size_t w = 0; w < s.bodies.size(); ++w) inside("warpgroup " + std::to_string(w), s.bodies[w], d);
+  }
+  void print(const ProductsDone& s, int d, const std::string&) {
+    line(d, s.waits ? "wait until the other's products are done" : "own products are done");
+  }
+  void print_rows(const char* verb, const std::vector<ValueId>& values, int d) {
+    std::string words = verb;
+    for (ValueId v : values) words += " " + value(v);
+    line(d, words);
+  }
+  void print(const PutRows& s, int d, const std::string&) { print_rows("put rows", s.values, d); }
+  void print(const FetchRows& s, int d, const std::string&) { print_rows("fetch rows", s.values, d); }
   void print(const SplitSums& s, int d, const std::string&) { line(d, "split sums of " + path(s.loop)); }
   void print(const JoinSums& s, int d, const std::string&) { line(d, "join sums of " + path(s.loop)); }
   void print(const ReduceParts& s, int d, const std::string&) {

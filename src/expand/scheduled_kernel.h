@@ -34,11 +34,6 @@ using ir::StmtId;
 
 enum class Transport : uint8_t { tensor_copy, async_copy, register_copy, threads, registers };
 
-// A run of the loop begins with slot 0.
-constexpr bool begins_anew(Transport t) {
-  return t == Transport::async_copy || t == Transport::register_copy || t == Transport::registers;
-}
-
 struct Pipeline {
   std::string name;
   Transport transport = Transport::tensor_copy;
@@ -47,7 +42,14 @@ struct Pipeline {
   const ir::Block* home = nullptr;  // the block with what fills it
   StmtId loop;                      // whose body that is; invalid: filled once whenever the block runs
   std::vector<OpId> copies;         // tensor_copy: what fills it, in order
+  bool by_turns = false;            // threads: of a warpgroup's iterations, which have a slot of their own
 };
+
+// A run of the loop begins with slot 0.
+inline bool begins_anew(const Pipeline& line) {
+  return line.transport == Transport::async_copy || line.transport == Transport::register_copy ||
+         line.transport == Transport::registers || line.by_turns;
+}
 
 // An iteration of the loop of the innermost Pipelined statement: `plus` after the first one, after the
 // counter of the steady state, or after the end. `none`: what belongs to no iteration.
@@ -148,6 +150,29 @@ struct Order {
   Step step = Step::wait;
 };
 
+// Each computing warpgroup has a list of its own, and meets the others only where these say so. `body`: what
+// they come to, done by all threads in program order.
+struct PerWarpgroup {
+  std::vector<Block> bodies;  // by warpgroup
+  Block body;
+};
+// The warpgroup's own products are about to be done: the other waits for it before it issues its own.
+struct ProductsDone {
+  bool waits = false;  // this is the other
+};
+// One of two warpgroups is done with its part of an iteration: values of rows go to the other by shared
+// memory, and tiles that it has written are there for products of both (Fence). The other waits for it.
+struct PutRows {
+  StmtId loop;
+  int64_t warpgroup = 0;  // that puts
+  std::vector<ValueId> values;
+};
+struct FetchRows {
+  StmtId loop;
+  int64_t warpgroup = 0;  // that has put
+  std::vector<ValueId> values;
+};
+
 // Sums that the loop carries in parts: split before it, joined after it.
 struct SplitSums {
   StmtId loop;
@@ -242,9 +267,9 @@ struct ClusterBarrier {};
 
 struct Stmt {
   std::variant<Run, Issue, Deposit, Await, Acquire, Commit, Wait, Peek, Release, CommitGroup, WaitGroup,
-               OnBarrier, Barrier, Fence, Order, SplitSums, JoinSums, ReduceParts, LoadOperands, Multiply,
-               Serial, Branch, Version, Pipelined, Steady, Remainder, At, WhereIterations, TileLoop,
-               AwaitStores, ClusterBarrier>
+               OnBarrier, Barrier, Fence, Order, PerWarpgroup, ProductsDone, PutRows, FetchRows, SplitSums,
+               JoinSums, ReduceParts, LoadOperands, Multiply, Serial, Branch, Version, Pipelined, Steady,
+               Remainder, At, WhereIterations, TileLoop, AwaitStores, ClusterBarrier>
       node;
 };
 

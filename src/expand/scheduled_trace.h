@@ -14,6 +14,7 @@ struct Lengths {
   int64_t trips = 2;       // of others
   int64_t tiles = 1;       // of persistent blocks
   bool conditions = true;
+  size_t warpgroup = 0;  // of the computing threads, where each has a list of its own
 };
 
 // A statement that is executed, with the tokens of an Await that exist. `use`: of the pipeline.

@@ -301,8 +301,13 @@ std::vector<std::string> verify_scheduled(const ir::Program& p, const ScheduledK
     if (std::string words = broken_version(r.body); !words.empty())
       broken.push_back("role " + r.name + ": " + words);
   if (k.pipelines.empty()) return broken;
+  const size_t lists = std::any_of(k.schedule->loops.begin(), k.schedule->loops.end(),
+                                   [](const plan::LoopPlan& l) { return l.alternating.value_or(false); })
+                           ? 2
+                           : 1;
   for (int64_t iterations : {int64_t{0}, int64_t{1}, int64_t{2}, slots + 2})
-    for (bool conditions : {true, false}) play({iterations, 2, iterations <= 2 ? 3 : 2, conditions});
+    for (bool conditions : {true, false})
+      for (size_t w = 0; w < lists; ++w) play({iterations, 2, iterations <= 2 ? 3 : 2, conditions, w});
   return broken;
 }
 

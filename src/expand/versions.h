@@ -27,6 +27,8 @@ void for_each_block(B& b, const Work& work) {
           if constexpr (requires { node.before_last; }) for_each_block(node.before_last, work);
           if constexpr (requires { node.then_body; }) for_each_block(node.then_body, work);
           if constexpr (requires { node.else_body; }) for_each_block(node.else_body, work);
+          if constexpr (requires { node.bodies; })
+            for (auto& one : node.bodies) for_each_block(one, work);
           if constexpr (requires { node.cases; })
             for (auto& one : node.cases) for_each_block(one, work);
         },

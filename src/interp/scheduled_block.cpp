@@ -96,7 +96,7 @@ Place ScheduledBlock::place_of(const RoleState& r, ValueId value) {
                                     [&](const Scope& s) { return line.loop.valid() && s.loop == line.loop; });
     Use use{static_cast<int>(i), 0, r.uses[i]};
     if (scope != r.scopes.rend()) {
-      const bool anew = expand::begins_anew(line.transport);
+      const bool anew = expand::begins_anew(line);
       use.run = anew ? scope->run : 0;
       use.number = anew ? scope->at : scope->filled + scope->at;
     } else if (!handed) {

@@ -103,6 +103,7 @@ class ScheduledBlock {
   void execute(RoleState& r, const expand::Serial& s);
   void execute(RoleState& r, const expand::Branch& s);
   void execute(RoleState& r, const expand::Version& s);
+  void execute(RoleState& r, const expand::PerWarpgroup& s);
   void execute(RoleState& r, const expand::ReduceParts& s);
   void execute(RoleState& r, const expand::Pipelined& s);
   void execute(RoleState& r, const expand::Steady& s);

@@ -42,6 +42,11 @@ void ScheduledBlock::execute(RoleState& r, const expand::Version& s) {
   r.stack.push_back({Frame::Kind::list, taken ? &s.then_body : &s.else_body});
 }
 
+// Tiles are whole here, and warpgroups do not differ.
+void ScheduledBlock::execute(RoleState& r, const expand::PerWarpgroup& s) {
+  r.stack.push_back({Frame::Kind::list, &s.body});
+}
+
 // The first block runs after the others of its point.
 void ScheduledBlock::execute(RoleState& r, const expand::ReduceParts& s) {
   const ir::Kernel& kernel = p_.kernels[static_cast<size_t>(k_.kernel)];

@@ -131,6 +131,7 @@ struct LoweredRole {
   bool products_overwrite = false;           // the accumulators' values are not to be added to
   bool product_in_flight = false;            // the loop around the product waits for it
   bool stages_in_turn = false;               // of the store being lowered (expand::Run)
+  std::optional<int64_t> warpgroup;          // whose list is lowered; none: that of all computing threads
   int64_t products_pending = 0;              // groups of products that go on here, at most
 };
 

@@ -53,6 +53,14 @@ class ScheduledLowering {
   void lower(const expand::AwaitStores&, thread::Block& out);
   void lower(const expand::ClusterBarrier&, thread::Block& out) { emit(thread::ClusterBarrier{}, out); }
 
+  // gpu/per_warpgroup.cpp
+  void lower(const expand::PerWarpgroup& s, thread::Block& out);
+  void lower(const expand::ProductsDone& s, thread::Block& out);
+  void lower(const expand::PutRows& s, thread::Block& out);
+  void lower(const expand::FetchRows& s, thread::Block& out);
+  MemoryId rows_of(ir::StmtId loop, int64_t warpgroup, ValueId value);
+  layout::Layout rows_layout(ValueId value) const;
+
   // gpu/reduce_parts.cpp
   void lower(const expand::ReduceParts& s, thread::Block& out);
 
@@ -95,6 +103,8 @@ class ScheduledLowering {
   ir::ExprPool& e_;
   const expand::ScheduledKernel& scheduled_;
   LoopScope* scope_ = nullptr;
+  std::map<std::tuple<ir::StmtId, int64_t, ValueId>, MemoryId>
+      rows_;  // that warpgroups hand over, by the one that puts
 };
 
 }  // namespace tilegen::lower

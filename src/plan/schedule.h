@@ -119,6 +119,9 @@ struct LoopPlan {
   std::optional<bool> drained;
   // What the next iteration begins with waiting for is asked for before the last op of an iteration.
   std::optional<bool> peek;
+  // Two computing warpgroups have iterations by turns: the one makes an iteration's scores and weights, both
+  // multiply with them.
+  std::optional<bool> alternating;
   bool operator==(const LoopPlan&) const = default;
 };
 

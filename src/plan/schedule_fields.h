@@ -126,6 +126,10 @@ struct EntryFields<LoopPlan> {
         FlagField<E>{"peek", &E::peek,
                      "the first wait of an iteration is asked for beside the last work of the one before",
                      "peek"},
+        FlagField<E>{"alternating", &E::alternating,
+                     "two computing warpgroups have iterations by turns: the one makes an iteration's scores "
+                     "and weights, both multiply with them",
+                     "alternating"},
         ReasonField<E>{"reason", &E::reason}};
   }
 };

@@ -1,6 +1,7 @@
 // Planning one kernel: the state that its steps share. Not used outside the files plan_kernel*.cpp.
 #pragma once
 
+#include "analysis/alternation.h"
 #include "analysis/epilogue_tile.h"
 #include "analysis/split_loop.h"
 #include "analysis/written_operand.h"
@@ -60,6 +61,15 @@ class KernelPlanner {
   Refusals left_to_warps() const;
   Refusals unfit_threads(int64_t threads) const;
 
+  // plan_kernel_alternation.cpp
+  Checked find_alternations(int64_t threads);
+  bool alternations_hold();
+  std::string no_alternation(ir::StmtId loop, int64_t threads) const;
+  std::string alternation_breaks(ir::StmtId loop, const analysis::Alternation& a) const;
+  bool alternates(const plan::LoopPlan& l) const;
+  std::set<OpId> done_by_each(bool products) const;
+  void add_handed_rows();
+
   void take_engines();
   void find_written_operands(int64_t threads);
   void widen_written();
@@ -112,8 +122,10 @@ class KernelPlanner {
   Refusals by_threads_;   // copies beside them, by the engine
   Refusals left_before_;  // the same, as rounds before found them
   TensorLoads tensor_loads_;
+  std::map<ir::StmtId, std::string> not_alternating_;  // loops, with the reason
   bool keep_in_registers_ = false;  // what would take too many: shared memory does not hold it either
   // Of one attempt.
+  std::map<ir::StmtId, analysis::Alternation> alternations_;
   GemmPlans gemms_;
   infer::InferResult layouts_;
   std::vector<Scratch> scratch_;

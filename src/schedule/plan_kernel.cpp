@@ -86,7 +86,8 @@ bool KernelPlanner::leave_to_threads(const Refusals& more) {
 Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) {
   constexpr std::nullopt_t kAgain = std::nullopt;
   notes_.clear();
-  auto gemms = plan_gemms(p_, ops_, target_, threads, given_, refused_);
+  if (Checked ok = find_alternations(threads); !ok) return ok.error();
+  auto gemms = plan_gemms(p_, ops_, target_, threads, given_, refused_, done_by_each(true));
   if (!gemms) return gemms.error();
   gemms_ = std::move(*gemms);
   if (refuse(left_to_warps())) return std::optional<KernelSchedule>(kAgain);
@@ -117,10 +118,12 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   take_engines();
   find_written_operands(threads);
   if (!in_order()) {
-    if (Checked ok = plan_partial_sums(p_, index_, ops_, target_, given_, layouts_); !ok) return ok.error();
+    if (Checked ok = plan_partial_sums(p_, index_, ops_, target_, given_, done_by_each(false), layouts_); !ok)
+      return ok.error();
     if (Checked ok = plan_conditional_rescale(p_, ops_, target_, given_, layouts_); !ok) return ok.error();
   }
   scratch_ = plan_scratch(p_, index_, ops_, layouts_.values, layouts_.ops, layouts_.conversions, target_);
+  add_handed_rows();
   choose_stores();
   lay_out_tiles();
   place_lane_order_copies(threads);
@@ -130,6 +133,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   const PingPongFacts facts = ping_pong_facts(threads);
   if (Checked ok = order_products(facts); !ok) return ok.error();
   widen_written();
+  if (!alternations_hold()) return std::optional<KernelSchedule>(kAgain);
   if (Checked ok = plan_ping_pong_loops(facts); !ok) return ok.error();
   if (Checked ok = plan_loop_ends(); !ok) return ok.error();
 

@@ -300,7 +300,7 @@ Checked KernelPlanner::order_products(const PingPongFacts& facts) {
     if (load.direct) loops.insert(load.loop);
   for (ir::StmtId loop : loops)
     for (plan::LoopPlan& l : pipelines_.loops) {
-      if (l.loop != paths[loop.value]) continue;
+      if (l.loop != paths[loop.value] || alternations_.count(loop)) continue;
       const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, l.loop) : nullptr;
       std::string note;
       Checked ok = order_loop(p_, ops_, dependences_, loop, overlap, given && !given->stages.empty(), l,
@@ -359,7 +359,9 @@ Checked KernelPlanner::plan_loop_ends() {
                                   (facts.registers.count(a.value) > 0 &&
                                    pipelines_.slots.count(a.value) > 0 && pipelines_.slots.at(a.value) > 1);
     }
-    if (produced)
+    if (alternates(*own))
+      own->drained = true;
+    else if (produced)
       result =
           plan_in_flight(p_, ops_, id, facts, given_ ? plan::find_loop(*given_, own->loop) : nullptr, *own);
   });
@@ -372,6 +374,7 @@ Checked KernelPlanner::plan_ping_pong_loops(const PingPongFacts& facts) {
   std::map<std::string, ir::StmtId> loops;
   ir::for_each_statement(p_, kernel_.body, [&](ir::StmtId id, int) { loops.emplace(paths[id.value], id); });
   for (plan::LoopPlan& l : pipelines_.loops) {
+    if (alternates(l)) continue;
     const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, l.loop) : nullptr;
     const std::optional<bool> asked = in_order() ? std::optional(false)
                                       : given    ? given->ping_pong

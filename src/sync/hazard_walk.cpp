@@ -159,7 +159,7 @@ Need HazardWalk::walk(const Block& block, State& state) {
 
 Need HazardWalk::walk(StmtId id, State& state) {
   if (!touches_memory(id)) return Need::nothing;
-  if (is_leaf(id)) return walk_leaf(id, state);
+  if (is_leaf(id) && !is_warpgroup_barrier(id)) return walk_leaf(id, state);
   if (as<thread::Loop>(id)) return walk_loop(id, state);
   if (const auto warps = warp_barriers_.find(id); warps != warp_barriers_.end()) {
     for (Held& h : state) {
@@ -395,7 +395,8 @@ Need HazardWalk::walk_loop(StmtId id, State& state) {
   return need;
 }
 
-// Barriers of warpgroups are told apart by constant numbers: one behind each way through branches.
+// Barriers of warpgroups are told apart by constant numbers: one behind each way through branches. Where one
+// warpgroup's stands alone, what comes after it on this way is that warpgroup's.
 bool HazardWalk::is_warpgroup_barrier(StmtId id) const {
   if (const auto* b = as<thread::Barrier>(id))
     return !b->arrive_only && (split_ >> b->id & 1) == 0 && b->threads == p_.machine.warpgroup;

@@ -74,7 +74,10 @@ Nest make_thread_nest(LoweringContext& k, const layout::Fragment& iteration, int
   nest.writer = threads.reached;
   for (const ThreadDigit& t : threads.digits) {
     if (t.digit.dim == layout::kReplica) {
-      nest.writer = both(k, nest.writer, k.simplified(e.binary(ir::ExprOp::eq, t.value, e.const_int(0))));
+      // Of a warpgroup that works alone, its own first.
+      const int64_t first = k.role.warpgroup.value_or(0) * k.in.target.warpgroup;
+      const ExprId holder = e.const_int(first / t.digit.stride % t.digit.extent);
+      nest.writer = both(k, nest.writer, k.simplified(e.binary(ir::ExprOp::eq, t.value, holder)));
       continue;
     }
     const VarId var = k.out.add_var("t" + std::to_string(k.out.vars.size()), ir::VarKind::loop);

@@ -12,16 +12,6 @@
 
 namespace tilegen::lower {
 
-namespace {
-
-// Counts the warpgroup that waits and the one that arrives.
-thread::Barrier order_barrier(LoweringContext& k, int64_t warpgroup, bool arrive_only) {
-  return {k.out.named_barrier({thread::BarrierUse::order, warpgroup}), 2 * k.in.target.warpgroup,
-          arrive_only};
-}
-
-}  // namespace
-
 // All barriers are as they were when every warpgroup has had as many turns as the others, so that none is
 // left with arrivals at the end.
 void ScheduledLowering::lower(const expand::Order& s, thread::Block& out) {

@@ -51,8 +51,8 @@ void ScheduledLowering::enter(ExprId iteration) {
   for (const PipelineBarriers& line : k_.role.pipelines) {
     if (!line.pipeline->loop.valid() || k_.in.program.as<ir::Loop>(line.pipeline->loop) != scope_->loop)
       continue;
-    const ExprId slot = pipeline_slot(
-        k_, line, expand::begins_anew(line.pipeline->transport) ? iteration : k_.role.iteration_counts);
+    const ExprId slot =
+        pipeline_slot(k_, line, expand::begins_anew(*line.pipeline) ? iteration : k_.role.iteration_counts);
     for (ValueId v : line.pipeline->values) {
       if (line.pipeline->transport == Transport::registers)
         k_.names.values[v] = registers_of(v, slot);

@@ -28,7 +28,7 @@ void OpLowering::store_matrices(int operand) {
                lane = k_.simplified(e.floormod(tid, e.const_int(k_.in.target.warp)));
   ExprId first[2] = {e.const_int(0), e.const_int(0)};
   for (const Digit& d : held.fragment->map().digits()) {
-    if (d.output != layout::kThread || d.stride < k_.in.target.warp) continue;
+    if (d.output != layout::kThread || d.stride < k_.in.target.warp || d.dim == layout::kReplica) continue;
     const ExprId digit = e.floormod(e.floordiv(tid, e.const_int(d.stride)), e.const_int(d.extent));
     first[d.dim] = e.add(first[d.dim], e.mul(digit, d.weight));
   }

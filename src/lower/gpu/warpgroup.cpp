@@ -41,7 +41,8 @@ class WarpgroupGemm {
     parts_m_ = (swapped_ ? shape_.n : shape_.m) / (groups_m * atom_->m);
     parts_n_ = (swapped_ ? shape_.m : shape_.n) / (groups_n * n_);
     const ExprId group = e_.floordiv(e_.var(k_.out.thread_var), e_.const_int(k_.in.target.warpgroup));
-    group_m_ = k_.simplified(e_.floordiv(group, e_.const_int(groups_n)));
+    // Further warpgroups have copies.
+    group_m_ = k_.simplified(e_.floormod(e_.floordiv(group, e_.const_int(groups_n)), e_.const_int(groups_m)));
     group_n_ = k_.simplified(e_.floormod(group, e_.const_int(groups_n)));
     transpose_operands();
     if (k_.failed()) return;

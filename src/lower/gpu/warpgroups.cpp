@@ -18,7 +18,11 @@ void for_each_warpgroup(LoweringContext& k, const std::function<thread::Block(in
                         thread::Block& out, const std::string& origin) {
   ir::ExprPool& e = k.out.exprs;
   const int64_t warpgroups = *k.in.schedule.threads / k.in.target.warpgroup;
-  thread::Block rest = own(warpgroups - 1);
+  thread::Block rest = own(k.role.warpgroup.value_or(warpgroups - 1));
+  if (k.role.warpgroup) {
+    out.insert(out.end(), rest.begin(), rest.end());
+    return;
+  }
   for (int64_t w = warpgroups - 2; w >= 0; --w) {
     const ExprId mine =
         e.binary(ir::ExprOp::eq, e.floordiv(e.var(k.out.thread_var), e.const_int(k.in.target.warpgroup)),
@@ -36,6 +40,11 @@ void warpgroup_barrier(LoweringContext& k, thread::Block& out, const std::string
         return thread::Block{k.out.add(thread::Barrier{number, k.in.target.warpgroup, false}, origin)};
       },
       out, origin);
+}
+
+thread::Barrier order_barrier(LoweringContext& k, int64_t warpgroup, bool arrive_only) {
+  return {k.out.named_barrier({thread::BarrierUse::order, warpgroup}), 2 * k.in.target.warpgroup,
+          arrive_only};
 }
 
 void role_barrier(LoweringContext& k, thread::Block& out, const std::string& origin) {

@@ -14,6 +14,8 @@ thread::StmtId only_first_of_warpgroup(LoweringContext& k, thread::Block body, c
 void for_each_warpgroup(LoweringContext& k, const std::function<thread::Block(int64_t)>& own,
                         thread::Block& out, const std::string& origin);
 void warpgroup_barrier(LoweringContext& k, thread::Block& out, const std::string& origin);
+// For which a warpgroup waits until another has arrived; counts both.
+thread::Barrier order_barrier(LoweringContext& k, int64_t warpgroup, bool arrive_only);
 // Of the computing threads. Named, also where no other role is: planting barriers leaves it where it stands.
 void role_barrier(LoweringContext& k, thread::Block& out, const std::string& origin);
 

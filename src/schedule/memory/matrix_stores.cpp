@@ -17,12 +17,17 @@ namespace {
 
 constexpr int64_t kRun = target::kMatrixRowBytes / 2;  // elements
 
-// No element has two holders, and nothing is padding.
-bool holds_matrices(const Fragment& f, int64_t warp) {
-  if (f.rank() != 2 || f.replicas() != 1) return false;
+// No element has two holders in a warpgroup, of which `copies` have the same, and nothing is padding.
+bool holds_matrices(const Fragment& f, int64_t copies, const target::Target& t) {
+  const int64_t warp = t.warp;
+  if (f.rank() != 2 || f.replicas() != copies) return false;
   bool pair = false, columns = false, rows = false;
   int64_t elements = 1;
   for (const Digit& d : f.map().digits()) {
+    if (d.dim == layout::kReplica) {
+      if (d.stride < t.warpgroup) return false;
+      continue;
+    }
     elements *= d.extent;
     if (d.output == layout::kRegister) {
       pair |= d.dim == 1 && d.weight == 1 && d.extent == 2 && d.stride == 1;
@@ -35,7 +40,7 @@ bool holds_matrices(const Fragment& f, int64_t warp) {
     }
   }
   return pair && columns && rows && elements == f.shape()[0] * f.shape()[1] &&
-         elements == f.registers() * f.threads();
+         elements * copies == f.registers() * f.threads();
 }
 
 // Every eighth element along a dimension begins 16 aligned bytes: along the second, or the first where the
@@ -61,7 +66,8 @@ bool is_whole(const ir::Program& p, const ir::Region& r) {
 
 bool can_store_matrices(const ir::Program& p, const analysis::KernelOps& ops, const KernelOp& op,
                         const target::Target& t, analysis::ValuePlans values,
-                        const std::vector<plan::ConversionPlan>& conversions, const plan::OpPlan& plan) {
+                        const std::vector<plan::ConversionPlan>& conversions, const plan::OpPlan& plan,
+                        int64_t copies) {
   if (!t.store_matrix) return false;
   const auto* copy = p.as<ir::TileOp>(op.stmt);
   if (!copy || !ops::is_copy(*copy) || plan.engine == plan::Engine::async_copy ||
@@ -80,7 +86,7 @@ bool can_store_matrices(const ir::Program& p, const analysis::KernelOps& ops, co
   Fragment seen = *held.fragment;
   for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, values, conversions))
     if (c.value == source && c.before) seen = c.form;
-  return holds_matrices(seen, t.warp) && tile->shape() == seen.shape() && has_aligned_runs(*tile);
+  return holds_matrices(seen, copies, t) && tile->shape() == seen.shape() && has_aligned_runs(*tile);
 }
 
 void plan_matrix_stores(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
@@ -88,7 +94,12 @@ void plan_matrix_stores(const ir::Program& p, const analysis::KernelOps& ops, co
   if (!t.store_matrix) return;
   for (const KernelOp& op : ops.ops) {
     plan::OpPlan& plan = s.ops[ops.id_of(op).index()];
-    if (!can_store_matrices(p, ops, op, t, s.values, s.conversions, plan)) continue;
+    // One warpgroup stores where they have iterations by turns.
+    const bool by_turns = std::any_of(s.loops.begin(), s.loops.end(), [&](const plan::LoopPlan& l) {
+      return l.alternating.value_or(false) && op.path.rfind(l.loop + "/", 0) == 0;
+    });
+    const int64_t copies = by_turns ? *s.threads / t.warpgroup : 1;
+    if (!can_store_matrices(p, ops, op, t, s.values, s.conversions, plan, copies)) continue;
     const plan::OpPlan* own = given ? plan::find_op(*given, op.path) : nullptr;
     plan.matrix_stores = !own || own->matrix_stores.value_or(true);
   }

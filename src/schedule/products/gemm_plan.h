@@ -48,9 +48,11 @@ Expected<GemmPlan> plan_mma_gemm(const ir::Program& p, const ir::TileOp& op, con
 // Hopper's part (gemm_plan_warpgroup.cpp): wgmma, where the target has it and the tile divides into rows of
 // 64 over whole warpgroups. Warpgroups split rows first; every split and width is weighed by shared memory
 // traffic, as long as the accumulators fit a thread's registers. Nothing, with a reason, where it is not
-// legal. That both tiles come by tensor copies the caller has seen to.
+// legal. That both tiles come by tensor copies the caller has seen to. `copies`: as many parts of the
+// warpgroups each make the whole product.
 std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const ir::TileOp& op, const GemmShape& s,
                                             const target::Target& t, int64_t threads,
-                                            const plan::OpPlan* given, std::string* reason);
+                                            const plan::OpPlan* given, std::string* reason,
+                                            int64_t copies = 1);
 
 }  // namespace tilegen::schedule

@@ -239,10 +239,11 @@ Choice cheapest(const std::vector<Split>& splits, const View& v, int64_t limit, 
   return best;
 }
 
-GemmPlan make_plan(const ir::Program& p, const TileOp& op, const View& v, const Split& x, const Target& t) {
+GemmPlan make_plan(const ir::Program& p, const TileOp& op, const View& v, const Split& x, int64_t copies,
+                   const Target& t) {
   const GemmShape& s = v.s;
   const int64_t reps = s.m / (x.atom->m * x.m), columns = s.n / x.n;
-  const WarpGrid grid{x.m, x.n, 1};
+  const WarpGrid grid{x.m, x.n, copies};
   GemmPlan plan;
   plan.engine = plan::Engine::warpgroup_mma;
   plan.atom = target::warpgroup_instruction_name(*x.atom, x.width);
@@ -273,7 +274,8 @@ GemmPlan make_plan(const ir::Program& p, const TileOp& op, const View& v, const 
   return plan;
 }
 
-std::string reason_of(const View& v, const Split& x, const std::string& warpgroups) {
+std::string reason_of(const View& v, const Split& x, const std::string& warpgroups, int64_t copies) {
+  if (copies > 1) return "one warpgroup has the whole tile: " + number(copies) + " have iterations by turns";
   const int64_t rows = v.s.m / x.m, columns = v.s.n / x.n;
   std::string reason = "least shared memory traffic of what divides the tile over " + warpgroups + ": " +
                        number(v.swapped ? columns : rows) + "x" + number(v.swapped ? rows : columns) +
@@ -297,7 +299,7 @@ std::string reason_of(const View& v, const Split& x, const std::string& warpgrou
 
 std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const TileOp& op, const GemmShape& shape,
                                             const Target& t, int64_t threads, const plan::OpPlan* given,
-                                            std::string* reason) {
+                                            std::string* reason, int64_t copies) {
   auto refuse = [&](std::string why) {
     if (reason) *reason = std::move(why);
     return std::nullopt;
@@ -313,7 +315,8 @@ std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const TileOp& 
 
   const int64_t limit = target::most_consumer_registers(t, threads);
   const auto policy = static_cast<ir::WarpPolicy>(op.attrs[ir::gemm_attr::policy]);
-  const Choice best = cheapest(splits(v, atom, threads / t.warpgroup, policy, given, t), v, limit, t);
+  const Choice best =
+      cheapest(splits(v, atom, threads / t.warpgroup / copies, policy, given, t), v, limit, t);
   if (!best.split && best.fewest > 0)
     return refuse("a thread would need " + number(best.fewest) + " registers of " + number(limit) +
                   "; use more threads or a smaller tile");
@@ -323,11 +326,11 @@ std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const TileOp& 
                   (given && (!given->atom.empty() || given->warps_m + given->warps_n > 0)
                        ? " as the schedule says"
                        : ""));
-  GemmPlan plan = make_plan(p, op, v, *best.split, t);
+  GemmPlan plan = make_plan(p, op, v, *best.split, copies, t);
   plan.registers = best.cost.registers;
   plan.own_registers = best.cost.own_registers;
   plan.cycles = best.cost.cycles;
-  plan.reason = reason_of(v, *best.split, warpgroups);
+  plan.reason = reason_of(v, *best.split, warpgroups, copies);
   return plan;
 }
 

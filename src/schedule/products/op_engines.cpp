@@ -41,13 +41,21 @@ bool columns_together(const ir::Program& p, const KernelOps& ops, const KernelOp
 }  // namespace
 
 Expected<GemmPlans> plan_gemms(const ir::Program& p, const KernelOps& ops, const target::Target& t,
-                               int64_t threads, const KernelSchedule* given, const Refusals& refused) {
+                               int64_t threads, const KernelSchedule* given, const Refusals& refused,
+                               const std::set<OpId>& by_each) {
   GemmPlans plans;
   for (OpId i : ops.ops.ids()) {
     const KernelOp& op = ops.ops[i];
     if (op.form != analysis::OpForm::contraction) continue;
     const plan::OpPlan* g = given ? plan::find_op(*given, op.path) : nullptr;
     const auto no = refused.find(i);
+    if (by_each.count(i)) {
+      const auto& product = *p.as<ir::TileOp>(op.stmt);
+      auto plan = plan_warpgroup_gemm(p, product, analysis::gemm_shape(p, product), t, threads, g, nullptr,
+                                      threads / t.warpgroup);
+      if (plan) plans.emplace(i, std::move(*plan));
+      if (plan) continue;
+    }
     auto plan = plan_gemm(p, *p.as<ir::TileOp>(op.stmt), t, threads, g, op.path, op.location,
                           no == refused.end() ? "" : no->second, columns_together(p, ops, op));
     if (!plan) return plan.error();

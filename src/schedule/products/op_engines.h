@@ -12,8 +12,10 @@ namespace tilegen::schedule {
 
 using GemmPlans = std::map<analysis::OpId, plan::GemmPlan>;
 
+// `by_each`: products that each warpgroup makes whole, where it can.
 Expected<GemmPlans> plan_gemms(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
-                               int64_t threads, const plan::KernelSchedule* given, const Refusals& refused);
+                               int64_t threads, const plan::KernelSchedule* given, const Refusals& refused,
+                               const std::set<analysis::OpId>& by_each = {});
 
 Expected<int64_t> plan_threads(const ir::Program& p, const ir::Kernel& k, const analysis::KernelOps& ops,
                                const target::Target& t, const plan::KernelSchedule* given,

@@ -39,8 +39,8 @@ void find_loops(const ir::Program& p, const ir::Block& block, std::vector<ir::St
 class PartialSums {
  public:
   PartialSums(const ir::Program& p, int kernel, const KernelOps& ops, const target::Target& t,
-              const plan::KernelSchedule* given, infer::InferResult& layouts)
-      : p_(p), ops_(ops), target_(t), given_(given), layouts_(layouts), paths_(p, kernel) {
+              const plan::KernelSchedule* given, const std::set<OpId>& whole, infer::InferResult& layouts)
+      : p_(p), ops_(ops), target_(t), given_(given), whole_(whole), layouts_(layouts), paths_(p, kernel) {
     std::vector<ir::StmtId> around;
     find_loops(p, p.kernels[static_cast<size_t>(kernel)].body, around, loops_);
   }
@@ -81,6 +81,10 @@ class PartialSums {
     }
     if (plan_of(op).deferred_to) return Unit{};
     plan_of(op).deferred_to = "";
+    if (whole_.count(ops_.id_of(op))) {
+      if (wanted) return illegal(op, "one warpgroup has the row, and hands it to the other");
+      return Unit{};
+    }
     if (asked && !wanted) return Unit{};
     std::string why = "no loop around it has this path", note;
     for (ir::StmtId loop : around) {
@@ -185,6 +189,7 @@ class PartialSums {
   const KernelOps& ops_;
   const target::Target& target_;
   const plan::KernelSchedule* given_;
+  const std::set<OpId>& whole_;
   infer::InferResult& layouts_;
   const ir::KernelPaths paths_;
   std::map<ir::StmtId, std::vector<ir::StmtId>> loops_;
@@ -193,8 +198,9 @@ class PartialSums {
 }  // namespace
 
 Checked plan_partial_sums(const ir::Program& p, int kernel, const KernelOps& ops, const target::Target& t,
-                          const plan::KernelSchedule* given, infer::InferResult& layouts) {
-  return PartialSums(p, kernel, ops, t, given, layouts).run();
+                          const plan::KernelSchedule* given, const std::set<OpId>& whole,
+                          infer::InferResult& layouts) {
+  return PartialSums(p, kernel, ops, t, given, whole, layouts).run();
 }
 
 }  // namespace tilegen::schedule

@@ -23,8 +23,9 @@
 
 namespace tilegen::schedule {
 
+// `whole`: sums that are joined in every iteration.
 Checked plan_partial_sums(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                           const target::Target& t, const plan::KernelSchedule* given,
-                          infer::InferResult& layouts);
+                          const std::set<analysis::OpId>& whole, infer::InferResult& layouts);
 
 }  // namespace tilegen::schedule

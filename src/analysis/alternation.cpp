@@ -1,0 +1,175 @@
+#include "analysis/alternation.h"
+
+#include <algorithm>
+
+#include "analysis/run_ahead.h"
+#include "ir/op_kinds.h"
+#include "ir/statement_paths.h"
+
+namespace tilegen::analysis {
+
+namespace {
+
+using ir::StmtId;
+
+class Finder {
+ public:
+  Finder(const ir::Program& p, const KernelOps& ops, StmtId loop)
+      : p_(p), ops_(ops), loop_(*p.as<ir::Loop>(loop)) {
+    for (OpId i : ops.ops.ids())
+      if (std::find(loop_.body.begin(), loop_.body.end(), ops.ops[i].stmt) != loop_.body.end())
+        body_.push_back(i);
+  }
+
+  Alternation run() {
+    if (!plain_body()) return refused("it holds loops or branches of its own");
+    find_carried();
+    for (OpId i : body_)
+      if (is_product(i) && carried_.count(sum_of(i))) shared_sums_.insert(sum_of(i));
+    sort();
+    if (found_.products.empty() || shared_sums_.empty())
+      return refused("it has no product whose sums an iteration begins anew, and one whose sums it carries");
+    if (std::string why = why_not(); !why.empty()) return refused(std::move(why));
+    find_rows();
+    return std::move(found_);
+  }
+
+ private:
+  Alternation refused(std::string why) {
+    Alternation none;
+    none.refusal = std::move(why);
+    return none;
+  }
+  const KernelOp& op(OpId i) const { return ops_.ops[i]; }
+  bool is_product(OpId i) const { return op(i).form == OpForm::contraction; }
+  ValueId sum_of(OpId i) const { return op(i).accesses[2].value; }
+  bool is_fragment(ValueId v) const { return v.valid() && ops_.values[v].scope == ir::MemScope::fragment; }
+  bool loads(OpId i) const { return is_tile_load(p_, op(i)); }
+  bool reads(OpId i, ValueId v) const {
+    const auto& list = op(i).accesses;
+    return std::any_of(list.begin(), list.end(), [&](const OpAccess& a) { return a.read && a.value == v; }) ||
+           std::any_of(ops_.scalar_reads.begin(), ops_.scalar_reads.end(),
+                       [&](const auto& r) { return r.first.first == op(i).stmt && r.second == v; });
+  }
+  bool writes(OpId i, ValueId v) const {
+    const auto& list = op(i).accesses;
+    return std::any_of(list.begin(), list.end(), [&](const OpAccess& a) { return a.write && a.value == v; });
+  }
+
+  bool plain_body() const {
+    return std::all_of(loop_.body.begin(), loop_.body.end(), [&](StmtId s) {
+      return std::any_of(body_.begin(), body_.end(), [&](OpId i) { return op(i).stmt == s; });
+    });
+  }
+
+  // Fragments that an iteration reads as the one before has left them.
+  void find_carried() {
+    std::set<ValueId> known;
+    for (OpId i : body_) {
+      for (const OpAccess& a : op(i).accesses)
+        if (is_fragment(a.value) && a.read && !known.count(a.value)) carried_.insert(a.value);
+      for (const OpAccess& a : op(i).accesses)
+        if (is_fragment(a.value) && a.write) known.insert(a.value);
+    }
+  }
+
+  void sort() {
+    for (OpId i : body_) {
+      if (loads(i)) continue;
+      const bool shared =
+          std::any_of(shared_sums_.begin(), shared_sums_.end(), [&](ValueId v) { return writes(i, v); });
+      (shared ? found_.shared : is_product(i) ? found_.products : found_.work).push_back(i);
+    }
+  }
+
+  bool before(OpId a, OpId b) const { return a.index() < b.index(); }
+  // The two must keep their order.
+  bool conflict(OpId a, OpId b) const {
+    for (const OpAccess& x : op(a).accesses)
+      if (x.value.valid() &&
+          ((x.write && (reads(b, x.value) || writes(b, x.value))) || (x.read && writes(b, x.value))))
+        return true;
+    return false;
+  }
+  std::string overtakes(const std::vector<OpId>& first, const std::vector<OpId>& then) const {
+    for (OpId a : first)
+      for (OpId b : then)
+        if (before(b, a) && conflict(a, b))
+          return op(a).path + " needs what " + op(b).path + " does before it";
+    return "";
+  }
+
+  std::string why_not() const {
+    for (OpId i : found_.products)
+      for (size_t side = 0; side < 2; ++side)
+        for (OpId w : found_.work)
+          if (writes(w, op(i).accesses[side].value)) return op(w).path + " makes an operand of " + op(i).path;
+    for (OpId i : found_.work) {
+      for (const OpAccess& a : op(i).accesses) {
+        if (!a.value.valid() && a.write) return op(i).path + " writes a tensor";
+        if (!a.value.valid() || is_fragment(a.value)) continue;
+        if (a.read) return op(i).path + " reads a tile in shared memory";
+        for (OpId other : found_.work)
+          if (other != i && (reads(other, a.value) || writes(other, a.value)))
+            return op(other).path + " uses what " + op(i).path + " writes to shared memory";
+      }
+      const auto* tile = p_.as<ir::TileOp>(op(i).stmt);
+      if (tile && tile->kind != ir::OpKind::copy && tile->kind != ir::OpKind::fill &&
+          tile->kind != ir::OpKind::reduce)
+        return op(i).path + " is of a kind that all threads have to do";
+      if (const auto* elements = p_.as<ir::Loop>(op(i).stmt))
+        for (StmtId s : elements->body)
+          if (!p_.as<ir::Store>(s)) return op(i).path + " does more than compute elements";
+    }
+    for (OpId i : found_.shared)
+      for (const OpAccess& a : op(i).accesses)
+        if (a.write && (!is_fragment(a.value) || !shared_sums_.count(a.value)))
+          return op(i).path + " writes more than sums that the loop carries";
+    for (const auto& [first, then] :
+         {std::pair(&found_.products, &found_.work), std::pair(&found_.products, &found_.shared),
+          std::pair(&found_.work, &found_.shared)})
+      if (std::string why = overtakes(*first, *then); !why.empty()) return why;
+    for (const OpAccess& a : accesses_of(found_.work))
+      if (a.write && is_fragment(a.value) && wanted_outside(a.value) && ops_.values[a.value].shape.size() > 1)
+        return "'" + ops_.values[a.value].name + "' would go from one warpgroup to the other";
+    return "";
+  }
+
+  std::vector<OpAccess> accesses_of(const std::vector<OpId>& list) const {
+    std::vector<OpAccess> all;
+    for (OpId i : list) all.insert(all.end(), op(i).accesses.begin(), op(i).accesses.end());
+    for (OpId i : found_.products) all.push_back(op(i).accesses[2]);
+    return all;
+  }
+  // By the products' part, by the next iteration or after the loop.
+  bool wanted_outside(ValueId v) const {
+    if (carried_.count(v)) return true;
+    for (OpId i : ops_.ops.ids()) {
+      const bool inside = std::find(body_.begin(), body_.end(), i) != body_.end();
+      const bool shared = std::find(found_.shared.begin(), found_.shared.end(), i) != found_.shared.end();
+      if ((!inside || shared) && reads(i, v)) return true;
+    }
+    return false;
+  }
+  void find_rows() {
+    std::set<ValueId> rows;
+    for (const OpAccess& a : accesses_of(found_.work))
+      if (a.write && is_fragment(a.value) && wanted_outside(a.value)) rows.insert(a.value);
+    found_.rows.assign(rows.begin(), rows.end());
+  }
+
+  const ir::Program& p_;
+  const KernelOps& ops_;
+  const ir::Loop& loop_;
+  std::vector<OpId> body_;
+  std::set<ValueId> carried_, shared_sums_;
+  Alternation found_;
+};
+
+}  // namespace
+
+Alternation find_alternation(const ir::Program& p, const KernelOps& ops, ir::StmtId loop) {
+  return Finder(p, ops, loop).run();
+}
+
+}  // namespace tilegen::analysis

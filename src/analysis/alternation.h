@@ -1,0 +1,36 @@
+// Loops whose iterations two warpgroups may have by turns.
+//
+//   pipelined k {                           iteration 0     iteration 1
+//     scores  = gemm Q, K[k]   (cleared)    warpgroup 0     warpgroup 1
+//     weights = exp2(scores - top), ..      warpgroup 0     warpgroup 1
+//     sums   += gemm weights, V[k]          both            both: each has its columns
+//   }
+//
+// The one makes scores and weights while products of the other, and of both, have the matrix units.
+//
+// requires: a checked program, collected ops.
+// ensures: an iteration's `products` and `work`, done by one warpgroup in this order, and then `shared`, done
+//   by both, come to what program order does, if `rows` go to the other warpgroup in between. `work` writes
+//   fragments, and tiles that only `shared` reads.
+// why here: layouts follow from it; whether tiles, engines and memory allow it is seen after them.
+// refuses: with the reason as text.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/kernel_ops.h"
+
+namespace tilegen::analysis {
+
+struct Alternation {
+  std::vector<OpId> products;  // whose sums an iteration begins anew, in program order
+  std::vector<OpId> work;      // of threads, on these sums
+  std::vector<OpId> shared;    // what the loop carries for both warpgroups
+  std::vector<ValueId> rows;   // fragments of one dimension that `work` writes and others read
+  std::string refusal;         // empty: iterations may alternate
+};
+Alternation find_alternation(const ir::Program& p, const KernelOps& ops, ir::StmtId loop);
+
+}  // namespace tilegen::analysis

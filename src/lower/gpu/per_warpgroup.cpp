@@ -1,0 +1,71 @@
+// Lists that computing warpgroups have of their own, and rows of values that go between them.
+#include <utility>
+
+#include "analysis/exchange.h"
+#include "lower/gpu/exchange.h"
+#include "lower/gpu/registers.h"
+#include "lower/gpu/warpgroups.h"
+#include "lower/lowering_context.h"
+#include "lower/scheduled_lowering.h"
+
+namespace tilegen::lower {
+
+// Instructions of a warpgroup stand in no branch inside of its list: which one it is, is known there.
+void ScheduledLowering::lower(const expand::PerWarpgroup& s, thread::Block& out) {
+  const int64_t threads = k_.in.target.warpgroup;
+  std::vector<thread::Block> bodies;
+  for (size_t w = 0; w < s.bodies.size(); ++w) {
+    const auto first = static_cast<int64_t>(w) * threads;
+    auto mark = k_.ctx.mark();
+    k_.ctx.bind(k_.out.thread_var, first, first + threads - 1);
+    k_.role.warpgroup = static_cast<int64_t>(w);
+    lower(s.bodies[w], bodies.emplace_back());
+    k_.role.warpgroup.reset();
+    k_.ctx.rollback(mark);
+  }
+  for_each_warpgroup(
+      k_, [&](int64_t w) { return std::move(bodies[static_cast<size_t>(w)]); }, out, origin());
+}
+
+// Values of rows of a warpgroup have a place of their own.
+MemoryId ScheduledLowering::rows_of(ir::StmtId loop, int64_t warpgroup, ValueId value) {
+  const auto [known, fresh] = rows_.try_emplace({loop, warpgroup, value});
+  if (!fresh) return known->second;
+  const ir::DType type = k_.in.program.buffer(k_.in.ops.values[value].buffer).type;
+  const int64_t elements = rows_layout(value).output_extent(0),
+                warpgroups = *k_.in.schedule.threads / k_.in.target.warpgroup;
+  const MemoryId place = planned_memory(k_, plan::Storage::scratch, k_.in.paths[loop.value], type,
+                                        warpgroups * elements, k_.in.ops.values[value].name);
+  thread::Memory& m = k_.out.memories[place.value];
+  m.arena_offset += warpgroup * elements * ir::dtype_bytes(type);
+  m.elements = elements;
+  return known->second = place;
+}
+
+layout::Layout ScheduledLowering::rows_layout(ValueId value) const {
+  const analysis::Value& v = k_.in.ops.values[value];
+  return analysis::exchange_layout(v.shape, k_.in.program.buffer(v.buffer).type, k_.in.target);
+}
+
+// A barrier of its own: the one for rows may still be waited for.
+void ScheduledLowering::lower(const expand::ProductsDone& s, thread::Block& out) {
+  const int64_t warpgroups = *k_.in.schedule.threads / k_.in.target.warpgroup;
+  emit(order_barrier(k_, warpgroups, !s.waits), out);
+}
+
+void ScheduledLowering::lower(const expand::PutRows& s, thread::Block& out) {
+  for (ValueId v : s.values)
+    put_in_memory(k_, fragment_view(k_, v), rows_layout(v), rows_of(s.loop, s.warpgroup, v), origin(), out);
+  emit(thread::ProxyFence{}, out);
+  warpgroup_barrier(k_, out, origin());
+  emit(order_barrier(k_, 1 - s.warpgroup, true), out);
+}
+
+void ScheduledLowering::lower(const expand::FetchRows& s, thread::Block& out) {
+  emit(order_barrier(k_, 1 - s.warpgroup, false), out);
+  for (ValueId v : s.values)
+    fetch_from_memory(k_, fragment_view(k_, v), rows_layout(v), rows_of(s.loop, s.warpgroup, v), origin(),
+                      out);
+}
+
+}  // namespace tilegen::lower
