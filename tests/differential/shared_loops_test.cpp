@@ -16,7 +16,8 @@
 namespace tilegen::differential {
 namespace {
 
-TEST(SharedLoops, ComputeWhatTheProgramDoes) {
+// In how many ways and of how many programs sums met so, with parts of every number.
+void expect_right(const std::string& through, int least_run, int least_refused) {
   int ran = 0, refused = 0, asked = 0;
   for (Scheduled& program : scheduled_programs()) {
     const plan::Schedule* planned = program.schedule("sim:sm_90a");
@@ -28,7 +29,7 @@ TEST(SharedLoops, ComputeWhatTheProgramDoes) {
           if (!long_run() && (asked++ / 4 + (parts == 2 || parts == 8)) % 2 == 0) continue;
           plan::Schedule given;
           given.kernels.push_back({.kernel = kernel.kernel});
-          given.kernels[0].split = plan::SplitPlan{loop.loop, parts, ""};
+          given.kernels[0].split = plan::SplitPlan{loop.loop, parts, "", through};
           SCOPED_TRACE(program.name() + ": " + plan::schedule_to_json(given));
           auto artifact = program.compile("sim:sm_90a", given, false);
           if (!artifact) {
@@ -37,14 +38,18 @@ TEST(SharedLoops, ComputeWhatTheProgramDoes) {
             continue;
           }
           EXPECT_EQ((*artifact)->schedule.find(kernel.kernel)->split->parts, parts);
+          EXPECT_EQ((*artifact)->schedule.find(kernel.kernel)->split->through, through);
           const auto seed = static_cast<uint64_t>(++ran);
           EXPECT_EQ(program.run(**artifact, seed), "") << "seed " << seed;
         }
   }
-  std::cout << ran << " ran, " << refused << " refused\n";
-  EXPECT_GE(ran, 12);
-  EXPECT_GT(refused, 12);
+  std::cout << through << ": " << ran << " ran, " << refused << " refused\n";
+  EXPECT_GE(ran, least_run);
+  EXPECT_GT(refused, least_refused);
 }
+
+TEST(SharedLoops, ComputeWhatTheProgramDoes) { expect_right("cluster", 12, 12); }
+TEST(SharedLoops, ComputeWhatTheProgramDoesInShares) { expect_right("cluster_shares", 12, 12); }
 
 // Memory of a launch is marked before it: no counter is at rest.
 TEST(SharedLoops, MeetInAWorkspaceOnEveryTarget) {
@@ -80,7 +85,7 @@ TEST(SharedLoops, MeetInAWorkspaceOnEveryTarget) {
 }
 
 // As scheduled programs: their sums are formed in another order.
-TEST(SharedLoops, AreRightAsScheduled) {
+void expect_right_as_scheduled(expand::SplitThrough through, int least) {
   int compared = 0;
   const target::Target target = schedule::target_named("sm_90a");
   for (const std::string& path : all_programs()) {
@@ -91,9 +96,10 @@ TEST(SharedLoops, AreRightAsScheduled) {
       for (ir::StmtId loop : form.kernels[kernel].body)
         for (int64_t parts : {2, 4}) {
           const auto k = static_cast<int>(kernel);
-          if (!form.as<ir::Loop>(loop) || !expand::split_refusal(form, k, target, loop, parts).empty())
+          if (!form.as<ir::Loop>(loop) ||
+              !expand::split_refusal(form, k, target, loop, parts, through).empty())
             continue;
-          const ir::Program split = expand::split_form(form, k, loop, parts);
+          const ir::Program split = expand::split_form(form, k, loop, parts, through);
           auto plan = schedule::plan_for(split, "sm_90a");
           if (!plan) continue;
           std::vector<expand::ScheduledKernel> owned;
@@ -109,7 +115,7 @@ TEST(SharedLoops, AreRightAsScheduled) {
             Expectation want;
             if (!want.make(*s.run, launch_of(*s.run, seed))) continue;
             const ir::Program run =
-                expand::split_form(schedule::planned_form(*s.run, "sm_90a"), k, loop, parts);
+                expand::split_form(schedule::planned_form(*s.run, "sm_90a"), k, loop, parts, through);
             for (const auto order :
                  {interp::Order::Kind::early, interp::Order::Kind::late, interp::Order::Kind::random}) {
               const std::vector<GuardedMemory> got = want.memory.fresh(true);
@@ -123,7 +129,12 @@ TEST(SharedLoops, AreRightAsScheduled) {
           }
         }
   }
-  EXPECT_GE(compared, 100);
+  EXPECT_GE(compared, least);
+}
+
+TEST(SharedLoops, AreRightAsScheduled) { expect_right_as_scheduled(expand::SplitThrough::cluster, 100); }
+TEST(SharedLoops, AreRightAsScheduledInShares) {
+  expect_right_as_scheduled(expand::SplitThrough::cluster_shares, 60);
 }
 
 // Of each role's meetings of the cluster that number; the last: -1.
