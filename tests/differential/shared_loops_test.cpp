@@ -225,5 +225,48 @@ TEST(SharedLoops, DefectsOfTheMeetingAreNamed) {
                 {"uninitialised_read", "foreign_read"}});  // a tile of the loop lay there
 }
 
+TEST(SharedLoops, DefectsOfSharesAreNamed) {
+  using thread::ClusterLoad;
+  GemmProgram product;
+  product.tb = true;
+  product.m = 128, product.k = 64;
+  product.threads = 256, product.stages = 3;
+  for (int64_t parts : {2, 4}) {
+    plan::Schedule given;
+    given.kernels.push_back({.kernel = "gemm"});
+    given.kernels[0].split = plan::SplitPlan{"gemm/ko", parts, "", "cluster_shares"};
+    const Lowered lowered(gemm_text(product), 64, 6 * 64 - 8, given);
+    const ThreadProgram p = lowered.program();
+    ASSERT_EQ(p.cluster, parts);
+    ASSERT_EQ(verifiers(p), std::vector<std::string>());
+    sim::test::for_each_schedule([&](const sim::SimOptions& options) {
+      ASSERT_EQ(lowered.simulate(p, options), std::set<std::string>()) << sim::test::order_name(options);
+    });
+    expect_named(lowered, {"shares are read before the blocks have met",
+                           [](ThreadProgram& q) { return remove_meeting(q, 0); },
+                           "gemm:c.parts",
+                           {"uninitialised_read", "data_race", "foreign_read"}});
+    expect_named(lowered, {"sums are left where products of other warps may still read tiles",
+                           remove_barrier_in_front,
+                           "a product may still read it",
+                           {"operand_in_flight", "data_race"}});
+    expect_named(lowered, {"blocks end before their sums are read",
+                           [](ThreadProgram& q) { return remove_meeting(q, -1); },
+                           "may be over when threads of another arrive at its barrier or read its memory",
+                           {"cluster_left"}});
+    if (parts != 2) continue;
+    // What the block keeps lies in registers alone.
+    expect_named(lowered, {"the share of the other block",
+                           [](ThreadProgram& q) {
+                             return change<ClusterLoad>(q, [&](ClusterLoad& l) {
+                               l.block = q.exprs.sub(q.exprs.const_int(1), l.block);
+                               return true;
+                             });
+                           },
+                           "gemm:c.parts",
+                           {"uninitialised_read", "foreign_read"}});
+  }
+}
+
 }  // namespace
 }  // namespace tilegen::differential
