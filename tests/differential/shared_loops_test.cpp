@@ -11,15 +11,18 @@
 #include "given_schedule.h"
 #include "interp/run_scheduled.h"
 #include "lowered_defects.h"
+#include "random_pipeline.h"
 #include "small_programs.h"
 
 namespace tilegen::differential {
 namespace {
 
 // In how many ways and of how many programs sums met so, with parts of every number.
-void expect_right(const std::string& through, int least_run, int least_refused) {
+void expect_right(std::vector<Scheduled>& programs, const std::string& through, int least_run,
+                  int least_refused) {
   int ran = 0, refused = 0, asked = 0;
-  for (Scheduled& program : scheduled_programs()) {
+  for (Scheduled& program : programs) {
+    if (!program) continue;
     const plan::Schedule* planned = program.schedule("sim:sm_90a");
     if (!planned) continue;
     for (const plan::KernelSchedule& kernel : planned->kernels)
@@ -48,8 +51,17 @@ void expect_right(const std::string& through, int least_run, int least_refused) 
   EXPECT_GT(refused, least_refused);
 }
 
-TEST(SharedLoops, ComputeWhatTheProgramDoes) { expect_right("cluster", 12, 12); }
-TEST(SharedLoops, ComputeWhatTheProgramDoesInShares) { expect_right("cluster_shares", 12, 12); }
+TEST(SharedLoops, ComputeWhatTheProgramDoes) { expect_right(scheduled_programs(), "cluster", 12, 12); }
+TEST(SharedLoops, ComputeWhatTheProgramDoesInShares) {
+  expect_right(scheduled_programs(), "cluster_shares", 12, 12);
+}
+
+TEST(SharedLoops, ComputeWhatRandomProgramsDoInShares) {
+  std::vector<Scheduled> programs;
+  for (uint64_t seed = 1; seed <= (long_run() ? 400 : 40); ++seed)
+    programs.emplace_back("seed " + std::to_string(seed), random_pipeline(seed).text);
+  expect_right(programs, "cluster_shares", 4, 12);
+}
 
 // Memory of a launch is marked before it: no counter is at rest.
 TEST(SharedLoops, MeetInAWorkspaceOnEveryTarget) {
