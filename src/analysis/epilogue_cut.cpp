@@ -121,7 +121,12 @@ class Finder {
   std::string transfer(StmtId s, const ir::TileOp& op) {
     const ir::Region* of[] = {&op.operands[0], &op.operands[1]};
     int cut = cut_.tiles.count(of[0]->buffer) ? 0 : cut_.tiles.count(of[1]->buffer) ? 1 : -1;
-    if (cut < 0) return on_chip(of[1]->buffer) ? "" : paths_[s.value] + " stores what is no sum";
+    for (const ir::Region& r : op.operands)
+      for (ExprId offset : r.offsets) note_whole_reads(offset);
+    if (cut < 0) {
+      note_place(of[0]->buffer, false, kWhole, ExprId());
+      return on_chip(of[1]->buffer) ? "" : paths_[s.value] + " stores what is no sum";
+    }
     const ir::Region &tile = *of[cut], &other = *of[1 - cut];
     if (std::string why = whole(s, tile); !why.empty()) return why;
     const int dim = opposite(tile, other, cut_.tiles[tile.buffer]);
@@ -167,6 +172,13 @@ class Finder {
     bool written;
   };
 
+  static constexpr int kWhole = -1;  // in the place of a dimension: every share reads it
+  void note_whole_reads(ExprId root) {
+    std::vector<Element> loads;
+    collect_loads(root, loads);
+    for (const Element& x : loads) note_place(x.buffer, false, kWhole, ExprId());
+  }
+
   std::string elements(StmtId s, const ir::Loop& loop) {
     std::vector<Element> all;
     for (StmtId inner : loop.body)
@@ -187,7 +199,8 @@ class Finder {
     return "";
   }
 
-  std::string beside(StmtId s, const Element& x) const {
+  std::string beside(StmtId s, const Element& x) {
+    if (!x.written) note_place(x.buffer, false, kWhole, ExprId());
     return x.written && !on_chip(x.buffer) ? paths_[s.value] + " stores what is no sum" : "";
   }
 
@@ -203,7 +216,7 @@ class Finder {
       const auto rest = dims == 1 ? beside_var(x.indices[at], along) : std::nullopt;
       if (x.written && !rest)
         return paths_[s.value] + " stores to " + name(x.buffer) + " other than element by element";
-      if (dims > 0) note_place(x.buffer, x.written, dim, rest.value_or(x.indices[at]));
+      note_place(x.buffer, x.written, dim, rest.value_or(x.indices.empty() ? ExprId() : x.indices[at]));
       return "";
     }
     if (dims == 1 && !used_before_.count(x.buffer) && index_var(loop, x, dim) == along)
@@ -296,7 +309,7 @@ class Finder {
   std::set<StmtId> behind_;
   std::set<BufferId> used_before_;
   EpilogueCut cut_;
-  // Of tensors: a dimension, and what the cut index is added to there.
+  // Of tensors: a dimension or kWhole, and what the cut index is added to there.
   std::set<std::pair<BufferId, std::pair<int, ExprId>>> read_, written_;
 };
 

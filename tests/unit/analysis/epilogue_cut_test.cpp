@@ -95,6 +95,10 @@ TEST(EpilogueCut, RefusesByName) {
 
 // A block would read what another one writes.
 TEST(EpilogueCut, RefusesTensorsReadElsewhere) {
+  const std::string elsewhere = "tensor 'C' is read at other places than it is written";
+  EXPECT_EQ(cut("  parallel i, j in 64, 128 {\n    c[i, j] = c[i, j] + C[0, 0]\n  }\n  copy c -> C\n"),
+            elsewhere);
+  EXPECT_EQ(cut("  copy c -> C\n  copy C[0 :+ 1, 0 :+ 64] -> r\n"), elsewhere);
   EXPECT_EQ(cut("  parallel i, j in 64, 128 {\n    c[i, j] = c[i, j] + C[(i + 1) % 64, (j + 1) % 128]\n  }\n"
                 "  copy c -> C\n")
                 .find("tensor 'C' is read at other places than it is written"),
