@@ -6,6 +6,7 @@
 #include "analysis/idle_tiles.h"
 #include "analysis/run_ahead.h"
 #include "analysis/split_loop.h"
+#include "analysis/sum_shares.h"
 
 namespace tilegen::cost {
 
@@ -155,8 +156,10 @@ Span KernelWalk::block_in_parts(double weight) {
 Span KernelWalk::block(double weight) {
   if (kernel_.workspace_split) return block_in_parts(weight);
   if (!kernel_.split) return walk(kernel_.body, weight, {});
-  // Of blocks that share a loop the first alone does what follows it.
-  const bool first = k_.sizes.of(kernel_.split->part).value_or(0) == 0;
+  // Of blocks that share a loop the first alone does what follows it, or each a share.
+  const bool shares = std::any_of(kernel_.body.begin(), kernel_.body.end(),
+                                  [&](ir::StmtId s) { return analysis::takes_share(k_.p, kernel_, s); });
+  const bool first = shares || k_.sizes.of(kernel_.split->part).value_or(0) == 0;
   ir::Block own;
   for (ir::StmtId id : kernel_.body) {
     own.push_back(id);
@@ -169,7 +172,9 @@ Span KernelWalk::block(double weight) {
     if (m.storage == plan::Storage::parts) bytes += static_cast<double>(m.bytes);
   const auto registers = static_cast<int64_t>(bytes) / (4 * k_.threads());
   double read = 0;  // bytes of other blocks
-  if (analysis::share_of_sums(registers, parts) > 0)
+  if (shares)       // by all at once: of what the first of two reads, the mean over blocks has half
+    read = (parts == 2 ? bytes / 2 : bytes) / 2;
+  else if (analysis::share_of_sums(registers, parts) > 0)
     read = first ? 2 * bytes : bytes;
   else if (first)
     read = static_cast<double>(parts - 1) * bytes;

@@ -64,7 +64,7 @@ bool CandidateStages::form_as_given(Candidate& c, const plan::KernelSchedule* gi
   if (!split) return true;
   // Without the copy engine there are no clusters.
   if (fallback_ && level_ >= AssumptionLevel::aligned &&
-      expand::split_through(*split, target_) == expand::SplitThrough::cluster)
+      expand::through_cluster(expand::split_through(*split, target_)))
     return true;
   auto form = given_split(unsplit_program_of(c), kernel, target_, *split);
   form ? void(c.split = std::move(*form)) : void(c.rejected = form.error());

@@ -23,7 +23,8 @@ class SplitChoice {
   // Of each way to meet the shortest, the shorter of them first.
   std::vector<Candidate> shorter_than(double microseconds) {
     std::vector<std::pair<double, Candidate>> found;
-    for (SplitThrough through : {SplitThrough::cluster, SplitThrough::workspace}) {
+    for (SplitThrough through :
+         {SplitThrough::cluster_shares, SplitThrough::cluster, SplitThrough::workspace}) {
       auto best = planned_through(through);
       if (best && best->first < microseconds) found.push_back(std::move(*best));
     }
@@ -42,6 +43,7 @@ class SplitChoice {
   }
 
   const std::string& refused() const { return refused_; }
+  const std::string& unshared() const { return unshared_; }
 
  private:
   int kernel() const { return static_cast<int>(c_.kernel); }
@@ -70,11 +72,40 @@ class SplitChoice {
     return other;
   }
 
+  // Of those that the form allows.
+  std::vector<int64_t> possible_parts(SplitThrough through) {
+    const ir::Program& whole = stages_.unsplit_program_of(c_);
+    std::vector<int64_t> parts =
+        parts_to_try(whole, kernel(), stages_.target(), stages_.sizes(), loop_, through);
+    if (through == SplitThrough::cluster_shares)
+      std::erase_if(parts, [&](int64_t n) {
+        std::string why = expand::split_refusal(whole, kernel(), stages_.target(), loop_, n, through);
+        if (!why.empty() && unshared_.empty()) unshared_ = std::move(why);
+        return !why.empty();
+      });
+    return parts;
+  }
+
+  // Tiles are others with each number of parts.
+  std::optional<std::pair<double, Candidate>> shared(const std::vector<int64_t>& parts) {
+    std::optional<std::pair<double, Candidate>> best;
+    for (int64_t n : parts) {
+      Candidate c = planned(form(n, SplitThrough::cluster_shares));
+      if (c.rejected) {
+        if (!best && unshared_.empty()) unshared_ = c.rejected->diagnostics[0].message;
+        break;
+      }
+      const double us = stages_.microseconds(c);
+      if (!best || us < best->first) best.emplace(us, std::move(c));
+    }
+    return best;
+  }
+
   // The plan of the fewest parts stands for the others while their number is chosen.
   std::optional<std::pair<double, Candidate>> planned_through(SplitThrough through) {
-    const std::vector<int64_t> parts = parts_to_try(stages_.unsplit_program_of(c_), kernel(),
-                                                    stages_.target(), stages_.sizes(), loop_, through);
+    const std::vector<int64_t> parts = possible_parts(through);
     if (parts.empty()) return std::nullopt;
+    if (through == SplitThrough::cluster_shares) return shared(parts);
     Candidate best = planned(form(parts.front(), through));
     if (note_rejected(best)) return std::nullopt;
     double least = stages_.microseconds(best);
@@ -83,7 +114,7 @@ class SplitChoice {
     for (size_t i = 1; i < parts.size(); ++i) {
       SplitProgram other = form(parts[i], through);
       plan.split->parts = parts[i];
-      if (plan.cluster && through == SplitThrough::cluster) plan.cluster->blocks = parts[i];
+      if (plan.cluster && expand::through_cluster(through)) plan.cluster->blocks = parts[i];
       const double us = estimated_microseconds(*other, kernel(), plan, stages_.target(), stages_.sizes());
       if (us >= least) continue;
       least = us;
@@ -102,6 +133,7 @@ class SplitChoice {
   const OnRejected& rejected_;
   expand::Written written_;  // of the whole program, once there are forms
   std::string refused_;
+  std::string unshared_;  // why blocks of a cluster do not share what follows the loop
 };
 
 }  // namespace
@@ -115,6 +147,9 @@ void choose_split(const CandidateStages& stages, Candidate& c, ir::StmtId loop, 
     std::snprintf(text, sizeof text, "estimated at %.1f us, and at %.1f with one block a point",
                   stages.microseconds(other), alone);
     other.plan->split->reason = text;
+    if (other.plan->split->through == expand::split_through_name(SplitThrough::cluster) &&
+        !choice.unshared().empty())
+      other.plan->notes.push_back({other.plan->split->loop, choice.unshared()});
     c.split = std::move(other.split);
     take_plan(c, other);
     return;

@@ -32,9 +32,9 @@ Expected<SplitProgram> given_split(const ir::Program& p, int kernel, const targe
   const std::string why = expand::split_refusal(p, kernel, t, loop, given.parts, through);
   if (!why.empty())
     return Error(DiagCode::schedule_illegal, given.loop, "blocks cannot share its iterations: " + why,
-                 std::string(through == expand::SplitThrough::cluster && t.has_block_threads()
-                                 ? "give `through` workspace, or "
-                                 : "") +
+                 std::string(!t.has_block_threads() || !expand::through_cluster(through) ? ""
+                             : through == expand::SplitThrough::cluster ? "give `through` workspace, or "
+                                                                        : "give `through` cluster, or ") +
                      "leave `split` out of the schedule",
                  p.stmt(loop).location);
   return std::make_shared<const ir::Program>(expand::split_form(p, kernel, loop, given.parts, through));
@@ -82,7 +82,7 @@ ir::StmtId loop_to_share(const ir::Program& p, int kernel, const target::Target&
 std::vector<int64_t> parts_to_try(const ir::Program& p, int kernel, const target::Target& t,
                                   const cost::Sizes& given, ir::StmtId loop, expand::SplitThrough through) {
   std::vector<int64_t> parts;
-  if (through == expand::SplitThrough::cluster) {
+  if (expand::through_cluster(through)) {
     for (int64_t n = 2; t.tensor_copy && n <= t.max_cluster; n *= 2) parts.push_back(n);
     return parts;
   }

@@ -52,7 +52,7 @@ class ConsumerBlock {
       x_.set_overwrite(overwrite);
       if (!x_.shared_by_blocks(block_[i])) continue;
       await(flights_.size());
-      reduction = {block_[i], x_.parts(), {}};
+      reduction = {block_[i], x_.parts(), x_.shares(), {}};
       out_ = &reduction.body;
     }
     await(flights_.size());

@@ -34,6 +34,7 @@ Expander::Expander(const ir::Program& p, int kernel, const plan::KernelSchedule&
   shared_stages_ = stores_in_shared_places();
   stages_in_turn_ = stores_in_turn();
   if (kernel_.split) out_.parts = analysis::split_loop(p, kernel, ops(), kernel_.split->loop).sums;
+  out_.shares = analysis::sum_shares(p, kernel, ops());
   if (target.has_block_threads()) out_.carried = analysis::carried_sums(p, kernel, ops(), schedule.ops);
 }
 
@@ -357,8 +358,10 @@ void Expander::roles() {
   const bool ordered = std::any_of(schedule_.loops.begin(), schedule_.loops.end(),
                                    [](const plan::LoopPlan& l) { return l.ping_pong.value_or(false); });
   const bool clustered = schedule_.cluster && schedule_.cluster->blocks > 1;
-  const int64_t meetings =
-      kernel_.split ? analysis::meetings_for_sums(clustered ? schedule_.cluster->blocks : 1) : 0;
+  const int64_t meetings = !kernel_.split ? 0
+                           : !out_.shares.empty()
+                               ? 1
+                               : analysis::meetings_for_sums(clustered ? schedule_.cluster->blocks : 1);
   int64_t first = 0;
   for (const plan::RolePlan& plan : *schedule_.roles) {
     const bool computes = first == 0;

@@ -42,6 +42,7 @@ class Expander {
   const std::vector<Pipeline>& pipelines() const { return out_.pipelines; }
   const std::vector<analysis::ThreadWrittenOperand>& written() const { return out_.written; }
   const std::vector<ValueId>& parts() const { return out_.parts; }
+  const std::vector<analysis::SumShare>& shares() const { return out_.shares; }
   const std::string& path(StmtId id) const { return paths_[id.value]; }
   // nullptr for a loop or branch
   const KernelOp* op(StmtId id) const {

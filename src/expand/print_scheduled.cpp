@@ -141,7 +141,8 @@ class Printer {
     std::string sums;
     for (ValueId v : s.sums) sums += " " + value(v);
     line(d, "reduce parts of " + path(s.loop) + ":" + sums);
-    inside("first block of the cluster", s.body, d);
+    inside(s.shares.empty() ? "first block of the cluster" : "each block of the cluster, its share", s.body,
+           d);
   }
   void print(const LoadOperands& s, int d, const std::string& at) {
     line(d, "load first operands of " + path(s.product) + at);

@@ -22,6 +22,7 @@
 
 #include "analysis/carried_sums.h"
 #include "analysis/kernel_ops.h"
+#include "analysis/sum_shares.h"
 #include "analysis/written_operand.h"
 #include "plan/schedule.h"
 #include "target/target.h"
@@ -182,10 +183,11 @@ struct JoinSums {
 };
 
 // Blocks of the cluster have shared the loop's iterations: the first has the sums of all after it, and does
-// `body`.
+// `body`. With `shares` each block has those of its own, for the ops in `body` that take them, and does it.
 struct ReduceParts {
   StmtId loop;
   std::vector<ValueId> sums;
+  std::vector<analysis::SumShare> shares;
   Block body;
 };
 
@@ -291,6 +293,7 @@ struct ScheduledKernel {
   std::vector<analysis::ThreadWrittenOperand> written;  // of products that a producer feeds
   std::vector<analysis::CarriedSums> carried;
   std::vector<ValueId> parts;  // sums of which a block has a part, where blocks share a loop's iterations
+  std::vector<analysis::SumShare> shares;  // of them, where each block takes one
   std::vector<Role> roles;
 };
 

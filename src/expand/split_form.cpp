@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "analysis/split_loop.h"
+#include "expand/share_form.h"
 #include "expand/workspace_split.h"
 #include "ir/statement_paths.h"
 #include "ir/text.h"
@@ -37,8 +38,9 @@ std::string part_refusal(const target::Target& t, int64_t parts, SplitThrough th
 }  // namespace
 
 SplitThrough split_through(const plan::SplitPlan& plan) {
-  return plan.through == split_through_name(SplitThrough::workspace) ? SplitThrough::workspace
-                                                                     : SplitThrough::cluster;
+  for (SplitThrough through : {SplitThrough::cluster_shares, SplitThrough::workspace})
+    if (plan.through == split_through_name(through)) return through;
+  return SplitThrough::cluster;
 }
 
 SplitThrough split_through(const plan::SplitPlan& plan, const target::Target& t) {
@@ -48,7 +50,15 @@ SplitThrough split_through(const plan::SplitPlan& plan, const target::Target& t)
 }
 
 const char* split_through_name(SplitThrough through) {
-  return through == SplitThrough::cluster ? "cluster" : "workspace";
+  switch (through) {
+    case SplitThrough::cluster:
+      return "cluster";
+    case SplitThrough::cluster_shares:
+      return "cluster_shares";
+    case SplitThrough::workspace:
+      return "workspace";
+  }
+  return "";
 }
 
 std::string split_refusal(const ir::Program& p, int kernel, const target::Target& t, ir::StmtId loop,
@@ -56,7 +66,9 @@ std::string split_refusal(const ir::Program& p, int kernel, const target::Target
   if (std::string why = part_refusal(t, parts, through); !why.empty()) return why;
   const ir::Kernel& k = p.kernels[static_cast<size_t>(kernel)];
   if (k.grid.size() >= kMaxGridRank) return "the grid has three dimensions";
-  return analysis::split_loop(p, kernel, analysis::collect_kernel_ops(p, kernel), loop).refusal;
+  std::string why = analysis::split_loop(p, kernel, analysis::collect_kernel_ops(p, kernel), loop).refusal;
+  if (why.empty() && through == SplitThrough::cluster_shares) why = share_refusal(p, kernel, loop, parts);
+  return why;
 }
 
 Written written_as(const ir::Program& p) {
@@ -89,6 +101,7 @@ ir::Program split_form(const ir::Program& p, int kernel, ir::StmtId loop, int64_
       even ? own
            : e.binary(ir::ExprOp::max, e.const_int(0), e.binary(ir::ExprOp::min, own, e.sub(all, before)));
   if (through == SplitThrough::workspace) meet_in_workspace(form, kernel, loop, var, parts);
+  if (through == SplitThrough::cluster_shares) share_sums(form, kernel, loop, var, parts);
   (through == SplitThrough::workspace ? k.workspace_split : k.split) = ir::Kernel::Split{loop, var};
   return form;
 }

@@ -7,8 +7,8 @@
 //     copy acc -> C                          copy acc -> C     where part is 0, of the sums of all parts
 //
 // Through a cluster: the blocks of a point are one, and expansion has the first sum what each of them has, in
-// the order of `part` (ReduceParts of expand/scheduled_kernel.h). Through a workspace: the block that comes
-// last sums what all have left there, in that order (workspace_split.h).
+// the order of `part` (ReduceParts of expand/scheduled_kernel.h), or each a share of it. Through a workspace:
+// the block that comes last sums what all have left there, in that order (workspace_split.h).
 // requires: a checked program, in canonical form or not.
 // ensures: the same meaning, but for the order in which a sum is formed, which is the same for every launch
 //   of the same sizes. Statements keep their paths, the hash is the program's as written.
@@ -27,7 +27,9 @@
 
 namespace tilegen::expand {
 
-enum class SplitThrough : uint8_t { cluster, workspace };
+// cluster_shares: each block of the cluster does a share of what follows the loop (share_form.h).
+enum class SplitThrough : uint8_t { cluster, cluster_shares, workspace };
+constexpr bool through_cluster(SplitThrough through) { return through != SplitThrough::workspace; }
 
 // Of a plan that says so; and of any: where it does not, through a cluster if the target forms one of so many
 // blocks.

@@ -41,6 +41,14 @@ void Inference::finish_op(OpId id) {
   for (const auto& [access, why] : in_memory_.accesses)
     if (access.first == id) plan.through_memory.push_back(ops_.values[access.second].name);
   if (op.form == OpForm::contraction) return finish_gemm(id, plan);
+  const auto takes = [&](const analysis::SumShare& s) { return s.op == id; };
+  if (std::any_of(shares_.begin(), shares_.end(), takes)) {
+    plan.engine = plan::Engine::loop;
+    plan.iteration = iteration_[id];
+    plan.vector = 1;
+    plan.reason = "each block takes its share of the sums where the blocks meet";
+    return;
+  }
   plan.engine = op.form == OpForm::reduction ? plan::Engine::lane_reduce : plan::Engine::loop;
   Fragment iteration = op.form == OpForm::reduction ? reduce_iteration(id) : element_iteration(id, plan);
   const auto transposing = transposing_copy(p_, op, in_.threads, state_.known, in_.target);

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "infer/inference.h"
+#include "support/diag_codes.h"
 
 namespace tilegen::infer {
 
@@ -33,6 +34,7 @@ Inference::Inference(const InferInput& in, const InMemory& in_memory)
       unrolled_(unrolled_vars(in)),
       forms_(in.ops, in.target.has_block_threads() ? in.target.warp : 1),
       candidates_(in, in_registers_, forms_) {
+  if (!ops_.values.empty()) shares_ = analysis::sum_shares(p_, static_cast<int>(kernel()), ops_);
   const size_t n = ops_.values.size();
   state_.known.fragments.resize(n);
   state_.known.memories.resize(n);
@@ -115,6 +117,35 @@ void Inference::pin_strict() {
       if (f && distributed(v)) strict_fragment(i, v, *f, why);
       if (m) strict_memory(i, v, *m, why);
     }
+  }
+  pin_shares();
+}
+
+// Each thread takes its share of what it holds.
+void Inference::pin_shares() {
+  if (shares_.empty() || failed()) return;
+  for (const analysis::SumShare& s : shares_) {
+    const KernelOp& op = ops_.ops[s.op];
+    const std::string& sum = ops_.values[s.sum].name;
+    const auto cut = distributed(s.sum) && pinned(state_, s.sum)
+                         ? analysis::cut_fragment(fragment(state_, s.sum), s.dim, s.parts)
+                         : std::nullopt;
+    if (!cut || !distributed(s.own))
+      return fail(
+          DiagCode::schedule_illegal, op.path,
+          "blocks cannot share what follows the loop: the " + std::to_string(s.parts) + " shares of '" + sum +
+              "' along its dimension " + std::to_string(s.dim) +
+              " are not the same registers of every thread" +
+              (distributed(s.sum) && pinned(state_, s.sum) ? ", " + fragment(state_, s.sum).to_text() : ""),
+          "give `through` cluster in the schedule's `split`", op.location);
+    if (!pinned(state_, s.own)) pin(s.own, cut->own, Origin::strict, "a share of '" + sum + "'", op.path);
+    if (!fragment(state_, s.own).equivalent(cut->own))
+      return fail(DiagCode::schedule_illegal, op.path,
+                  "the given layout of '" + ops_.values[s.own].name + "' is " +
+                      fragment(state_, s.own).to_text() + ", and a share of '" + sum + "' is " +
+                      cut->own.to_text(),
+                  "leave the value's `fragment` out of the schedule", op.location);
+    iteration_[s.op] = cut->own;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "analysis/sum_shares.h"
 #include "infer/access_cost.h"
 #include "infer/candidate_iterations.h"
 #include "infer/fragment_table.h"
@@ -90,6 +91,7 @@ class Inference {
 
   // strict: what instructions demand (infer_layouts.cpp)
   void pin_strict();
+  void pin_shares();
   void strict_fragment(OpId id, ValueId v, const layout::Fragment& want, const std::string& why);
   void strict_memory(OpId id, ValueId v, const layout::Layout& want, const std::string& why);
   // Host: the gemm cannot have its operand as the micro-kernel walks it.
@@ -188,6 +190,7 @@ class Inference {
   const InMemory& in_memory_;
   const RegisterValues in_registers_;
   const UnrolledVars unrolled_;
+  std::vector<analysis::SumShare> shares_;  // of a split loop's sums
   InMemory unheld_;
   IdVector<ValueId, ValueId> islands_;  // one value of those that ops join
   std::set<ValueId> unsettled_;         // islands

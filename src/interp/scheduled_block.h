@@ -54,7 +54,7 @@ class ScheduledBlock {
     int64_t newest = 0, at = 0;
   };
   struct Frame {
-    enum class Kind : uint8_t { list, serial, pipelined, steady, at, multiply, tiles };
+    enum class Kind : uint8_t { list, serial, pipelined, steady, at, multiply, tiles, shares };
     Kind kind = Kind::list;
     const expand::Block* body = nullptr;
     size_t next = 0;

@@ -47,7 +47,7 @@ void ScheduledBlock::execute(RoleState& r, const expand::PerWarpgroup& s) {
   r.stack.push_back({Frame::Kind::list, &s.body});
 }
 
-// The first block runs after the others of its point.
+// The first block runs after the others of its point. Where each has a share, it does the shares of all.
 void ScheduledBlock::execute(RoleState& r, const expand::ReduceParts& s) {
   const ir::Kernel& kernel = p_.kernels[static_cast<size_t>(k_.kernel)];
   const int64_t points = grid_.tiles / grid_.extents[0], point = points_.back() % points;
@@ -61,7 +61,9 @@ void ScheduledBlock::execute(RoleState& r, const expand::ReduceParts& s) {
     const auto theirs = grid_.parts.extract({point, other});
     for (size_t i = 0; i < s.sums.size(); ++i) place_of(r, s.sums[i]).tile->storage.add(theirs.mapped()[i]);
   }
-  r.stack.push_back({Frame::Kind::list, &s.body});
+  Frame f{s.shares.empty() ? Frame::Kind::list : Frame::Kind::shares, &s.body};
+  f.end = grid_.extents[0];
+  r.stack.push_back(f);
 }
 
 void ScheduledBlock::execute(RoleState& r, const expand::Pipelined& s) {
@@ -160,6 +162,14 @@ void ScheduledBlock::finish_frame(RoleState& r) {
       const ir::StmtId product = f.stmt;
       r.stack.pop_back();
       return execute(r, expand::Run{product});
+    }
+    case Frame::Kind::shares: {
+      const ir::VarId part = p_.kernels[static_cast<size_t>(k_.kernel)].split->part;
+      ++f.i;
+      run_.evaluator().set(part, f.i == f.end ? 0 : f.i);
+      if (f.i == f.end) break;
+      f.next = 0;
+      return;
     }
     case Frame::Kind::list:
       break;

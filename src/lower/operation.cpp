@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/sum_shares.h"
 #include "ir/annotations.h"
 #include "lower/gpu/element_nest.h"
 #include "lower/gpu/masks.h"
@@ -146,6 +147,8 @@ class Operation {
 
 template <class Stmt>
 void lower_as(LoweringContext& k, const Stmt& s, thread::Block& out) {
+  // Done where the blocks meet.
+  if (k.in.kernel.split && analysis::takes_share(k.in.program, k.in.kernel, s.op)) return;
   if (!k.grid.inside || !writes_tensor(k, s.op)) return Operation(k, s.op).lower(s, out);
   thread::Branch own{std::exchange(k.grid.inside, ExprId()), {}, {}};
   Operation(k, s.op).lower(s, own.then_body);

@@ -224,15 +224,16 @@ struct EntryFields<SplitPlan> {
   static constexpr auto rows() {
     return std::tuple{
         TextField<E>{"loop", &E::loop, "path of the loop whose iterations blocks share"},
-        NumberField<E>{
-            "parts", &E::parts, 1, 1024, 0,
-            "blocks that do a part of them each; one of them sums up and does what follows; 1: none"},
-        WordField<E, 2>{
+        NumberField<E>{"parts", &E::parts, 1, 1024, 0,
+                       "blocks that do a part of them each; one of them sums up and does what follows, or "
+                       "each a share; 1: none"},
+        WordField<E, 3>{
             "through",
             &E::through,
-            {"cluster", "workspace"},
+            {"cluster", "cluster_shares", "workspace"},
             "`cluster`: the blocks of a point are one, and the first reads the sums of the others "
-            "in their shared memory; `workspace`: the block that comes last reads them in global "
+            "in their shared memory; `cluster_shares`: each reads those of its share of the tile, and does "
+            "what follows for it; `workspace`: the block that comes last reads them in global "
             "memory"},
         ReasonField<E>{"reason", &E::reason}};
   }

@@ -4,6 +4,7 @@
 #include "analysis/alternation.h"
 #include "analysis/epilogue_tile.h"
 #include "analysis/split_loop.h"
+#include "analysis/sum_shares.h"
 #include "analysis/written_operand.h"
 #include "schedule/memory/memory_plan.h"
 #include "schedule/pipeline/ping_pong_plan.h"

@@ -75,7 +75,8 @@ Checked KernelPlanner::walk_in_parts(KernelSchedule& s, std::vector<plan::RolePl
     if (!layouts_.values[v].fragment)
       return no_parts("'" + ops_.values[v].name + "' takes more registers than there are");
   const ir::Var& part = p_.var(kernel_.split->part);
-  s.split = split_plan(*kernel_.split, "cluster");
+  const bool shares = !analysis::sum_shares(p_, index_, ops_).empty();
+  s.split = split_plan(*kernel_.split, shares ? "cluster_shares" : "cluster");
   s.cluster = plan::ClusterPlan{s.split->parts, part.name, "the blocks of a point share a loop's iterations"};
   s.persistence.emplace().reason = "the blocks of a point share a loop's iterations";
   s.roles = std::move(roles);

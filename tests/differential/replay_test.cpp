@@ -34,9 +34,9 @@ std::string code_of(const ReplayRecord& r) {
   if (const auto& overlap = schedule->kernels.at(0).overlap; overlap && !overlap->along.empty())
     *program = expand::overlap_form(*program, std::stoi(r.kernel), overlap->along);
   if (const auto& split = schedule->kernels.at(0).split; split && split->parts > 1)
-    *program =
-        expand::split_form(*program, std::stoi(r.kernel),
-                           expand::loop_of_path(*program, std::stoi(r.kernel), split->loop), split->parts);
+    *program = expand::split_form(*program, std::stoi(r.kernel),
+                                  expand::loop_of_path(*program, std::stoi(r.kernel), split->loop),
+                                  split->parts, expand::split_through(*split));
   auto scheduled = expand::expand_kernel(*program, std::stoi(r.kernel), schedule->kernels.at(0), *target);
   if (!scheduled) return scheduled.error().to_text();
   auto code = lower::lower_kernel(*program, *scheduled, *target);

@@ -11,14 +11,18 @@
 #include "given_schedule.h"
 #include "interp/run_scheduled.h"
 #include "lowered_defects.h"
+#include "random_pipeline.h"
 #include "small_programs.h"
 
 namespace tilegen::differential {
 namespace {
 
-TEST(SharedLoops, ComputeWhatTheProgramDoes) {
+// In how many ways and of how many programs sums met so, with parts of every number.
+void expect_right(std::vector<Scheduled>& programs, const std::string& through, int least_run,
+                  int least_refused) {
   int ran = 0, refused = 0, asked = 0;
-  for (Scheduled& program : scheduled_programs()) {
+  for (Scheduled& program : programs) {
+    if (!program) continue;
     const plan::Schedule* planned = program.schedule("sim:sm_90a");
     if (!planned) continue;
     for (const plan::KernelSchedule& kernel : planned->kernels)
@@ -28,7 +32,7 @@ TEST(SharedLoops, ComputeWhatTheProgramDoes) {
           if (!long_run() && (asked++ / 4 + (parts == 2 || parts == 8)) % 2 == 0) continue;
           plan::Schedule given;
           given.kernels.push_back({.kernel = kernel.kernel});
-          given.kernels[0].split = plan::SplitPlan{loop.loop, parts, ""};
+          given.kernels[0].split = plan::SplitPlan{loop.loop, parts, "", through};
           SCOPED_TRACE(program.name() + ": " + plan::schedule_to_json(given));
           auto artifact = program.compile("sim:sm_90a", given, false);
           if (!artifact) {
@@ -37,13 +41,26 @@ TEST(SharedLoops, ComputeWhatTheProgramDoes) {
             continue;
           }
           EXPECT_EQ((*artifact)->schedule.find(kernel.kernel)->split->parts, parts);
+          EXPECT_EQ((*artifact)->schedule.find(kernel.kernel)->split->through, through);
           const auto seed = static_cast<uint64_t>(++ran);
           EXPECT_EQ(program.run(**artifact, seed), "") << "seed " << seed;
         }
   }
-  std::cout << ran << " ran, " << refused << " refused\n";
-  EXPECT_GE(ran, 12);
-  EXPECT_GT(refused, 12);
+  std::cout << through << ": " << ran << " ran, " << refused << " refused\n";
+  EXPECT_GE(ran, least_run);
+  EXPECT_GT(refused, least_refused);
+}
+
+TEST(SharedLoops, ComputeWhatTheProgramDoes) { expect_right(scheduled_programs(), "cluster", 12, 12); }
+TEST(SharedLoops, ComputeWhatTheProgramDoesInShares) {
+  expect_right(scheduled_programs(), "cluster_shares", 12, 12);
+}
+
+TEST(SharedLoops, ComputeWhatRandomProgramsDoInShares) {
+  std::vector<Scheduled> programs;
+  for (uint64_t seed = 1; seed <= (long_run() ? 400 : 40); ++seed)
+    programs.emplace_back("seed " + std::to_string(seed), random_pipeline(seed).text);
+  expect_right(programs, "cluster_shares", 4, 12);
 }
 
 // Memory of a launch is marked before it: no counter is at rest.
@@ -80,7 +97,7 @@ TEST(SharedLoops, MeetInAWorkspaceOnEveryTarget) {
 }
 
 // As scheduled programs: their sums are formed in another order.
-TEST(SharedLoops, AreRightAsScheduled) {
+void expect_right_as_scheduled(expand::SplitThrough through, int least) {
   int compared = 0;
   const target::Target target = schedule::target_named("sm_90a");
   for (const std::string& path : all_programs()) {
@@ -91,9 +108,10 @@ TEST(SharedLoops, AreRightAsScheduled) {
       for (ir::StmtId loop : form.kernels[kernel].body)
         for (int64_t parts : {2, 4}) {
           const auto k = static_cast<int>(kernel);
-          if (!form.as<ir::Loop>(loop) || !expand::split_refusal(form, k, target, loop, parts).empty())
+          if (!form.as<ir::Loop>(loop) ||
+              !expand::split_refusal(form, k, target, loop, parts, through).empty())
             continue;
-          const ir::Program split = expand::split_form(form, k, loop, parts);
+          const ir::Program split = expand::split_form(form, k, loop, parts, through);
           auto plan = schedule::plan_for(split, "sm_90a");
           if (!plan) continue;
           std::vector<expand::ScheduledKernel> owned;
@@ -109,7 +127,7 @@ TEST(SharedLoops, AreRightAsScheduled) {
             Expectation want;
             if (!want.make(*s.run, launch_of(*s.run, seed))) continue;
             const ir::Program run =
-                expand::split_form(schedule::planned_form(*s.run, "sm_90a"), k, loop, parts);
+                expand::split_form(schedule::planned_form(*s.run, "sm_90a"), k, loop, parts, through);
             for (const auto order :
                  {interp::Order::Kind::early, interp::Order::Kind::late, interp::Order::Kind::random}) {
               const std::vector<GuardedMemory> got = want.memory.fresh(true);
@@ -123,7 +141,12 @@ TEST(SharedLoops, AreRightAsScheduled) {
           }
         }
   }
-  EXPECT_GE(compared, 100);
+  EXPECT_GE(compared, least);
+}
+
+TEST(SharedLoops, AreRightAsScheduled) { expect_right_as_scheduled(expand::SplitThrough::cluster, 100); }
+TEST(SharedLoops, AreRightAsScheduledInShares) {
+  expect_right_as_scheduled(expand::SplitThrough::cluster_shares, 60);
 }
 
 // Of each role's meetings of the cluster that number; the last: -1.
@@ -212,6 +235,49 @@ TEST(SharedLoops, DefectsOfTheMeetingAreNamed) {
                 },
                 "gemm:c.parts",
                 {"uninitialised_read", "foreign_read"}});  // a tile of the loop lay there
+}
+
+TEST(SharedLoops, DefectsOfSharesAreNamed) {
+  using thread::ClusterLoad;
+  GemmProgram product;
+  product.tb = true;
+  product.m = 128, product.k = 64;
+  product.threads = 256, product.stages = 3;
+  for (int64_t parts : {2, 4}) {
+    plan::Schedule given;
+    given.kernels.push_back({.kernel = "gemm"});
+    given.kernels[0].split = plan::SplitPlan{"gemm/ko", parts, "", "cluster_shares"};
+    const Lowered lowered(gemm_text(product), 64, 6 * 64 - 8, given);
+    const ThreadProgram p = lowered.program();
+    ASSERT_EQ(p.cluster, parts);
+    ASSERT_EQ(verifiers(p), std::vector<std::string>());
+    sim::test::for_each_schedule([&](const sim::SimOptions& options) {
+      ASSERT_EQ(lowered.simulate(p, options), std::set<std::string>()) << sim::test::order_name(options);
+    });
+    expect_named(lowered, {"shares are read before the blocks have met",
+                           [](ThreadProgram& q) { return remove_meeting(q, 0); },
+                           "gemm:c.parts",
+                           {"uninitialised_read", "data_race", "foreign_read"}});
+    expect_named(lowered, {"sums are left where products of other warps may still read tiles",
+                           remove_barrier_in_front,
+                           "a product may still read it",
+                           {"operand_in_flight", "data_race"}});
+    expect_named(lowered, {"blocks end before their sums are read",
+                           [](ThreadProgram& q) { return remove_meeting(q, -1); },
+                           "may be over when threads of another arrive at its barrier or read its memory",
+                           {"cluster_left"}});
+    if (parts != 2) continue;
+    // What the block keeps lies in registers alone.
+    expect_named(lowered, {"the share of the other block",
+                           [](ThreadProgram& q) {
+                             return change<ClusterLoad>(q, [&](ClusterLoad& l) {
+                               l.block = q.exprs.sub(q.exprs.const_int(1), l.block);
+                               return true;
+                             });
+                           },
+                           "gemm:c.parts",
+                           {"uninitialised_read", "foreign_read"}});
+  }
 }
 
 }  // namespace

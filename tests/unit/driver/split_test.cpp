@@ -48,7 +48,7 @@ int64_t parts_of(const Shape& s, const std::string& target = "sm_90a") {
   if (split) {
     EXPECT_EQ(split->loop, "gemm/ko");
     EXPECT_NE(split->reason.find("with one block a point"), std::string::npos) << split->reason;
-    if (split->through == "cluster") EXPECT_EQ((*a)->schedule.kernels[0].cluster->blocks, split->parts);
+    if (split->through != "workspace") EXPECT_EQ((*a)->schedule.kernels[0].cluster->blocks, split->parts);
   }
   return split ? split->parts : 1;
 }
@@ -214,6 +214,55 @@ TEST(Split, ARejectedPlanLeavesTheLoopToOneBlock) {
   ASSERT_FALSE(k.notes.empty());
   EXPECT_EQ(k.notes.back().text,
             "blocks do not share a loop: so planned the kernel was rejected, gemm/ko: a test says no");
+}
+
+// What is read of the other block, and stored, is half of the tile.
+TEST(Split, SharesOfWhatFollows) {
+  const auto a = compiled(product_text({1024, 1024, 16384, 128, 128}), "sm_90a",
+                          plan::SplitPlan{"gemm/ko", 2, "", "cluster_shares"});
+  ASSERT_TRUE(a) << a.error().to_text();
+  const plan::KernelSchedule& k = (*a)->schedule.kernels[0];
+  EXPECT_EQ(k.split->through, "cluster_shares");
+  EXPECT_EQ(k.cluster->blocks, 2);
+  const plan::ValuePlan* own = plan::find_value(k, "gemm:c_own");
+  ASSERT_NE(own, nullptr);
+  EXPECT_EQ(own->fragment->registers() * 2, plan::find_value(k, "gemm:c")->fragment->registers());
+  EXPECT_EQ(plan::find_op(k, "gemm/copy#0")->engine, plan::Engine::tensor_copy);
+}
+
+// Columns of a row are held by the threads of two warpgroups.
+TEST(Split, SharesAreRegistersOfEveryThread) {
+  std::string text = product_text({64, 1024, 16384, 64, 256});
+  text.replace(text.find("threads 128"), 11, "threads 256");
+  text.replace(text.find("copy c -> C"), 11,
+               "parallel i, j in 64, 256 {\n    C[by * 64 + i, bx * 256 + j] = c[i, j]\n  }\n  ;");
+  const auto a = compiled(text, "sm_90a", plan::SplitPlan{"gemm/ko", 2, "", "cluster_shares"});
+  ASSERT_FALSE(a);
+  const Diagnostic& d = a.error().diagnostics[0];
+  EXPECT_EQ(d.code, DiagCode::schedule_illegal);
+  EXPECT_NE(d.message.find("are not the same registers of every thread"), std::string::npos) << d.message;
+  EXPECT_NE(d.hint.find("`through` cluster"), std::string::npos) << d.hint;
+}
+
+// Sums of rows are of all columns: the first block has them, and a note says why.
+TEST(Split, TheScheduleSaysWhyWhatFollowsIsNotShared) {
+  std::string text = product_text({64, 64, 65536});
+  text.replace(text.find("tensor C: f32[64, 64]"), 21, "tensor C: f32[64]");
+  text.replace(text.find("  fill c"), 8, "  alloc r: fragment f32[64]\n  fill c");
+  text.replace(text.find("copy c -> C"), text.size(), "reduce c -> r {axis=1}\n  copy r -> C\n}\n");
+  const auto given = compiled(text, "sm_90a", plan::SplitPlan{"gemm/ko", 4, "", "cluster_shares"});
+  ASSERT_FALSE(given);
+  const std::string why =
+      "what follows it cannot be shared: gemm/reduce#0 is no loop over elements, copy or fill";
+  EXPECT_NE(given.error().diagnostics[0].message.find(why), std::string::npos) << given.error().to_text();
+  const auto a = compiled(text, "sm_90a");
+  ASSERT_TRUE(a) << a.error().to_text();
+  const plan::KernelSchedule& k = (*a)->schedule.kernels[0];
+  ASSERT_TRUE(k.split);
+  EXPECT_EQ(k.split->through, "cluster");
+  std::string notes;
+  for (const plan::Note& n : k.notes) notes += n.path + ": " + n.text + "\n";
+  EXPECT_NE(notes.find("gemm/ko: " + why), std::string::npos) << notes;
 }
 
 // Threads that form no warpgroup have no producer, and no clusters.
