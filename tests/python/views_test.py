@@ -161,6 +161,47 @@ class Views(unittest.TestCase):
             self.assertEqual(list(u_), [max(raw[8 * i : 8 * i + 8]) for i in range(4)])
             self.assertEqual(list(c_), [16 * p * q for p in numbers for q in numbers])
 
+    def test_elements_of_other_widths_are_written(self):
+        """Words of a tile of bytes; bytes and quarters of bytes of words, by copies, iterations and loops of each."""
+        b = tg.Builder("widths")
+        x, y = b.tensor("X", tg.u8, [8, 32], read_only=True), b.tensor("Y", tg.u8, [8, 32])
+        z, w = b.tensor("Z", u32, [8, 8]), b.tensor("W", tg.u16, [8, 8])
+        with b.kernel("k", [1]):
+            bytes_, words = b.shared("bytes", tg.u8, [8, 32]), b.fragment("words", u32, [8, 8])
+            whole, parts, crumbs = bytes_.reinterpret(u32), words.reinterpret(tg.u8), w.reinterpret(tg.u2)
+            b.copy(x, bytes_)
+            with b.parallel(8, 8) as (i, j):
+                b.store(whole, i, j, whole(i, j) * 3)
+            b.copy(bytes_, y)
+            b.copy(x, parts)
+            with b.parallel(8, 4) as (i, j):
+                with b.unroll(0, 4) as q:
+                    b.store(parts, i, 4 * j + q, b.cast(j, tg.u8) + x(i, q))
+            b.copy(words, z)
+            with b.parallel(8, 64) as (i, j):
+                b.store(crumbs, i, j, b.cast(x(i, j // 2) >> b.cast(j % 2, tg.u8), tg.u2))
+        program = b.finish()
+        values = [(37 * k + 11) % 256 for k in range(256)]
+        rows = [values[32 * i : 32 * i + 32] for i in range(8)]
+        shaped = lambda numbers, code, *shape: memoryview(numbers).cast("B").cast(code, shape)
+        for run in (program.interpret, *(program.compile(t).load() for t in ("host", "sim:sm_80", "sim:sm_90a"))):
+            y, z, w = array.array("B", [0] * 256), array.array("I", [0] * 64), array.array("H", [0] * 64)
+            run(shaped(array.array("B", values), "B", 8, 32), shaped(y, "B", 8, 32), shaped(z, "I", 8, 8), shaped(w, "H", 8, 8))
+            self.assertEqual(list(memoryview(y).cast("I")), [v * 3 % 2**32 for v in memoryview(bytes(values)).cast("I")])
+            self.assertEqual(z.tobytes(), b"".join(bytes([(j // 4 + r[j % 4]) % 256 for j in range(16)] + r[16:]) for r in rows))
+            crumbs = [[r[j // 2] >> j % 2 & 3 for j in range(64)] for r in rows]
+            self.assertEqual(list(w), [sum(c[8 * j + q] << 2 * q for q in range(8)) for c in crumbs for j in range(8)])
+
+    def test_parts_that_others_may_write_around_are_refused(self):
+        b = tg.Builder("parts")
+        y = b.tensor("Y", u32, [8])
+        with b.kernel("k", [1]):
+            parts = y.reinterpret(tg.u8)
+            with b.parallel(8) as i:
+                b.store(parts, 4 * i, 1)
+        with self.assertRaisesRegex(tg.Error, "elements of 'Y' of u32 are written in parts"):
+            b.finish()
+
     def test_bits_of_another_number_are_refused(self):
         b = tg.Builder("bits")
         with b.kernel("k", [1]):
