@@ -1,11 +1,13 @@
 #include "ir/narrow_stores.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "ir/expr_nodes.h"
 #include "ir/packed_index.h"
+#include "ir/packed_lanes.h"
 #include "ir/store_parts.h"
 #include "ir/unsigned_types.h"
 #include "ir/view_operands.h"
@@ -51,6 +53,12 @@ class NarrowStores : public ViewPlaces {
     ExprId number, value;
     int bits = 0;  // of the part
   };
+  // `ratio` values of the variable are the parts of an element, for which it is `first` outside of the loop.
+  struct ByPart {
+    VarId var;
+    int64_t ratio;
+    ExprId first;
+  };
   // A parallel loop each of whose iterations has become `ratio` of those that were written.
   struct Merged {
     VarId var;  // as written
@@ -64,39 +72,81 @@ class NarrowStores : public ViewPlaces {
     const BufferId of = draft_.views.at(store.buffer).of;
     const DType narrow = p_.buffer(store.buffer).type;
     const int64_t ratio = width_ratio(narrow, p_.buffer(of).type);
-    const ExprId at = named_out(store.indices.back());
-    const PackedIndex::Split place = PackedIndex(p_).split(at, ratio);
     ExprPool& e = p_.exprs;
     Part part{s, of, store.indices, {}, store.value, dtype_bits(narrow)};
     for (ExprId& index : part.indices) index = named_out(index);
 
     size_t inner = around.size();  // the parallel loop, or block of threads
     while (inner > 0 && !is_parallel(around[inner - 1])) --inner;
-    const bool in_threads = inner > 0 && moves_alone(around[inner - 1]);
-    const std::set<VarId> counts = variables(place.rest);
-    const VarId by = e[place.rest].op == ExprOp::var ? e[place.rest].var() : VarId();
-    part.indices.back() = place.times;
-
-    if (inner > 0 && by.valid() && counts_merged(around[inner - 1], by, ratio) && !in_threads &&
-        !named(part.indices, by)) {
-      const auto merged = merge(around[inner - 1], by, ratio);
-      if (!merged) return refuse(store, ratio);
-      part.indices.back() = IndexMaker(e).add(place.times, e.var(merged->iteration));
-      part.number = e.var(merged->part);
-      if (inner == around.size() && may_join(part, merged->parts)) return join(part, merged->parts);
-      return is_tensor(of) ? refuse(store, ratio) : put_in(part);
+    const StmtId points = inner > 0 ? around[inner - 1] : StmtId();
+    if (points.valid() && !moves_alone(points)) {
+      const std::vector<VarId> counted = counts(points);
+      for (size_t d = counted.size(); d-- > 0;) {
+        auto element = fixed(part.indices) ? element_by(part.indices, counted[d], ratio) : std::nullopt;
+        if (!element) continue;
+        const Merged* merged = merge(points, counted[d], ratio);
+        if (!merged) return refuse(store, ratio);
+        part.indices = renamed(*element, counted[d], e.var(merged->iteration));
+        part.number = e.var(merged->part);
+        const std::span ifs = std::span(around).subspan(inner);
+        const ByPart by{counted[d], ratio, e.var(merged->iteration)};
+        if (const auto conditions = may_join(part, merged->parts, ifs, by))
+          return join(part, merged->parts, ifs, *conditions);
+        return is_tensor(of) ? refuse(store, ratio) : put_in(part);
+      }
     }
-    const StmtId loop = around.empty() ? StmtId() : around.back();
-    part.number = place.rest;
-    if (inner > 0 && inner < around.size() && by.valid() && counts_parts(loop, by, ratio) &&
-        !named(part.indices, by) && may_join(part, loop))
-      return join(part, loop);
-    const bool alike =
-        std::all_of(counts.begin(), counts.end(), [&](VarId v) { return is_serial(around, v); });
+    for (size_t i = inner; points.valid() && i < around.size(); ++i) {
+      if (!counts_parts(around[i], ratio)) continue;
+      const ByPart by{p_.as<Loop>(around[i])->vars.front(), ratio, e.const_int(0)};
+      const auto element = element_by(part.indices, by.var, ratio);
+      if (!element) continue;
+      Part whole = part;
+      whole.indices = renamed(*element, by.var, by.first);
+      whole.number = e.var(by.var);
+      const std::span ifs = std::span(around).subspan(i + 1);
+      if (const auto conditions = may_join(whole, around[i], ifs, by))
+        return join(whole, around[i], ifs, *conditions);
+    }
+    const PackedIndex::Split place = PackedIndex(p_).split(part.indices.back(), ratio);
+    const std::set<VarId> by = variables(place.rest);
+    const bool alike = std::all_of(by.begin(), by.end(), [&](VarId v) { return is_serial(around, v); });
     if (!alike || is_tensor(of) || !DraftExprs(p_).reads(place.rest).empty()) return refuse(store, ratio);
     part.number = IndexMaker(e).mod(place.rest, e.const_int(ratio));
     part.indices.back() = IndexMaker(e).add(place.times, IndexMaker(e).div(place.rest, e.const_int(ratio)));
     put_in(part);
+  }
+
+  // Of indices of parts, where `ratio` * v + lane in the place of v is part `lane` of one element for every
+  // lane: the element's.
+  std::optional<std::vector<ExprId>> element_by(const std::vector<ExprId>& indices, VarId v, int64_t ratio) {
+    if (!named(indices, v)) return std::nullopt;
+    PackedIndex index(p_);
+    std::vector<ExprId> element;
+    for (int64_t lane = 0; lane < ratio; ++lane) {
+      LaneExprs of_lane(p_, v, ratio, lane);
+      std::vector<ExprId> at;
+      for (ExprId i : indices) at.push_back(of_lane.value(i));
+      const PackedIndex::Split place = index.split(at.back(), ratio);
+      if (!index.is(place.rest, lane)) return std::nullopt;
+      at.back() = place.times;
+      if (lane == 0) element = at;
+      if (at != element) return std::nullopt;
+    }
+    return element;
+  }
+  std::vector<ExprId> renamed(std::vector<ExprId> indices, VarId v, ExprId value) {
+    for (ExprId& index : indices) index = Names(p_.exprs, {{v, value}}).rewrite(index);
+    return indices;
+  }
+  // They read nothing and no name that may be something else later.
+  bool fixed(const std::vector<ExprId>& indices) {
+    DraftExprs exprs(p_);
+    return std::all_of(indices.begin(), indices.end(), [&](ExprId index) {
+      const std::set<VarId> vars = variables(index);
+      return exprs.reads(index).empty() && std::none_of(vars.begin(), vars.end(), [&](VarId v) {
+               return draft_.temporaries.contains(v) && !is_merged(v);
+             });
+    });
   }
 
   // Names that are not assigned again as what they stand for, where that is no memory.
@@ -121,7 +171,7 @@ class NarrowStores : public ViewPlaces {
   }
   class Names : public ExprRewriter {
    public:
-    Names(ExprPool& e, const std::map<VarId, ExprId>& values) : ExprRewriter(e, e), values_(values) {}
+    Names(ExprPool& e, std::map<VarId, ExprId> values) : ExprRewriter(e, e), values_(std::move(values)) {}
 
    protected:
     ExprId rewrite_var(const ExprNode& n) override {
@@ -130,7 +180,7 @@ class NarrowStores : public ViewPlaces {
     }
 
    private:
-    const std::map<VarId, ExprId>& values_;
+    const std::map<VarId, ExprId> values_;
   };
   std::set<VarId> variables(ExprId root) const {
     std::set<VarId> vars;
@@ -159,24 +209,30 @@ class NarrowStores : public ViewPlaces {
       return loop && loop->kind != LoopKind::parallel && loop->vars.front() == v && !loop->condition.valid();
     });
   }
-  bool counts_merged(StmtId loop, VarId v, int64_t ratio) const {
-    if (const auto it = merged_.find(loop); it != merged_.end() && it->second.var == v) return true;
-    const Loop& l = *p_.as<Loop>(loop);
-    for (size_t d = 0; d < l.vars.size(); ++d)
-      if (l.vars[d] == v) return constant(l.extents[d]).value_or(1) % ratio == 0;
-    return false;
+  // Variables of the loop that may count parts, as written.
+  std::vector<VarId> counts(StmtId loop) const {
+    std::vector<VarId> vars = p_.as<Loop>(loop)->vars;
+    if (const auto it = merged_.find(loop); it != merged_.end())
+      std::replace(vars.begin(), vars.end(), it->second.iteration, it->second.var);
+    return vars;
   }
   // It runs once for each part of an element.
-  bool counts_parts(StmtId s, VarId v, int64_t ratio) const {
+  bool counts_parts(StmtId s, int64_t ratio) const {
     const auto* loop = p_.as<Loop>(s);
-    return loop && loop->vars.front() == v && !loop->condition.valid() && constant(loop->begin) == 0 &&
+    return loop && !loop->condition.valid() && constant(loop->begin) == 0 &&
            constant(loop->extents.front()) == ratio;
   }
 
+  static size_t position(const Loop& loop, VarId v) {
+    return static_cast<size_t>(std::find(loop.vars.begin(), loop.vars.end(), v) - loop.vars.begin());
+  }
+  // Null: it cannot.
   const Merged* merge(StmtId s, VarId v, int64_t ratio) {
     if (const auto it = merged_.find(s); it != merged_.end())
       return it->second.var == v && it->second.ratio == ratio ? &it->second : nullptr;
     ExprPool& e = p_.exprs;
+    const auto d = position(*p_.as<Loop>(s), v);
+    if (constant(p_.as<Loop>(s)->extents[d]).value_or(1) % ratio != 0) return nullptr;
     const DType index = p_.var(v).type;
     Merged m{v, ratio, {}, new_name(p_.var(v).name, index), new_name("part", index)};
     std::swap(p_.vars[v.value].name, p_.vars[m.iteration.value].name);
@@ -190,7 +246,6 @@ class NarrowStores : public ViewPlaces {
     m.parts = added(std::move(parts));
     auto& loop = std::get<Loop>(p_.stmts[s.value].node);
     loop.body = {m.parts};
-    const auto d = static_cast<size_t>(std::find(loop.vars.begin(), loop.vars.end(), v) - loop.vars.begin());
     loop.vars[d] = m.iteration;
     loop.extents[d] = e.const_int(*constant(loop.extents[d]) / ratio);
     bounds_.add(m.iteration, loop.extents[d]);
@@ -199,22 +254,30 @@ class NarrowStores : public ViewPlaces {
   }
 
   // The element may be put together over the iterations of the loop and stored behind it: nothing there reads
-  // it once its part is written, and where it lies is known outside.
-  bool may_join(const Part& part, StmtId loop) {
-    DraftExprs exprs(p_);
-    for (ExprId index : part.indices) {
-      if (!exprs.reads(index).empty()) return false;
-      for (VarId v : variables(index))
-        if (draft_.temporaries.contains(v)) return false;
+  // it once its part is written, where it lies is known outside, and what stands between loop and store are
+  // ifs that hold for all of its parts or for none. Gives what these ask, outside.
+  std::optional<std::vector<ExprId>> may_join(const Part& part, StmtId loop, std::span<const StmtId> ifs,
+                                              const ByPart& by) {
+    if (!fixed(part.indices)) return std::nullopt;
+    std::vector<ExprId> conditions;
+    for (StmtId s : ifs) {
+      const auto* branch = p_.as<Branch>(s);
+      if (!branch) return std::nullopt;
+      const ExprId condition = named_out(branch->condition);
+      if (!fixed({condition})) return std::nullopt;
+      const ExprId first = LaneExprs(p_, by.var, by.ratio, 0).value(condition);
+      for (int64_t lane = 1; lane < by.ratio; ++lane)
+        if (LaneExprs(p_, by.var, by.ratio, lane).value(condition) != first) return std::nullopt;
+      conditions.push_back(renamed({first}, by.var, by.first).front());
     }
+    DraftExprs exprs(p_);
     const BufferId tile = tile_of(part.of);
     bool behind = false, reads = false;
     for_each_statement(p_, p_.as<Loop>(loop)->body, [&](StmtId s, int) {
       if (behind) visit_reads(s, [&](ExprId e) { reads = reads || exprs.reads(e).contains(tile); });
       behind = behind || s == part.stmt;
     });
-    const Block& body = p_.as<Loop>(loop)->body;
-    return !reads && std::find(body.begin(), body.end(), part.stmt) != body.end();
+    return reads ? std::nullopt : std::optional(std::move(conditions));
   }
   template <class Visit>
   void visit_reads(StmtId s, Visit&& visit) {
@@ -240,18 +303,37 @@ class NarrowStores : public ViewPlaces {
     return e.binary(ExprOp::shl, bits, shift(part));
   }
 
-  void join(const Part& part, StmtId loop) {
+  void join(const Part& part, StmtId loop, std::span<const StmtId> ifs,
+            const std::vector<ExprId>& conditions) {
     ExprPool& e = p_.exprs;
     const DType bits = bits_of(part.of);
     const VarId whole = new_name("whole", bits);
     draft_.temporaries[whole] = true;
     around_[loop].before.push_back(assigned(whole, e.const_int(0, bits)));
     p_.stmts[part.stmt.value].node = Branch{};
-    draft_.assignments[part.stmt] = {whole, e.binary(ExprOp::bit_or, e.var(whole, bits), placed(part))};
+    VarId put = whole;
+    if (!ifs.empty()) {  // 0 where they do not hold
+      put = new_name("part", bits);
+      draft_.temporaries[put] = true;
+      Around& outside = around_[ifs.front()];
+      outside.before.push_back(assigned(put, e.const_int(0, bits)));
+      outside.after.push_back(
+          assigned(whole, e.binary(ExprOp::bit_or, e.var(whole, bits), e.var(put, bits))));
+    }
+    const ExprId value = placed(part);
+    draft_.assignments[part.stmt] = {
+        put, ifs.empty() ? e.binary(ExprOp::bit_or, e.var(whole, bits), value) : value};
     Store store{part.of, part.indices, element_of(part.of, e.var(whole, bits))};
     element(store.buffer, store.indices);
     store.value = kept(store.buffer, store.value);
-    around_[loop].after.push_back(added(std::move(store)));
+    StmtId behind = added(std::move(store)), inside = part.stmt;
+    for (size_t i = ifs.size(); i-- > 0; inside = ifs[i]) {
+      const auto& branch = *p_.as<Branch>(ifs[i]);
+      const bool then =
+          std::find(branch.then_body.begin(), branch.then_body.end(), inside) != branch.then_body.end();
+      behind = added(then ? Branch{conditions[i], {behind}, {}} : Branch{conditions[i], {}, {behind}});
+    }
+    around_[loop].after.push_back(behind);
   }
 
   // The element's other parts stay as they are.

@@ -42,6 +42,26 @@ TEST(NarrowStores, IterationsBesideEachOtherAreOne) {
       "= 0 h[i, (j * 4 + 3) // 2] = 0 t[i, j] = 0 }");
 }
 
+// However an index is written; and under conditions that all parts share, which stand around the element.
+TEST(NarrowStores, PlacesAndConditions) {
+  expect_same(kTensor + "parallel j, i in 64, 32 { v[i + b, j % 64] = 1 }",
+              "parallel j, i in 16, 32 { Y[i + b, j % 16] = 16843009 }");
+  expect_same(kTensor + "view flat = reshape(v, [m * 64]) parallel e in 2048 { flat[b * 64 + e] = 1 }",
+              "parallel e in 512 { Y[(b * 16 + e) // 16, (b * 16 + e) % 16] = 16843009 }");
+  const auto ones = [](const std::string& condition) {
+    std::string text;
+    for (int q = 0; q < 4; ++q)
+      text += (q ? " | select(" : "select(") + condition + ", " + std::to_string(1 << 8 * q) + "u32, 0u32)";
+    return text;
+  };
+  expect_same(kTensor + "parallel i, j in 32, 64 { let row = b + i if row < m { v[row, j] = 1 } }",
+              "parallel i, j in 32, 16 { if b + i < m { Y[b + i, j] = " + ones("b + i < m") + " } }");
+  expect_same(kTensor + "parallel i, j in 32, 64 { if i > 3 { } else { v[b + i, j] = 1 } }",
+              "parallel i, j in 32, 16 { if 3 < i { } else { Y[b + i, j] = select(3 < i, 0u32, 1u32) | "
+              "select(3 < i, 0u32, "
+              "256u32) | select(3 < i, 0u32, 65536u32) | select(3 < i, 0u32, 16777216u32) } }");
+}
+
 TEST(NarrowStores, ALoopOfAnIterationCountsParts) {
   expect_same(kTensor + "parallel i, j in 32, 8 { unroll q in 0 .. 4 { v[b + i, 8 * j + q] = X[b, q] } }",
               "parallel i, j in 32, 8 { Y[b + i, j * 2] = " + joined([](const std::string& q) {
