@@ -96,6 +96,11 @@ TEST(TileView, AtomicOperationsOnBits) {
       "alloc s: shared f32[32] fill s, 0 view u = reinterpret(s, u32) parallel i in 32 { atomic_add(u[i], 1) "
       "}",
       "an atomic operation takes a view of type u32 of 's', whose elements are f32");
+  expect_error("alloc o: shared u16[64] " + h +
+                   "view u = reinterpret(o, i32) parallel i in 32 { u[i] = "
+                   "atomic_add(h[i], 1) }",
+               "an old value goes to the view 'u' of i32, and the elements of 'o' are u16 (old values go to "
+               "elements of memory; name the value, let old = ..., and store that)");
 }
 
 TEST(TileView, BoxesOfReshapedTiles) {
