@@ -1030,7 +1030,7 @@ TL_API tl_buffer tl_view_box(tl_builder* builder, tl_buffer tensor, uint32_t ran
 /** The elements of a tile, a tensor or another view, read and written as values of another type of as many
  *  bits, as tl_bitcast has it. It stands in elements, copies and fills. Of a type of more bits an element is
  *  neighbours of the last dimension, the first in its lowest bits, and the last extent, which is known to be
- *  a multiple, counts these; of a type of fewer bits it is the other way. Such a view is only read. */
+ *  a multiple, counts these; of a type of fewer bits it is the other way, and tensors are written whole. */
 TL_API tl_buffer tl_view_reinterpret(tl_builder* builder, tl_buffer tile, tl_dtype dtype);
 
 /** dst = src, converted where types differ. Of shapes of different rank, dimensions of extent 1 may be left

@@ -5,6 +5,9 @@
 #include <tuple>
 
 #include "analysis/index_links.h"
+#include "ir/expr_nodes.h"
+#include "ir/group_vote.h"
+#include "ir/store_parts.h"
 
 namespace tilegen::analysis {
 
@@ -132,6 +135,28 @@ std::optional<int64_t> lane_shuffles(const Fragment& held, const Fragment& itera
   if (!links || links->keeps_order() || !same_warp(held, iteration, *links, t)) return std::nullopt;
   const int64_t asked = registers_asked(held, iteration, *links, access);
   return asked <= kMaxAsked ? std::optional(asked) : std::nullopt;
+}
+
+bool is_voted_on(const ir::Program& p, const ir::Loop& loop, const ops::ElementAccess& access) {
+  std::vector<ir::ExprId> roots;
+  ir::for_each_statement(p, loop.body, [&](ir::StmtId s, int) {
+    if (const auto* store = p.as<ir::Store>(s))
+      ir::visit_exprs(*store, [&](ir::ExprId e) { roots.push_back(e); });
+    if (const auto* branch = p.as<ir::Branch>(s)) roots.push_back(branch->condition);
+  });
+  ir::ExprNodes nodes(p.exprs, roots);
+  bool voted = false;
+  while (const ir::ExprId at = nodes.next()) {
+    const ir::ExprNode& n = p.exprs[at];
+    if (const auto vote = ir::find_group_vote(p.exprs, at)) {
+      voted = voted || p.exprs[vote->first].object == access.buffer;
+      nodes.skip_operands();
+    } else if (n.op == ir::ExprOp::load && n.object == access.buffer &&
+               ops::loop_access(p, loop, n.object, p.exprs.indices(at), false).same_elements(access)) {
+      return false;
+    }
+  }
+  return voted;
 }
 
 }  // namespace tilegen::analysis

@@ -27,4 +27,8 @@ inline bool held_by_lanes(const layout::Fragment& held, const layout::Fragment& 
   return lane_shuffles(held, iteration, access, type, t).has_value();
 }
 
+// The loop reads the element in votes of a group of lanes alone (ir/group_vote.h), which lanes that hold rows
+// give without handing it over.
+bool is_voted_on(const ir::Program& p, const ir::Loop& loop, const ops::ElementAccess& access);
+
 }  // namespace tilegen::analysis

@@ -3,8 +3,8 @@
 
 #include <set>
 
+#include "ir/expr_nodes.h"
 #include "ir/program.h"
-#include "support/small_set.h"
 
 namespace tilegen::analysis {
 
@@ -12,18 +12,10 @@ namespace tilegen::analysis {
 // included; each load is asked once, until one answers true. An invalid expression has none.
 template <class Visit>
 bool any_load(const ir::ExprPool& e, ir::ExprId root, Visit&& visit) {
-  SmallVector<ir::ExprId, 32> pending = {root};
-  SmallSet<ir::ExprId, 32> seen;
-  while (!pending.empty()) {
-    const ir::ExprId id = pending.back();
-    pending.pop_back();
-    if (!id.valid() || !seen.insert(id)) continue;
+  ir::ExprNodes nodes(e, {root});
+  while (const ir::ExprId id = nodes.next()) {
     const ir::ExprNode& n = e[id];
-    for (ir::ExprId operand : {n.a, n.b, n.c})
-      if (operand.valid()) pending.push_back(operand);
-    if (n.op != ir::ExprOp::load) continue;
-    if (visit(id, n)) return true;
-    for (ir::ExprId index : e.indices(id)) pending.push_back(index);
+    if (n.op == ir::ExprOp::load && visit(id, n)) return true;
   }
   return false;
 }

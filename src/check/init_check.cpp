@@ -152,12 +152,18 @@ void InitCheck::check_statement(StmtId id) {
 }
 
 void InitCheck::check_loads(StmtId id, bool always_only) {
+  const auto* store = p_.as<ir::Store>(id);
   walk_.start();
   for_each_root(p_, id, [&](ExprId root) {
     walk_.visit(
         root,
         [&](ExprId, const ExprNode& n) {
-          if (n.op == ExprOp::load) read(id, n.object, "fill it or copy into it first");
+          if (n.op == ExprOp::load)
+            read(id, n.object,
+                 store && store->buffer == n.object ? "fill it or copy into it first: +=, and a store to a "
+                                                      "part of an element through a view, "
+                                                      "keep some of what is there"
+                                                    : "fill it or copy into it first");
         },
         always_only);
   });

@@ -212,11 +212,19 @@ std::optional<Fragment> Inference::form_needed(const KernelOp& op, size_t access
 }
 
 // Lanes exchange one element after the other.
-void Inference::of_lanes(OpId id, ValueId v, int64_t shuffles) {
+void Inference::of_lanes(OpId id, size_t access, const Fragment& iteration, int64_t shuffles) {
   plan::OpPlan& plan = result_.ops[id];
   plan.vector = 1;
-  const std::string words = "; lanes hand over elements of " + ops_.values[v].name + ", by " +
-                            std::to_string(shuffles) + (shuffles == 1 ? " shuffle each" : " shuffles each");
+  const KernelOp& op = ops_.ops[id];
+  const ValueId v = op.accesses[access].value;
+  const ops::ElementAccess& a = op.view.accesses[access];
+  const auto* loop = p_.as<ir::Loop>(op.stmt);
+  const bool voted = loop && analysis::lanes_hold_rows(fragment(state_, v), iteration, a, in_.target) &&
+                     analysis::is_voted_on(p_, *loop, a);
+  const std::string words = voted ? "; lanes vote on elements of " + ops_.values[v].name
+                                  : "; lanes hand over elements of " + ops_.values[v].name + ", by " +
+                                        std::to_string(shuffles) +
+                                        (shuffles == 1 ? " shuffle each" : " shuffles each");
   if (plan.reason.find(words) == std::string::npos) plan.reason += words;
 }
 
@@ -259,7 +267,7 @@ void Inference::element_conversions(OpId id, const Fragment& iteration) {
       }
       if (as_held) {
         held_reads.push_back({i, v});
-        if (!analysis::covers(held, iteration, a)) of_lanes(id, v, *shuffles);
+        if (!analysis::covers(held, iteration, a)) of_lanes(id, i, iteration, *shuffles);
         continue;
       }
     }

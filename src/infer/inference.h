@@ -171,7 +171,7 @@ class Inference {
   // The access finds its elements where the value is held: in the thread's registers or a lane's.
   bool finds_as_held(const KernelOp& op, size_t access, const layout::Fragment& held,
                      const layout::Fragment& iteration) const;
-  void of_lanes(OpId id, ValueId v, int64_t shuffles);
+  void of_lanes(OpId id, size_t access, const layout::Fragment& iteration, int64_t shuffles);
   // What an access at a computed index is given a conversion for; nothing where none helps.
   std::optional<layout::Fragment> form_needed(const KernelOp& op, size_t access,
                                               const layout::Fragment& iteration) const;

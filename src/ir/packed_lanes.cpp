@@ -1,5 +1,9 @@
 #include "ir/packed_lanes.h"
 
+#include <algorithm>
+
+#include "ir/draft_exprs.h"
+
 namespace tilegen::ir {
 
 ExprId LaneExprs::rewrite_var(const ExprNode& n) {
@@ -58,6 +62,37 @@ bool lanes_write_bytes(Program& p, const PackedBuffers& buffers, const Block& bo
     } else {
       return false;
     }
+  }
+  return true;
+}
+
+bool writes_own_bytes(Program& p, const PackedBuffers& buffers, const Block& body) {
+  PackedIndex index(p);
+  DraftExprs exprs(p);
+  for (size_t i = 0; i < body.size(); ++i) {
+    if (const auto* branch = p.as<Branch>(body[i])) {
+      if (!writes_own_bytes(p, buffers, branch->then_body) ||
+          !writes_own_bytes(p, buffers, branch->else_body))
+        return false;
+      continue;
+    }
+    const auto* first = p.as<Store>(body[i]);
+    if (!first) return false;
+    const auto b = buffers.find(first->buffer);
+    if (b == buffers.end() || b->second.in_byte == 1) continue;
+    const auto in_byte = static_cast<size_t>(b->second.in_byte);
+    if (body.size() - i < in_byte) return false;
+    const PackedIndex::Split byte = index.split(first->indices.back(), b->second.in_byte);
+    for (size_t at = 0; at < in_byte; ++at) {
+      const auto* store = p.as<Store>(body[i + at]);
+      if (!store || store->buffer != first->buffer ||
+          !std::equal(store->indices.begin(), store->indices.end() - 1, first->indices.begin()))
+        return false;
+      const PackedIndex::Split place = index.split(store->indices.back(), b->second.in_byte);
+      if (place.times != byte.times || !index.is(place.rest, static_cast<int64_t>(at))) return false;
+      if (at > 0 && exprs.reads(store->value).contains(store->buffer)) return false;
+    }
+    i += in_byte - 1;
   }
   return true;
 }

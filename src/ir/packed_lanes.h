@@ -30,4 +30,8 @@ class LaneExprs : private ExprRewriter {
 bool lanes_write_bytes(Program& p, const PackedBuffers& buffers, const Block& body,
                        std::vector<LaneExprs>& lanes);
 
+// An iteration writes all elements of the bytes that it writes of such buffers itself: in order, one store
+// behind the other, and those of a byte do not read it. Some are written.
+bool writes_own_bytes(Program& p, const PackedBuffers& buffers, const Block& body);
+
 }  // namespace tilegen::ir

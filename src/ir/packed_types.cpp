@@ -7,108 +7,61 @@
 #include "ir/draft_exprs.h"
 #include "ir/draft_pack.h"
 #include "ir/op_kinds.h"
-#include "ir/packed_codes.h"
-#include "ir/packed_lanes.h"
+#include "ir/packed_resolver.h"
 #include "ir/store_parts.h"
 #include "ir/tile_view.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::ir {
-namespace {
 
-std::string text_of(int64_t n) { return std::to_string(n); }
-
-class PackedTypes {
- public:
-  PackedTypes(Program& p, const Draft& draft) : p_(p), draft_(draft), index_(p), exprs_(p, buffers_) {}
-
-  std::vector<Diagnostic> run() {
-    for (const Var& v : p_.vars)
-      if (v.kind == VarKind::scalar && is_packed(v.type)) {
-        location_ = v.location;
-        error(DiagCode::dtype_mismatch, "scalar '" + v.name + "' is " + dtype_name(v.type),
-              "pass it as i32 or f32 and cast it");
-      }
-    for (size_t b = 0; b < p_.buffers.size(); ++b)
-      if (is_packed(p_.buffers[b].type) && !draft_.views.contains(BufferId(b))) declare(BufferId(b));
-    for (Program::Printed& printed : p_.prints)
-      if (is_packed(printed.type)) printed.type = decoded_type(printed.type);
-    for (Buffer& b : p_.buffers) {
-      for (ExprId& e : b.shape) exprs_.move(e);
-      for (ExprId& e : b.strides) exprs_.move(e);
+std::vector<Diagnostic> PackedTypes::run() {
+  for (const Var& v : p_.vars)
+    if (v.kind == VarKind::scalar && is_packed(v.type)) {
+      location_ = v.location;
+      error(DiagCode::dtype_mismatch, "scalar '" + v.name + "' is " + dtype_name(v.type),
+            "pass it as i32 or f32 and cast it");
     }
-    for (Kernel& k : p_.kernels) {
-      kernel_ = &k;
-      for (ExprId& e : k.grid) exprs_.move(e);
-      std::vector<StmtId> all;
-      for_each_statement(p_, k.body, [&](StmtId s, int) { all.push_back(s); });
-      for (StmtId s : all)
-        if (errors_.empty()) statement(s);
-    }
-    if (errors_.empty()) order_statements(p_);
-    return std::move(errors_);
+  for (size_t b = 0; b < p_.buffers.size(); ++b)
+    if (is_packed(p_.buffers[b].type) && !draft_.views.contains(BufferId(b))) declare(BufferId(b));
+  for (Program::Printed& printed : p_.prints)
+    if (is_packed(printed.type)) printed.type = decoded_type(printed.type);
+  for (Buffer& b : p_.buffers) {
+    for (ExprId& e : b.shape) exprs_.move(e);
+    for (ExprId& e : b.strides) exprs_.move(e);
   }
-
- private:
-  void error(DiagCode code, std::string message, std::string hint) {
-    if (!errors_.empty()) return;
-    Diagnostic d;
-    d.code = code;
-    d.op = kernel_ ? kernel_->name : p_.name;
-    d.message = std::move(message);
-    d.hint = std::move(hint);
-    d.location = location_;
-    d.stage = "resolve";
-    errors_.push_back(std::move(d));
+  for (Kernel& k : p_.kernels) {
+    kernel_ = &k;
+    for (ExprId& e : k.grid) exprs_.move(e);
+    std::vector<StmtId> all;
+    for_each_statement(p_, k.body, [&](StmtId s, int) { all.push_back(s); });
+    for (StmtId s : all)
+      if (errors_.empty()) statement(s);
   }
+  if (errors_.empty()) order_statements(p_);
+  return std::move(errors_);
+}
 
-  void declare(BufferId id);
-  const PackedBuffer* packed(BufferId b) const {
-    const auto it = buffers_.find(b);
-    return it == buffers_.end() ? nullptr : &it->second;
-  }
-  bool shares_bytes(BufferId b) const { return packed(b) && packed(b)->in_byte > 1; }
+void PackedTypes::error(DiagCode code, std::string message, std::string hint) {
+  if (!errors_.empty()) return;
+  Diagnostic d;
+  d.code = code;
+  d.op = kernel_ ? kernel_->name : p_.name;
+  d.message = std::move(message);
+  d.hint = std::move(hint);
+  d.location = location_;
+  d.stage = "resolve";
+  errors_.push_back(std::move(d));
+}
 
-  bool takes(BufferId b, ExprId value) {
-    const DType wanted = packed(b) ? packed(b)->type : p_.buffer(b).type, got = p_.exprs.type(value);
-    if (got != wanted)
-      error(DiagCode::dtype_mismatch,
-            "the value stored to '" + p_.buffer(b).name + "' is " + dtype_name(got) + ", expected " +
-                dtype_name(wanted),
-            std::string("cast it to ") + dtype_name(wanted));
-    return got == wanted;
-  }
-
-  void statement(StmtId s);
-  // A store whose element has a byte, or several, of its own.
-  void plain_store(Store& store);
-  void tile_op(StmtId s, TileOp op);
-  void fill(StmtId s, TileOp op);
-  void copy(StmtId s, TileOp op);
-  void element_by_element(StmtId s, const TileOp& op);
-  // A box of bytes in the place of one of elements; false where it is none.
-  bool box_of_bytes(Region& r);
-
-  // Loops whose stores share bytes.
-  int shared_elements(const Block& body) const;
-  void write_bytes(StmtId s);
-  void merge(Block& body, std::vector<LaneExprs>& lanes);
-  void merge_store(StmtId s, std::vector<LaneExprs>& lanes, Block& out);
-  StmtId add(Store store) {
-    p_.stmts.push_back({std::move(store), location_});
-    return StmtId(p_.stmts.size() - 1);
-  }
-
-  Program& p_;
-  const Draft& draft_;
-  PackedIndex index_;
-  PackedBuffers buffers_;
-  PackedExprs exprs_;
-  Kernel* kernel_ = nullptr;
-  SourceLocation location_;
-  std::vector<bool> merged_;  // by statement: in a loop that is done
-  std::vector<Diagnostic> errors_;
-};
+bool PackedTypes::takes(BufferId b, ExprId value) {
+  const DType wanted = packed(b) ? packed(b)->type : p_.buffer(b).type, got = p_.exprs.type(value);
+  if (got != wanted)
+    error(DiagCode::dtype_mismatch,
+          "the value stored to '" + p_.buffer(b).name + "' is " + dtype_name(got) + ", expected " +
+              dtype_name(wanted),
+          std::string("cast it to ") + dtype_name(wanted));
+  return got == wanted;
+}
 
 void PackedTypes::declare(BufferId id) {
   Buffer& b = p_.buffers[id.value];
@@ -120,18 +73,18 @@ void PackedTypes::declare(BufferId id) {
   if (b.scope == MemScope::global && !b.workspace) b.packed = type;
   if (in_byte == 1 || b.shape.empty()) return;
   const std::string of_elements =
-      "'" + b.name + "' keeps " + text_of(in_byte) + " elements of " + dtype_name(type) + " in a byte";
+      "'" + b.name + "' keeps " + std::to_string(in_byte) + " elements of " + dtype_name(type) + " in a byte";
   if (!index_.divides(in_byte, b.shape.back()))
     return error(DiagCode::bad_shape, of_elements + ", and its last extent is not known to be whole bytes",
-                 "make it a multiple of " + text_of(in_byte) + ": a dim may be said to be divisible " +
-                     text_of(in_byte));
+                 "make it a multiple of " + std::to_string(in_byte) + ": a dim may be said to be divisible " +
+                     std::to_string(in_byte));
   for (size_t d = 0; d < b.strides.size(); ++d) {
     const bool last = d + 1 == b.strides.size();
     if (last ? !index_.is(b.strides[d], 1) : !index_.divides(in_byte, b.strides[d]))
       return error(DiagCode::bad_shape,
-                   of_elements + ", and stride " + text_of(static_cast<int64_t>(d)) + " is not known to be " +
+                   of_elements + ", and stride " + std::to_string(d) + " is not known to be " +
                        (last ? "1" : "whole bytes"),
-                   "the last stride is 1, the others are multiples of " + text_of(in_byte));
+                   "the last stride is 1, the others are multiples of " + std::to_string(in_byte));
   }
   b.shape.back() = index_.quotient(b.shape.back(), in_byte);
   for (size_t d = 0; d + 1 < b.strides.size(); ++d) b.strides[d] = index_.quotient(b.strides[d], in_byte);
@@ -274,97 +227,6 @@ void PackedTypes::element_by_element(StmtId s, const TileOp& op) {
   statement(s);
   if (errors_.empty()) statement(inner);
 }
-
-int PackedTypes::shared_elements(const Block& body) const {
-  int most = 1;
-  for_each_statement(p_, body, [&](StmtId s, int) {
-    if (const auto* store = p_.as<Store>(s); store && packed(store->buffer))
-      most = std::max(most, packed(store->buffer)->in_byte);
-  });
-  return most;
-}
-
-void PackedTypes::write_bytes(StmtId s) {
-  const Loop written = *p_.as<Loop>(s);
-  const int of = shared_elements(written.body);
-  for (size_t v = written.vars.size(); v-- > 0;) {
-    int64_t extent = 0;
-    if (!p_.exprs.is_const_int(written.extents[v], &extent) || extent % of != 0) continue;
-    std::vector<LaneExprs> lanes;
-    for (int lane = 0; lane < of; ++lane) lanes.emplace_back(p_, written.vars[v], of, lane);
-    if (!lanes_write_bytes(p_, buffers_, written.body, lanes)) continue;
-    auto& loop = std::get<Loop>(p_.stmts[s.value].node);
-    loop.extents[v] = p_.exprs.const_int(extent / of);
-    Block body = loop.body;
-    merge(body, lanes);
-    std::get<Loop>(p_.stmts[s.value].node).body = std::move(body);
-    return;
-  }
-  std::string name;
-  for_each_statement(p_, written.body, [&](StmtId inner, int) {
-    const auto* store = p_.as<Store>(inner);
-    if (name.empty() && store && shares_bytes(store->buffer)) name = p_.buffer(store->buffer).name;
-  });
-  error(DiagCode::misplaced_statement,
-        "a parallel loop writes elements of '" + name + "', of which a byte holds " + text_of(of) +
-            ", and no iterations of one of its variables write exactly those of a byte under the same ifs",
-        "write '" + name + "' at [..., e + j] where the extent of j and e are multiples of " + text_of(of) +
-            ", without an if on j; or write a fragment or u8 tile, and copy or combine it");
-}
-
-void PackedTypes::merge(Block& body, std::vector<LaneExprs>& lanes) {
-  Block out;
-  for (StmtId s : body) {
-    location_ = p_.stmts[s.value].location;
-    merged_.resize(std::max(merged_.size(), p_.stmts.size() + 1), false);
-    merged_[s.value] = true;
-    if (const auto* branch = p_.as<Branch>(s)) {
-      Branch b = *branch;
-      b.condition = exprs_.value(lanes[0].value(b.condition));
-      merge(b.then_body, lanes), merge(b.else_body, lanes);
-      p_.stmts[s.value].node = std::move(b);
-      out.push_back(s);
-    } else {
-      merge_store(s, lanes, out);
-    }
-  }
-  body = std::move(out);
-}
-
-void PackedTypes::merge_store(StmtId s, std::vector<LaneExprs>& lanes, Block& out) {
-  const Store written = *p_.as<Store>(s);
-  const int in_byte = shares_bytes(written.buffer) ? packed(written.buffer)->in_byte : 1;
-  if (packed(written.buffer) && !takes(written.buffer, written.value)) return;
-  bool kept = false;
-  const auto put = [&](Store made) {
-    if (std::exchange(kept, true)) return out.push_back(add(std::move(made)));
-    p_.stmts[s.value].node = std::move(made);
-    out.push_back(s);
-  };
-  for (size_t lane = 0; lane < lanes.size(); lane += static_cast<size_t>(in_byte)) {
-    Store made = written;
-    visit_exprs(made, [&](ExprId& e) { e = lanes[lane].value(e); });
-    if (in_byte == 1) {
-      plain_store(made);
-      put(std::move(made));
-      continue;
-    }
-    ExprPool& e = p_.exprs;
-    ExprId byte;
-    for (int at = 0; at < in_byte; ++at) {
-      const ExprId code = exprs_.code(lanes[lane + static_cast<size_t>(at)].value(written.value));
-      const int64_t bits = int64_t{at} * dtype_bits(packed(written.buffer)->type);
-      const ExprId placed = e.binary(ExprOp::shl, code, e.const_int(bits, DType::i32));
-      byte = byte.valid() ? e.binary(ExprOp::bit_or, byte, placed) : placed;
-    }
-    made.value = e.cast(DType::u8, byte);
-    made.indices.back() = index_.split(made.indices.back(), in_byte).times;
-    for (ExprId& index : made.indices) exprs_.move(index);
-    put(std::move(made));
-  }
-}
-
-}  // namespace
 
 bool has_packed_types(const Program& p) {
   for (size_t e = 0; e < p.exprs.size(); ++e)

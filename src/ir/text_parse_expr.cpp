@@ -107,8 +107,8 @@ bool Parser::parse_operand(ExprStacks& s, bool& complete) {
               "set the highest bit");
         if (!parse_bits(id, literal)) return false;
       } else {
-        s.operands.push_back({ExprId(), literal.suffix.empty(), true, literal});
-        if (!s.operands.back().untyped) s.operands.back().id = make_literal(literal, true);
+        s.operands.push_back(literal.suffix.empty() ? open_literal(literal, true)
+                                                    : Operand{make_literal(literal, true)});
         complete = true;
         return true;
       }
@@ -128,7 +128,7 @@ bool Parser::parse_operand(ExprStacks& s, bool& complete) {
     if (at.hex && token_.is(":")) {
       if (!parse_bits(operand.id, at)) return false;
     } else if (at.suffix.empty()) {
-      operand = {ExprId(), true, false, at};
+      operand = open_literal(at, false);
     } else {
       operand.id = make_literal(at, false);
     }
@@ -152,7 +152,7 @@ bool Parser::parse_named_operand(ExprStacks& s, bool& complete) {
   }
   if (name.text == "inf" || name.text == "nan") {
     if (token_.is(":")) return parse_special_float(s.operands.emplace_back().id, name, false);
-    s.operands.push_back({ExprId(), true, false, name});
+    s.operands.push_back(open_literal(name, false));
     return true;
   }
   // The opposite of a comparison, unlike a call, which takes what its parentheses hold.
@@ -260,13 +260,21 @@ void Parser::reduce(ExprStacks& s) {
   Operand right = s.operands.back();
   if (top.kind == Kind::minus || top.kind == Kind::negation) {
     const ExprOp op = top.kind == Kind::minus ? ExprOp::neg : ExprOp::logical_not;
-    s.operands.back() = {make_unary(op, typed(right, DType::none), top.at)};
+    if (is_of_literals(op, {&right, 1}))
+      s.operands.back() = computed(op, {&right, 1}, top.at);
+    else
+      s.operands.back() = {make_unary(op, typed(right, DType::none), top.at)};
     return;
   }
   s.operands.pop_back();
-  const Operand& left = s.operands.back();
-  const DType context = context_of(std::array{left, right});
-  ExprId a = typed(left, context), b = typed(right, context);
+  const std::array both{std::move(s.operands.back()), std::move(right)};
+  if (is_of_literals(top.infix.op, both)) {
+    s.operands.back() = computed(top.infix.op, both, top.at);
+    return;
+  }
+  const auto& [left, last] = both;
+  const DType context = context_of(both);
+  ExprId a = typed(left, context), b = typed(last, context);
   if (top.infix.swapped) std::swap(a, b);
   s.operands.back() = {make_binary(top.infix.op, a, b, top.at)};
 }
@@ -289,8 +297,7 @@ std::vector<ExprId> Parser::arguments(const ExprStacks& s, const Pending& open) 
       args.emplace_back();
       continue;
     }
-    const bool real = o.literal.fractional || o.literal.kind == TokenKind::name;
-    const bool of_cast = open.op == ExprOp::cast && is_float(open.type) && o.untyped && real;
+    const bool of_cast = open.op == ExprOp::cast && is_float(open.type) && is_real(o);
     const bool of_function = open.kind == Kind::function && args.size() < open.function->parameters.size();
     DType own = of_cast ? open.type : args.size() < first ? DType::none : context;
     if (of_function) own = program_.var(open.function->parameters[args.size()]).type;
@@ -310,9 +317,11 @@ bool Parser::close_bracket(ExprStacks& s) {
                          std::to_string(top.at.column)))
     return false;
   if (top.kind == Kind::paren) return true;
-  if (Operand choice; is_choice_of_literals(s, top, choice)) {
+  const std::span<const Operand> operands = std::span<const Operand>(s.operands).subspan(top.base);
+  if (top.kind == Kind::call && is_of_literals(top.op, operands)) {
+    Operand value = computed(top.op, operands, top.at);
     s.operands.resize(top.base);
-    s.operands.push_back(std::move(choice));
+    s.operands.push_back(std::move(value));
     return true;
   }
   const std::vector<ExprId> args = arguments(s, top);
@@ -356,38 +365,6 @@ bool Parser::close_bracket(ExprStacks& s) {
   }
   s.operands.resize(top.base);
   s.operands.push_back({result});
-  return true;
-}
-
-// The type that the values among the operands have, where they agree.
-DType Parser::context_of(std::span<const Operand> operands) const {
-  DType context = DType::none;
-  for (const Operand& o : operands) {
-    if (o.untyped || !o.id.valid()) continue;
-    const DType t = program_.exprs.type(o.id);
-    if (context != DType::none && t != context) return DType::none;
-    context = t;
-  }
-  return context;
-}
-
-ExprId Parser::typed(const Operand& o, DType context) {
-  if (!o.untyped) return o.id;
-  ExprId value = make_literal(o.literal, o.negative, context);
-  for (auto c = o.cases.rbegin(); c != o.cases.rend(); ++c)
-    value = make_ternary(ExprOp::select, c->condition, make_literal(c->literal, c->negative, context), value,
-                         c->select);
-  return value;
-}
-
-// select(c, 1, 0), also with such a one in the last place.
-bool Parser::is_choice_of_literals(const ExprStacks& s, const Pending& open, Operand& choice) {
-  if (open.kind != Kind::call || open.op != ExprOp::select || s.operands.size() != open.base + 3)
-    return false;
-  const Operand *condition = &s.operands[open.base], *first = condition + 1, *last = condition + 2;
-  if (condition->untyped || !first->untyped || !first->cases.empty() || !last->untyped) return false;
-  choice = *last;
-  choice.cases.insert(choice.cases.begin(), {open.at, condition->id, first->negative, first->literal});
   return true;
 }
 

@@ -276,23 +276,27 @@ class Parser {
   bool parse_exprs(std::string_view close, std::vector<ExprId>& out, std::string_view what);
   bool parse_index(ExprId& out, std::string_view what);
 
-  // A value, or a literal that takes the type of what it is combined with.
-  // A literal without a type, inf and nan too, is one of where it is used; so is a choice between such: where
-  // the condition of a case holds its literal, of the first such, else `literal`.
-  struct LiteralCase {
-    Token select;
-    ExprId condition;
+  // text_parse_literals.cpp: literals without a type, inf and nan too, have one where they are used, and so
+  // does what is computed of such alone: the steps that compute it, in postfix order.
+  struct LiteralStep {
+    Token at;
+    ExprOp op = ExprOp::const_int;  // that: a literal
     bool negative = false;
-    Token literal{};
+    ExprId condition{};  // select
   };
+  // A value, or literals that take the type of what they are combined with.
   struct Operand {
     ExprId id;
     bool untyped = false;
-    bool negative = false;
-    Token literal{};
-    std::vector<LiteralCase> cases{};
+    std::vector<LiteralStep> steps{};
   };
-  bool is_choice_of_literals(const ExprStacks& s, const Pending& open, Operand& choice);
+  static Operand open_literal(const Token& literal, bool negative) {
+    return {ExprId(), true, {{literal, ExprOp::const_int, negative}}};
+  }
+  static bool is_of_literals(ExprOp op, std::span<const Operand> operands);
+  static Operand computed(ExprOp op, std::span<const Operand> operands, const Token& at);
+  static bool is_real(const Operand& o);
+  void check_fits(const LiteralStep& s, ExprId a, ExprId b, ExprId value);
   ExprId typed(const Operand& o, DType context);
   DType context_of(std::span<const Operand> operands) const;
   std::vector<ExprId> arguments(const ExprStacks& s, const Pending& open);

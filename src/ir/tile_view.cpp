@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/narrow_stores.h"
 #include "ir/op_kinds.h"
 #include "ir/store_parts.h"
+#include "ir/view_operands.h"
 #include "ir/view_places.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
@@ -83,16 +85,21 @@ class ViewResolver : public ViewPlaces {
   }
 
   // An element of more bits than the tile's: each of its parts, the first from the lowest bits. What is
-  // stored, and where, is told before the first part changes what that may read.
+  // stored, and where, is told before the first part changes what that may read. One of fewer bits waits for
+  // those beside it (ir/narrow_stores.h).
   void write_parts(StmtId s, Store store) {
     ExprPool& e = p_.exprs;
     const BufferId view = store.buffer, of = draft_.views.at(view).of;
     const DType whole = p_.buffer(view).type, part = p_.buffer(of).type;
     for (size_t d = 0; d < store.indices.size(); ++d) check_constant(view, store.indices[d], 1, d);
-    if (store.atomic || is_packed(part) || dtype_bits(whole) < dtype_bits(part))
-      return refuse_width(view, store);
+    if (store.atomic) return refuse_atomic(view);
     for (BufferId b = of; is_view(b); b = draft_.views.at(b).of)
       if (other_width(b)) return void(two_widths(view, whole));
+    if (dtype_bits(whole) < dtype_bits(part)) {
+      store.value = e.bitcast(whole, store.value);
+      p_.stmts[s.value].node = std::move(store);
+      return;
+    }
     const ExprId value = kept_name(s, "stored", e.bitcast(whole, store.value));
     for (ExprId& index : store.indices)
       if (!DraftExprs(p_).reads(index).empty()) index = kept_name(s, "at", index);
@@ -216,24 +223,14 @@ class ViewResolver : public ViewPlaces {
           "bits are exchanged, and integers added and combined by bits, as those of another type; for others "
           "declare what it updates with the type that is needed here, and read it through a view");
   }
-  void refuse_width(BufferId view, const Store& store) {
+  void refuse_atomic(BufferId view) {
     const BufferId tile = tile_of(view);
-    const std::string seen = "the view '" + p_.buffer(view).name + "' of " + dtype_name(p_.buffer(view).type),
-                      own = dtype_name(p_.buffer(tile).type),
-                      elements = ", and the elements of '" + p_.buffer(tile).name + "' are " + own;
-    if (store.atomic)
-      return error(DiagCode::dtype_mismatch, "an atomic operation takes " + seen + elements,
-                   "it updates one element of memory; declare '" + p_.buffer(tile).name +
-                       "' with elements of " + dtype_name(p_.buffer(view).type) +
-                       ", and read it through a view");
-    error(DiagCode::dtype_mismatch, seen + " is written" + elements,
-          is_packed(p_.buffer(tile).type)
-              ? "packed elements are stored one by one, or their bytes: declare '" + p_.buffer(tile).name +
-                    "' as u8 and write a view of more bits"
-              : "a part of an element is not written, as others may write the rest of it; store the element "
-                "of its parts, or declare '" +
-                    p_.buffer(tile).name +
-                    "' with the smaller elements and see several of these through a view");
+    const std::string seen = dtype_name(p_.buffer(view).type);
+    error(DiagCode::dtype_mismatch,
+          "an atomic operation takes the view '" + p_.buffer(view).name + "' of " + seen +
+              ", and the elements of '" + p_.buffer(tile).name + "' are " + dtype_name(p_.buffer(tile).type),
+          "it updates one element of memory; declare '" + p_.buffer(tile).name + "' with elements of " +
+              seen + ", and read it through a view");
   }
 
   void mismatch(const TileOp& op, const std::string& more) {
@@ -288,7 +285,8 @@ class ViewResolver : public ViewPlaces {
 
 std::vector<Diagnostic> resolve_views(Program& p, Draft& draft) {
   if (draft.views.empty()) return {};
-  return ViewResolver(p, draft).run();
+  std::vector<Diagnostic> errors = ViewResolver(p, draft).run();
+  return errors.empty() ? resolve_narrow_stores(p, draft) : errors;
 }
 
 }  // namespace tilegen::ir

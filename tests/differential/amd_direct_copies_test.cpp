@@ -108,7 +108,9 @@ TEST_P(DirectCopies, AgreeWithTheInterpreter) {
     EXPECT_EQ(has((*artifact)->assembly, " 0 offen lds"), of_buffers);
     EXPECT_TRUE(has((*artifact)->assembly, "amdhsa_private_segment_fixed_size 0"));
     // Where lanes multiply a wave waits at the loop's begin.
-    if (has((*artifact)->assembly, "v_mfma")) EXPECT_EQ(barrier_before_wait((*artifact)->assembly), "");
+    if (has((*artifact)->assembly, "v_mfma")) {
+      EXPECT_EQ(barrier_before_wait((*artifact)->assembly), "");
+    }
     EXPECT_EQ(plan::find_value((*artifact)->schedule.kernels[0], "gemm:As")->slots, l.stages);
     if (!of_buffers) continue;
     // Tensors that are larger than a buffer come through registers.

@@ -166,6 +166,54 @@ kernel k grid (by: ceildiv(m, 16)) threads $N {
       }
 }
 
+// Elements of fewer bits are written in every memory: beside each other, in loops of an iteration, under
+// conditions and alone; packed ones, and parts of them.
+TEST(Views, WrittenInPartsOfElements) {
+  const char* text = R"(tl 1 program parts
+dim m
+tensor X: u8[m, 64] readonly
+tensor Y: $t[m, 128 // $n]
+tensor Z: $t[m, 64 // $n]
+tensor W: u4[m, 64]
+tensor S: u16[m, 16]
+tensor V: $t[m, 64 // $n]
+kernel k grid (by: ceildiv(m, 16)) threads $N {
+  alloc a: $s $t[16, 128 // $n]
+  alloc b: $s $t[16, 64 // $n]
+  alloc w: shared u4[16, 64]
+  view parts = reinterpret(a, u8)
+  view out = reinterpret(Z, u8)
+  view words = reinterpret(w, u32)
+  view crumbs = reinterpret(S, i2)
+  view quarters = reinterpret(b, u4)
+  parallel i, j in 16, 64 { parts[i, 64 + j] = X[by * 16 + i, j] + 1 }
+  copy X[by * 16 :+ 16, 0 :+ 64] -> parts[0 :+ 16, 0 :+ 64]
+  parallel i, j in 16, 64 { if j % 3 == 1 { parts[i, j] = parts[i, j + 64] * 3 } }
+  parallel i in 16 { parts[i, 77] = 9 }
+  serial k in 2 .. 7 { parallel i, j in 16, 2 { parts[i, j * 32 + k] = cast(u8, k + j) } }
+  copy a -> Y[by * 16 :+ 16, 0 :+ 128 // $n]
+  parallel i, j in 16, 64 // $n { unroll q in 0 .. $n {
+    let at = $n * j
+    out[by * 16 + i, at + q] = X[by * 16 + i, at + $n - 1 - q]
+  } }
+  fill quarters, 5
+  parallel i, j in 16, 128 { quarters[i, j] = cast(u4, X[by * 16 + i, j // 2] >> cast(u8, j % 2 * 3)) }
+  parallel i, j in 16, 8 { words[i, j] = cast(u32, X[by * 16 + i, j * 8]) * 16843009u32 }
+  copy w -> W[by * 16 :+ 16, 0 :+ 64]
+  parallel i, j in 16, 128 { crumbs[by * 16 + i, j] = cast(i2, X[by * 16 + i, j // 2]) }
+  parallel i, j in 16, 64 // $n { if by * 16 + i < m { V[by * 16 + i, j] = b[i, j] } }
+}
+)";
+  for (const auto& [type, parts] : {std::pair("u32", "4"), {"i16", "2"}, {"u64", "8"}})
+    for (const std::string scope : {"shared", "fragment"})
+      for (const std::string threads : {"32", "128"}) {
+        if (!long_run() && (scope == "shared") != (threads == "32")) continue;
+        const std::string program = replaced(text, {{"t", type}, {"n", parts}, {"s", scope}, {"N", threads}});
+        expect_agree(program, sizes({{32, 0}, {33, 0}, {1, 0}}));
+        if (HasFailure()) return;
+      }
+}
+
 // Bits are exchanged and combined by operations of another type of as many.
 TEST(Views, AtomicsOfOtherTypes) {
   for (const auto& [type, seen] : {std::pair("i32", "u32"), {"u32", "i32"}, {"u64", "i64"}, {"i16", "u16"}})

@@ -285,7 +285,7 @@ Tile Generator::random_view(const Tile& of) {
   return view;
 }
 
-// Elements of more bits, or of fewer, which are only read; false where there are none.
+// Elements of more bits, or of fewer; false where there are none.
 bool Generator::view_of_other_width(Tile& view) {
   const int64_t bits = ir::dtype_bits(view.type), other = r_.pick<int64_t>({8, 16, 32, 64});
   const int64_t row = view.shape.empty() ? 0 : view.shape.back() * bits;
@@ -323,11 +323,10 @@ void Generator::view_of_tile() {
   const Tile of = *base;
   Tile view = random_view(of);
   if (r_.chance(3)) view = random_view(view);
-  const bool read_only =
-      r_.chance(2) && view_of_other_width(view) && ir::dtype_bits(view.type) < ir::dtype_bits(of.type);
+  if (r_.chance(2)) view_of_other_width(view);
   Tile* other = tile_of(view.shape, view.type, r_.pick({MemScope::fragment, MemScope::shared}));
   if (!other || other->name == of.name) return;
-  const bool writes = !read_only && r_.chance(2) && other->written;
+  const bool writes = r_.chance(2) && other->written;
   const std::string to = writes ? view.name : other->name, from = writes ? other->name : view.name;
   other->written = true;
   if (r_.chance(2)) return line("copy " + from + " -> " + to);

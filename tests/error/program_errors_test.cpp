@@ -154,7 +154,7 @@ TEST(ProgramErrors, Bits) {
                                                             "  view v = reinterpret(t, bool)\n")));
   expect_golden("dtype_mismatch.written_view",
                 parse_failure(kernel("  alloc t: shared f32[8, 4]\n  view v = reinterpret(t, u16)\n"
-                                     "  parallel i in 8 { v[i, 0] = 1 }\n")));
+                                     "  parallel i in 8 { v[i, i] = 1 }\n")));
   const std::string tiles = "  alloc t: shared f32[8, 4]\n  alloc o: fragment f32[8, 4]\n";
   expect_golden("misplaced_statement.atomic_fetch",
                 parse_failure(kernel(tiles + "  alloc s: shared f32[8, 4]\n"

@@ -128,9 +128,9 @@ class Atomics(unittest.TestCase):
             b.atomic("exchange", row, y[block, 0:8], old=before)
             b.copy(before, z[block, 0:8])
         program = b.finish()
-        for target in ("host", "sim:sm_80"):
+        for run in (program.interpret, *(program.compile(t).load() for t in ("host", "sim:sm_80", "sim:sm_90a"))):
             y, z = array.array("i", range(32)), array.array("i", [0] * 32)
-            program.compile(target).load()(*(memoryview(v).cast("B").cast("i", [4, 8]) for v in (y, z)))
+            run(*(memoryview(v).cast("B").cast("i", [4, 8]) for v in (y, z)))
             self.assertEqual((list(y), list(z)), ([7] * 32, list(range(32))))
 
     def test_old_values(self):

@@ -1,9 +1,11 @@
 """Views of tiles and tensors, tensors that may be null and layouts through the Python binding, on the host."""
 import array
 import math
+import random
 import struct
 import sys
 import unittest
+import warnings
 
 sys.path.insert(0, __file__.rpartition("/")[0])
 import tilegen as tg  # noqa: E402
@@ -160,6 +162,92 @@ class Views(unittest.TestCase):
             raw = memoryview(values).cast("B").cast("I")
             self.assertEqual(list(u_), [max(raw[8 * i : 8 * i + 8]) for i in range(4)])
             self.assertEqual(list(c_), [16 * p * q for p in numbers for q in numbers])
+
+    def test_elements_of_other_widths_are_written(self):
+        """Words of a tile of bytes; bytes and quarters of bytes of words, by copies, iterations and loops of each."""
+        b = tg.Builder("widths")
+        x, y = b.tensor("X", tg.u8, [8, 32], read_only=True), b.tensor("Y", tg.u8, [8, 32])
+        z, w = b.tensor("Z", u32, [8, 8]), b.tensor("W", tg.u16, [8, 8])
+        with b.kernel("k", [1]):
+            bytes_, words = b.shared("bytes", tg.u8, [8, 32]), b.fragment("words", u32, [8, 8])
+            whole, parts, crumbs = bytes_.reinterpret(u32), words.reinterpret(tg.u8), w.reinterpret(tg.u2)
+            b.copy(x, bytes_)
+            with b.parallel(8, 8) as (i, j):
+                b.store(whole, i, j, whole(i, j) * 3)
+            b.copy(bytes_, y)
+            b.copy(x, parts)
+            with b.parallel(8, 4) as (i, j):
+                with b.unroll(0, 4) as q:
+                    b.store(parts, i, 4 * j + q, b.cast(j, tg.u8) + x(i, q))
+            b.copy(words, z)
+            with b.parallel(8, 64) as (i, j):
+                b.store(crumbs, i, j, b.cast(x(i, j // 2) >> b.cast(j % 2, tg.u8), tg.u2))
+        program = b.finish()
+        values = [(37 * k + 11) % 256 for k in range(256)]
+        rows = [values[32 * i : 32 * i + 32] for i in range(8)]
+        shaped = lambda numbers, code, *shape: memoryview(numbers).cast("B").cast(code, shape)
+        for run in (program.interpret, *(program.compile(t).load() for t in ("host", "sim:sm_80", "sim:sm_90a"))):
+            y, z, w = array.array("B", [0] * 256), array.array("I", [0] * 64), array.array("H", [0] * 64)
+            run(shaped(array.array("B", values), "B", 8, 32), shaped(y, "B", 8, 32), shaped(z, "I", 8, 8), shaped(w, "H", 8, 8))
+            self.assertEqual(list(memoryview(y).cast("I")), [v * 3 % 2**32 for v in memoryview(bytes(values)).cast("I")])
+            self.assertEqual(z.tobytes(), b"".join(bytes([(j // 4 + r[j % 4]) % 256 for j in range(16)] + r[16:]) for r in rows))
+            crumbs = [[r[j // 2] >> j % 2 & 3 for j in range(64)] for r in rows]
+            self.assertEqual(list(w), [sum(c[8 * j + q] << 2 * q for q in range(8)) for c in crumbs for j in range(8)])
+
+    def test_stores_of_parts_at_random(self):
+        """Stores to a view of fewer bits in every spelling, against a list of its elements."""
+        caught = warnings.catch_warnings()
+        caught.__enter__()
+        self.addCleanup(caught.__exit__, None, None, None)
+        warnings.simplefilter("ignore", tg.PerformanceWarning)
+        draw = random.Random(3)
+        for _ in range(60):
+            of, wide, code = draw.choice([("u8", 8, "B"), ("u16", 16, "H"), ("u32", 32, "I"), ("u64", 64, "Q")])
+            part, bits = draw.choice([t for t in (("u2", 2), ("u4", 4), ("u8", 8), ("u16", 16), ("u32", 32)) if t[1] < wide])
+            ratio, rows, words, scope = wide // bits, draw.choice([4, 6]), draw.choice([2, 4]), draw.choice(["", "shared", "fragment"])
+            n = ratio * words
+            x, view, lines = [draw.randrange(256) for _ in range(rows * n)], [[0] * n for _ in range(rows)], []
+            for _ in range(3):
+                by, edge, place = draw.randint(1, 3), draw.randrange(rows), draw.randrange(ratio)
+                read = lambda at: f"cast({part}, X[{at}] * {by}u8)" if part != "u8" else f"X[{at}] * {by}"
+                old = [list(r) for r in view]
+                value = lambda i, j: x[i * n + j] * by & 255
+                line, new = draw.choice([
+                    (f"parallel i, j in {rows}, {n} {{ v[i, j] = {read(f'i * {n} + j')} }}", value),
+                    (f"parallel e in {rows * n} {{ v[e // {n}, e % {n}] = {read('e')} }}", value),
+                    (f"parallel i, c in {rows}, {words} {{ unroll q in 0 .. {ratio} {{ v[i, q + c * {ratio}] = "
+                     f"{read(f'i * {n} + c * {ratio} + q')} }} }}", value),
+                    (f"parallel j, i in {n}, {rows} {{ let at = i if at < {edge} {{ v[at, j] = {read(f'i * {n}')} }} }}",
+                     lambda i, j: value(i, 0) if i < edge else old[i][j]),
+                    (f"view t = transpose(v) parallel j, i in {n}, {rows} {{ t[j, i] = {read(f'i * {n} + {n - 1} - j')} }}",
+                     lambda i, j: value(i, n - 1 - j)),
+                ] + ([(f"parallel i, j in {rows}, {n} {{ if j > {place} {{ v[i, j] = {read('j')} }} }}",
+                       lambda i, j: value(0, j) if j > place else old[i][j]),
+                      (f"parallel i, c in {rows}, {words} {{ v[i, c * {ratio} + {place}] = {read('c')} }}",
+                       lambda i, j: value(0, j // ratio) if j % ratio == place else old[i][j]),
+                      (f"serial z in {place} .. {n} {{ parallel i in {rows} {{ v[i, z] = {read('z')} }} }}",
+                       lambda i, j: value(0, j) if j >= place else old[i][j])] if scope else []))
+                lines.append(line.replace("view t =", f"view t{len(lines)} =").replace("t[j", f"t{len(lines)}[j"))
+                view = [[new(i, j) & (1 << bits) - 1 for j in range(n)] for i in range(rows)]
+            tile = (f"alloc s: {scope} {of}[{rows}, {words}] fill s, 0 " if scope else "") + f"view v = reinterpret({'s' if scope else 'Y'}, {part})"
+            text = (f"tl 1 program p\ntensor X: u8[{rows * n}] readonly\ntensor Y: {of}[{rows}, {words}]\nkernel k grid (b: 1) "
+                    f"threads 64 {{ {tile}\n" + "\n".join(lines) + ("\ncopy s -> Y" if scope else "") + "\n}\n")
+            program = tg.Program.parse(text)
+            want = [sum(r[c * ratio + q] << bits * q for q in range(ratio)) for r in view for c in range(words)]
+            for run in (program.interpret, *(program.compile(t).load() for t in ("host", "sim:sm_80"))):
+                y = array.array(code, [0] * (rows * words))
+                run(array.array("B", x), memoryview(y).cast("B").cast(code, [rows, words]))
+                self.assertEqual(list(y), want, text)
+
+    def test_parts_that_others_may_write_around_are_refused(self):
+        b = tg.Builder("parts")
+        y = b.tensor("Y", u32, [8])
+        with b.kernel("k", [1]):
+            parts = y.reinterpret(tg.u8)
+            with b.parallel(8) as i:
+                b.store(parts, 4 * i, 1)
+        with self.assertRaisesRegex(tg.Error, "elements of 'Y' of u32 are written in parts"):
+            b.finish()
 
     def test_bits_of_another_number_are_refused(self):
         b = tg.Builder("bits")

@@ -20,11 +20,12 @@ namespace {
 using Instruction = llvm::AtomicRMWInst::BinOp;
 
 // Minima and maxima of floats are loops: of NaN the instructions have rules of their own. So are all of fewer
-// than 32 bits, but for integers on hosts.
+// than 32 bits, but for integers on hosts and sums of f16 on NVIDIA.
 std::optional<Instruction> instruction(const MachineFeatures& f, AtomicKind kind, DType type) {
   const bool floating = ir::is_float(type);
   const bool is_signed = ir::dtype_kind(type) == ir::DTypeKind::signed_int;
-  if (ir::dtype_bits(type) < 32 && (floating || f.nvptx || f.amdgpu)) return std::nullopt;
+  const bool half_sum = f.nvptx && type == DType::f16 && kind == AtomicKind::add;
+  if (ir::dtype_bits(type) < 32 && (floating || f.nvptx || f.amdgpu) && !half_sum) return std::nullopt;
   if (floating && kind != AtomicKind::exchange && kind != AtomicKind::add) return std::nullopt;
   switch (kind) {
     case AtomicKind::compare_exchange:
@@ -165,6 +166,23 @@ void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f,
       old = swap_loop(b, ops, f, kind, type, pointer, held, parts.expected);
     if (ir::acquires(parts.order)) fence(b, f, llvm::AtomicOrdering::Acquire, pointer);
     if (parts.old_to) b.CreateAlignedStore(old, parts.old_to, align);
+  });
+}
+
+bool adds_pairs(const MachineFeatures& f, AtomicKind kind, DType type, Value* pointer) {
+  return f.nvptx && kind == AtomicKind::add && type == DType::f16 &&
+         pointer->getType()->getPointerAddressSpace() == kGlobalSpace;
+}
+
+void emit_pair_add(llvm::IRBuilder<>& b, const MachineFeatures& f, Value* pointer, Value* pair,
+                   const AtomicParts& parts) {
+  auto* type = llvm::FunctionType::get(b.getVoidTy(), {pointer->getType(), pair->getType()}, false);
+  where(b, parts.condition, [&] {
+    if (ir::releases(parts.order)) fence(b, f, llvm::AtomicOrdering::Release, pointer);
+    b.CreateCall(type,
+                 llvm::InlineAsm::get(type, "red.global.add.noftz.f16x2 [$0], $1;", "l,r,~{memory}", true),
+                 {pointer, pair});
+    if (ir::acquires(parts.order)) fence(b, f, llvm::AtomicOrdering::Acquire, pointer);
   });
 }
 

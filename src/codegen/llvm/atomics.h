@@ -22,6 +22,12 @@ struct AtomicParts {
 void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f, ir::AtomicKind kind,
                  ir::DType type, llvm::Value* pointer, llvm::Value* held, const AtomicParts& parts);
 
+// Two neighbours of such memory, aligned as a pair, are added to by one instruction: each is an operation of
+// its own. `pair`: the two as they are stored, in a word.
+bool adds_pairs(const MachineFeatures& f, ir::AtomicKind kind, ir::DType type, llvm::Value* pointer);
+void emit_pair_add(llvm::IRBuilder<>& b, const MachineFeatures& f, llvm::Value* pointer, llvm::Value* pair,
+                   const AtomicParts& parts);
+
 // The record of ir/print.h: the next one of the buffer at `base`, if one is left.
 void emit_append(llvm::IRBuilder<>& b, const MachineFeatures& f, llvm::Value* base, llvm::Value* index,
                  llvm::Value* held, llvm::Value* condition);

@@ -89,8 +89,12 @@ TEST(Exchange, WhatIsFoundIsEnough) {
       const Facts f = facts_of(from, to, warp);
       SCOPED_TRACE(from.to_text() + "\n" + to.to_text() + "\nwarp " + std::to_string(warp));
       ASSERT_EQ(kind == ConversionKind::none || kind == ConversionKind::register_permute, f.held);
-      if (f.held) ASSERT_EQ(kind == ConversionKind::none, f.same_register);
-      if (kind == ConversionKind::shuffle) ASSERT_TRUE(f.same_warp);
+      if (f.held) {
+        ASSERT_EQ(kind == ConversionKind::none, f.same_register);
+      }
+      if (kind == ConversionKind::shuffle) {
+        ASSERT_TRUE(f.same_warp);
+      }
       ASSERT_TRUE(may_convert(ConversionKind::shared_bounce, from, to, t, ir::DType::f32));
       ASSERT_EQ(may_convert(ConversionKind::register_permute, from, to, t, ir::DType::f32), f.held);
       ++seen[kind];

@@ -84,9 +84,10 @@ void expect_projection(const Fragment& iteration, const ops::ElementAccess& a,
   std::map<int64_t, std::set<int64_t>> registers;
   for_each_point(shape, [&](const Point& e) {
     const std::vector<int64_t> holders = f->holders(e);
-    if (beside == 1 || needed.count(e))
+    if (beside == 1 || needed.count(e)) {
       EXPECT_EQ(std::set<int64_t>(holders.begin(), holders.end()), needed[e]) << iteration.to_text() << "\n"
                                                                               << f->to_text();
+    }
     for (int64_t t : holders)
       EXPECT_TRUE(registers[t].insert(f->register_of(e)).second) << "two elements in one register";
   });

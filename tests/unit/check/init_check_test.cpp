@@ -55,7 +55,12 @@ TEST(InitCheck, UninitLoad) {
 TEST(InitCheck, UninitSelf) {
   EXPECT_EQ(diagnose("parallel i in 64 { V[i] = V[i] + 1.0f32 } }"),
             "t.tl:6:21: error [uninitialised_read] k/i/store#0: V (fragment) is read before anything wrote"
-            " it (fill it or copy into it first)");
+            " it (fill it or copy into it first: +=, and a store to a part of an element through a view, "
+            "keep some of "
+            "what is there)");
+  EXPECT_NE(diagnose("view parts = reinterpret(S, u8) parallel i in 64 { parts[4 * i] = 1 } }")
+                .find("S (shared) is read before anything wrote it (fill it or copy into it first: +="),
+            std::string::npos);
 }
 
 TEST(InitCheck, UninitLater) {

@@ -89,7 +89,9 @@ TEST(GpuMatrix, SparseAtoms) {
       EXPECT_EQ(count_of(r.ptx, row.instruction + " {"), 1u) << row.name << r.ptx;
       EXPECT_EQ(count_of(r.ptx, ", 0x0;"), 1u) << row.name << r.ptx;
       const Assembled a = assemble(r.ptx, sm);
-      if (a.ran) EXPECT_TRUE(a.ok) << a.log;
+      if (a.ran) {
+        EXPECT_TRUE(a.ok) << a.log;
+      }
     }
     EXPECT_EQ(all.size(), sm == 80 ? 6u : 10u);
   }

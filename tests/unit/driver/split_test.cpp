@@ -48,7 +48,9 @@ int64_t parts_of(const Shape& s, const std::string& target = "sm_90a") {
   if (split) {
     EXPECT_EQ(split->loop, "gemm/ko");
     EXPECT_NE(split->reason.find("with one block a point"), std::string::npos) << split->reason;
-    if (split->through != "workspace") EXPECT_EQ((*a)->schedule.kernels[0].cluster->blocks, split->parts);
+    if (split->through != "workspace") {
+      EXPECT_EQ((*a)->schedule.kernels[0].cluster->blocks, split->parts);
+    }
   }
   return split ? split->parts : 1;
 }

@@ -133,6 +133,12 @@ TEST(Draft, LiteralsOfTheirContext) {
       {"x[i, j] = fma(2, a, 0.5)", "x[i, j] = fma(2.0f32, a, 0.5f32)"},
       {"x[i, j] = select(a > 1, 1, a)", "x[i, j] = select(1.0f32 < a, 1.0f32, a)"},
       {"x[i, j] = a * (2)", "x[i, j] = a * 2.0f32"},
+      {"x[i, j] = a * (1 / 4.0) + sqrt(16)", "x[i, j] = a * 0.25f32 + 4.0f32"},
+      {"x[i, j] = select(a > 1, 1, -(2 + 1)) * 2", "x[i, j] = select(1.0f32 < a, 1.0f32, -3.0f32) * 2.0f32"},
+      {"x[i, j] = max(a, min(1, 2) - 3)", "x[i, j] = max(a, -2.0f32)"},
+      {"x[i, j] = cast(f32, c[0] & 1 << 4 | select(a > 1, 1, 0) * 2)",
+       "x[i, j] = cast(f32, c[0] & 16i32 | select(1.0f32 < a, 1i32, 0i32) * 2i32)"},
+      {"x[i, j] = cast(f32, 7 // 2) + cast(f32, 1 / 4.0)", "x[i, j] = 3.25f32"},
       {"x[i, j] = cast(f32, 0.5)", "x[i, j] = 0.5f32"},
       {"x[i, j] = cast(f32, 3 * j)", "x[i, j] = cast(f32, 3 * j)"},
       {"x[i, j] = cast(f32, c[0] + 1 << 2)", "x[i, j] = cast(f32, c[0] + 1i32 << 2i32)"},
@@ -175,8 +181,11 @@ TEST(Draft, LoopsOfPointsGoOnForOne) {
 
 TEST(Draft, Mistakes) {
   const std::pair<const char*, const char*> cases[] = {
-      {"x[i, j] = 1.5 * 2.5",
+      {"let y = 1.5 * 2.5 x[i, j] = y",
        "[syntax_error] k: expected an integer of type i64, found number 1.5 (write its type"},
+      {"x[i, j] = cast(f32, cast(u8, j) + (200 + 100))",
+       "[syntax_error] k: what '+' makes of its literals does not fit u8"},
+      {"x[i, j] = 7 // 2", "'//' takes integers, found f32"},
       {"let y = 1.5 x[i, j] = y", "found number 1.5 (write its type, for example 1.5f32"},
       {"x[i, j] = cast(f32, c[0] * 1.5)", "expected an integer of type i32, found number 1.5"},
       {"x[i, j] = a * 16777217",

@@ -143,7 +143,9 @@ TEST(DTypeConversion, EveryByteFloatComesBack) {
     for (uint64_t code = 0; code < 256; ++code) {
       const double v = float_from_bits(t, code), defined = byte_value(t, code);
       ASSERT_EQ(float_to_bits(t, v), code) << dtype_name(t);
-      if (!std::isnan(v)) ASSERT_EQ(std::signbit(v), code >> 7 != 0);
+      if (!std::isnan(v)) {
+        ASSERT_EQ(std::signbit(v), code >> 7 != 0);
+      }
       ASSERT_TRUE(std::isnan(defined) ? std::isnan(v) : v == defined)
           << dtype_name(t) << " " << code << " " << v;
     }

@@ -50,7 +50,9 @@ Slots bind(const ir::Program& p, const std::vector<Argument>& arguments) {
   EXPECT_TRUE(slots) << (slots ? "" : slots.error().to_text());
   Slots planned(p.params.size(), ~uint64_t{0});
   EXPECT_TRUE(ArgumentPlan(p).bind(arguments, {}, planned));
-  if (slots) EXPECT_EQ(planned, *slots);
+  if (slots) {
+    EXPECT_EQ(planned, *slots);
+  }
   return slots ? *slots : Slots();
 }
 

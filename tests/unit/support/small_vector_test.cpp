@@ -83,7 +83,9 @@ TEST(MemoTable, AnswersAsAMapUntilItForgets) {
     for (uint32_t key = 0; key < 120; ++key) {
       const int* found = table.find(Key(size_t{key}));
       ASSERT_EQ(found != nullptr, expected.count(key) > 0) << key;
-      if (found) EXPECT_EQ(*found, expected[key]);
+      if (found) {
+        EXPECT_EQ(*found, expected[key]);
+      }
     }
     table.forget();
     for (uint32_t key = 0; key < 120; ++key) EXPECT_EQ(table.find(Key(size_t{key})), nullptr);

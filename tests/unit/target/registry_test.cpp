@@ -74,7 +74,9 @@ TEST(Targets, FiguresOfAMachineFitTogether) {
     EXPECT_GT(t.blocks_per_multiprocessor, 0);
     EXPECT_GT(t.special_lanes * t.convert_lanes, 0);
     // 0, the role's, and one of each warpgroup.
-    if (!t.warpgroup_mma.empty()) EXPECT_GE(t.named_barriers, 2 + t.max_threads / t.warpgroup);
+    if (!t.warpgroup_mma.empty()) {
+      EXPECT_GE(t.named_barriers, 2 + t.max_threads / t.warpgroup);
+    }
     for (int bytes : t.async_copy_bytes) EXPECT_LE(bytes, t.vector_bytes);
     if (t.copies_in_lane_order) {
       EXPECT_LE(t.async_copy_bytes.size(), 1u) << "one word of each lane";

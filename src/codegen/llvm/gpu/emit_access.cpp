@@ -48,13 +48,7 @@ void GpuEmitter::store_wide(const thread::Store& s, const Place& at, const Value
                             const Condition& condition) {
   if (condition.never) return;
   const Memory& m = program_.memory(s.memory);
-  if (s.atomic) {
-    for (size_t i = 0; i < held.size(); ++i)
-      emit_atomic(b_, ops_, features_, *s.atomic, m.type,
-                  pointer(b_, {at.pointer, at.offset + static_cast<int64_t>(i) * ir::dtype_bytes(m.type)}),
-                  held[i], {condition.value, nullptr, nullptr, s.order});
-    return;
-  }
+  if (s.atomic) return combine_wide(s, at, held, condition);
   const int64_t size = ir::dtype_bytes(m.type), bytes = static_cast<int64_t>(held.size()) * size;
   const int64_t part = part_bytes(bytes), per_part = part / size;
   Value* streams = s.streaming && s.streaming_if.valid() ? value(s.streaming_if) : nullptr;
@@ -71,6 +65,22 @@ void GpuEmitter::store_wide(const thread::Store& s, const Place& at, const Value
     store_words(here, m, part, words, condition.value ? b_.CreateAnd(condition.value, streams) : streams,
                 true);
     store_words(here, m, part, words, condition.value ? b_.CreateAnd(condition.value, plain) : plain, false);
+  }
+}
+
+void GpuEmitter::combine_wide(const thread::Store& s, const Place& at, const Values& held,
+                              const Condition& condition) {
+  const ir::DType type = program_.memory(s.memory).type;
+  const AtomicParts parts{condition.value, nullptr, nullptr, s.order};
+  const auto element = [&](size_t i) {
+    return pointer(b_, {at.pointer, at.offset + static_cast<int64_t>(i) * ir::dtype_bytes(type)});
+  };
+  const bool in_pairs = held.size() % 2 == 0 && adds_pairs(features_, *s.atomic, type, element(0));
+  for (size_t i = 0; i < held.size(); i += in_pairs ? 2 : 1) {
+    if (in_pairs)
+      emit_pair_add(b_, features_, element(i), packing_.words(type, {held.data() + i, 2}).front(), parts);
+    else
+      emit_atomic(b_, ops_, features_, *s.atomic, type, element(i), held[i], parts);
   }
 }
 

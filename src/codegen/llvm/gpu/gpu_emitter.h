@@ -196,6 +196,9 @@ class GpuEmitter : protected ProgramEmitter {
                    LoadKind kind = LoadKind::plain, int64_t most_bytes = 16);
   void store_wide(const thread::Store& store, const Place& at, const Values& held,
                   const Condition& condition);
+  // The same of an atomic operation.
+  void combine_wide(const thread::Store& store, const Place& at, const Values& held,
+                    const Condition& condition);
   llvm::Value* load_element(thread::MemoryId memory, ir::ExprId index, const Condition& condition);
   void store_element(const thread::Store& store, ir::ExprId index, llvm::Value* held,
                      const Condition& condition);
