@@ -155,7 +155,24 @@ class Finder {
     std::set<ValueId> rows;
     for (const OpAccess& a : accesses_of(found_.work))
       if (a.write && is_fragment(a.value) && wanted_outside(a.value)) rows.insert(a.value);
-    found_.rows.assign(rows.begin(), rows.end());
+    for (ValueId v : rows) found_.rows.push_back({v, carried_.count(v) > 0});
+    for (size_t head = 1; head < found_.work.size() && found_.head == 0; ++head) split_behind(head);
+  }
+  void split_behind(size_t head) {
+    const auto any = [&](size_t from, size_t to, const auto& what) {
+      return std::any_of(found_.work.begin() + static_cast<ptrdiff_t>(from),
+                         found_.work.begin() + static_cast<ptrdiff_t>(to), what);
+    };
+    std::vector<bool> early;
+    for (const Alternation::Row& r : found_.rows) {
+      const auto touches = [&](OpId i) { return reads(i, r.value) || writes(i, r.value); };
+      const auto changes = [&](OpId i) { return writes(i, r.value); };
+      early.push_back(r.carried && any(0, head, changes) && !any(head, found_.work.size(), changes));
+      if (r.carried && !early.back() && any(0, head, touches)) return;
+    }
+    if (std::find(early.begin(), early.end(), true) == early.end()) return;
+    found_.head = head;
+    for (size_t r = 0; r < early.size(); ++r) found_.rows[r].early = early[r];
   }
 
   const ir::Program& p_;

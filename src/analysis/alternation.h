@@ -25,11 +25,19 @@
 namespace tilegen::analysis {
 
 struct Alternation {
+  // A fragment of one dimension that `work` writes and others read.
+  struct Row {
+    ValueId value;
+    bool carried = false;  // by the loop: the next iteration reads it
+    bool early = false;    // it is final behind the first `head` ops of `work`
+  };
   std::vector<OpId> products;  // whose sums an iteration begins anew, in program order
   std::vector<OpId> work;      // of threads, on these sums
   std::vector<OpId> shared;    // what the loop carries for both warpgroups
-  std::vector<ValueId> rows;   // fragments of one dimension that `work` writes and others read
-  std::string refusal;         // empty: iterations may alternate
+  std::vector<Row> rows;
+  // As many of `work` need none of the iteration before but its early rows; 0: there are no such rows.
+  size_t head = 0;
+  std::string refusal;  // empty: iterations may alternate
 };
 Alternation find_alternation(const ir::Program& p, const KernelOps& ops, ir::StmtId loop);
 

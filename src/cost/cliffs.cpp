@@ -214,14 +214,14 @@ class KernelCliffs {
   // Threads that hold the same points all do their work.
   void copies(OpId i, const KernelOp& op) {
     const plan::OpPlan& plan = k_.plan(op);
-    if (!plan.iteration || plan.iteration->replicas() < 2) return;
-    const auto replicas = static_cast<double>(plan.iteration->replicas());
+    const int64_t holders = plan.iteration ? plan.iteration->replicas() / warpgroups_by_turns(k_, op) : 1;
+    if (holders < 2) return;
+    const auto replicas = static_cast<double>(holders);
     OpWork once = works_[i.index()];
     const double bytes = once.work.read_bytes + once.work.written_bytes;
     once.work *= 1 / replicas;
     if (bytes > 0) once.work.l2_bytes *= replicas;
-    suspect(DiagCode::repeated_work, i, once,
-            number(plan.iteration->replicas()) + " threads do the work of every point",
+    suspect(DiagCode::repeated_work, i, once, number(holders) + " threads do the work of every point",
             "use fewer threads, or a tile whose extents the threads divide");
   }
 

@@ -270,9 +270,9 @@ Span KernelWalk::combine(const Parts& parts, ir::StmtId loop) {
   Span span = parts.threads;
   const plan::LoopPlan* plan = loop.valid() ? find_plan(*k_.p.as<ir::Loop>(loop)) : nullptr;
   const auto overlaps = [](const plan::LoopPlan& l) {  // products run on while threads do other things
-    return (l.drained && !*l.drained) || std::any_of(l.stages.begin(), l.stages.end(), [&](const auto& s) {
-             return s.second > l.num_stages - 1;
-           });
+    return (l.drained && !*l.drained) || l.alternating.value_or(false) ||
+           std::any_of(l.stages.begin(), l.stages.end(),
+                       [&](const auto& s) { return s.second > l.num_stages - 1; });
   };
   const Slots slots = plan ? slots_of(*plan) : Slots();
   const bool odd = (slots.slots & (slots.slots - 1)) != 0 && parts.threads.serial > 0;

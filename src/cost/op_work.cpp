@@ -368,6 +368,16 @@ OpWork engine_copy(const PlannedKernel& k, const KernelOp& op, const ir::TileOp&
 
 }  // namespace
 
+int64_t warpgroups_by_turns(const PlannedKernel& k, const KernelOp& op) {
+  const auto& iteration = k.plan(op).iteration;
+  if (!iteration) return 1;
+  for (const plan::LoopPlan& l : k.schedule.loops)
+    if (l.alternating.value_or(false) && op.path.rfind(l.loop + "/", 0) == 0)
+      for (const layout::Digit& d : iteration->map().digits())
+        if (d.dim == layout::kReplica && d.stride == k.t.warpgroup) return d.extent;
+  return 1;
+}
+
 OpWork op_work(const PlannedKernel& k, const KernelOp& op) {
   const plan::OpPlan& plan = k.plan(op);
   const auto* tile = k.p.as<ir::TileOp>(op.stmt);
@@ -390,6 +400,7 @@ OpWork op_work(const PlannedKernel& k, const KernelOp& op) {
   if (out.place == OpPlace::threads)
     out.work[Pipe::issue] += kOpInstructions * as_double(k.threads()) / k.t.warp / k.t.schedulers;
   count_conversions(k, op, out);
+  out.work *= 1 / as_double(warpgroups_by_turns(k, op));
   return out;
 }
 

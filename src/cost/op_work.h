@@ -42,5 +42,7 @@ struct OpWork {
   double least_lines = 0, least_wavefronts = 0;
 };
 OpWork op_work(const PlannedKernel& k, const analysis::KernelOp& op);
+// Warpgroups that would do the op's work, of which one does: they have the loop's iterations by turns.
+int64_t warpgroups_by_turns(const PlannedKernel& k, const analysis::KernelOp& op);
 
 }  // namespace tilegen::cost

@@ -28,7 +28,15 @@ class AlternatingList {
     take(a.products, products_);
     take(a.work, work_);
     take(a.shared, shared_);
-    rows_ = a.rows;
+    for (const analysis::Alternation::Row& r : a.rows) {
+      rows_.push_back(r.value);
+      (r.early ? early_ : late_).push_back(r.value);
+      if (!r.carried) fresh_.insert(r.value);
+    }
+    head_ = static_cast<size_t>(std::count_if(work_.begin(), work_.end(), [&](size_t u) {
+      const auto end = a.work.begin() + static_cast<ptrdiff_t>(a.head);
+      return std::any_of(a.work.begin(), end, [&](OpId op) { return x.ops().ops[op].stmt == units[u].stmt; });
+    }));
   }
 
   Block run() {
@@ -52,13 +60,45 @@ class AlternatingList {
   void iterations(Iteration first, int64_t count, Block& out) {
     out_ = &out;
     ordered_ = count > 1;
-    for (int64_t i = 0; i < count; ++i)
-      if (i == mine_) own_products(first + i);
-    for (int64_t i = 0; i < count; ++i) {
-      i == mine_ ? work(first + i) : fetch(first + i);
-      for (size_t u : shared_) shared(u, first + i);
+    if (mine_ < count) own_products(first);
+    if (mine_ == 0) {
+      begin_work();
+      work(first, 0, head_);
+      if (head_ > 0) emit(*out_, PutRows{loop_, mine_, early_, true});
+      work(first, head_, work_.size());
+      put(head_ > 0 ? late_ : rows_);
+      multiply(first, false);
+      if (ordered_) {
+        see_full(first + 1);
+        fetch(rows_, false);
+        pass_by(first + 1);
+        multiply(first + 1, false);
+      }
+    } else {
+      // The head of its work stands before the other's iteration is done: registers of rows hold its own.
+      const bool early = head_ > 0;
+      if (early && ordered_) begin_work();
+      if (!ordered_) see_full(first);
+      if (early) emit(*out_, FetchRows{loop_, 0, early_, {}, true});
+      if (early && ordered_) work(first + 1, 0, head_);
+      fetch(early ? late_ : rows_, early && ordered_);
+      if (!ordered_) pass_by(first);
+      multiply(first, early && ordered_);
+      if (ordered_) {
+        if (!early) begin_work();
+        work(first + 1, head_, work_.size());
+        put(rows_);
+        multiply(first + 1, false);
+      }
     }
     finish(flights_.size());
+  }
+  void multiply(Iteration at, bool fetched) {
+    Block own;
+    Block* const around = std::exchange(out_, fetched ? &own : out_);
+    for (size_t u : shared_) shared(u, at);
+    out_ = around;
+    if (fetched) emit(*out_, WithFetched{fresh_, std::move(own)});
   }
 
   void issue(size_t u, Iteration at) {
@@ -117,11 +157,15 @@ class AlternatingList {
   }
 
   // Of two warpgroups' at once none would be done early.
-  void own_products(Iteration at) {
-    if (ordered_ && mine_ > 0) emit(*out_, ProductsDone{true});
+  void own_products(Iteration first) {
+    if (mine_ > 0) {
+      see_full(first);
+      emit(*out_, ProductsDone{true});
+      pass_by(first);
+    }
     for (size_t u : products_) {
-      wait(u, at);
-      issue(u, at);
+      wait(u, first + mine_);
+      issue(u, first + mine_);
     }
   }
 
@@ -132,7 +176,7 @@ class AlternatingList {
     }));
   }
 
-  void work(Iteration at) {
+  void begin_work() {
     if (ordered_ && mine_ == 0) {
       if (products_.size() > 2) finish(own_flights() - 1);
       emit(*out_, ProductsDone{false});
@@ -140,21 +184,35 @@ class AlternatingList {
     finish(own_flights());
     // Each warp has awaited its products that read the tile which is written now.
     emit(*out_, Barrier{Scope::warpgroup});
-    for (size_t u : work_) {
+  }
+  void work(Iteration at, size_t from, size_t to) {
+    for (size_t i = from; i < to; ++i) {
+      // Slots that the other's iteration has read go back as early as its products are done.
+      if (i + 1 == work_.size()) finish(flights_.size());
       At own{at, false, {}};
-      x_.statement(units_[u].stmt, own.body);
+      x_.statement(units_[work_[i]].stmt, own.body);
       emit(*out_, std::move(own));
     }
+  }
+  void put(const std::vector<ValueId>& rows) {
     finish(flights_.size());
-    emit(*out_, PutRows{loop_, mine_, rows_});
+    emit(*out_, PutRows{loop_, mine_, rows});
   }
 
-  // Slots that only the other has read are given back by both.
-  void fetch(Iteration at) {
+  // Slots that only the other reads are given back by both, in the order of iterations. In between the
+  // warpgroup's threads meet: a slot that one gives back could be full again before another has seen it so.
+  void see_full(Iteration at) {
     for (size_t u : products_)
-      if (!units_[u].last.empty()) wait(u, at);
-    emit(*out_, FetchRows{loop_, kWarpgroups - 1 - mine_, rows_});
-    for (size_t u : products_) release(u, at);
+      for (int line : units_[u].last) emit(*out_, Wait{line, at});
+  }
+  void pass_by(Iteration at) {
+    for (size_t u : products_)
+      for (int line : units_[u].last) x_.release({line, at}, *out_);
+  }
+  void fetch(const std::vector<ValueId>& rows, bool beside) {
+    FetchRows fetched{loop_, kWarpgroups - 1 - mine_, rows, {}};
+    if (beside) fetched.beside = fresh_;
+    emit(*out_, std::move(fetched));
   }
 
   void shared(size_t u, Iteration at) {
@@ -181,7 +239,9 @@ class AlternatingList {
   const std::vector<ConsumerUnit>& units_;
   const int64_t mine_;
   std::vector<size_t> products_, work_, shared_;  // units
-  std::vector<ValueId> rows_;
+  std::vector<ValueId> rows_, early_, late_;
+  std::set<ValueId> fresh_;                      // rows that an iteration makes anew
+  size_t head_ = 0;                              // of `work_`
   std::vector<Flight> flights_;                  // oldest first
   std::vector<std::pair<int, int64_t>> waited_;  // pipelines and iterations, which are not given back
   Block* out_ = nullptr;

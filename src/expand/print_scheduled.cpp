@@ -133,8 +133,13 @@ class Printer {
     for (ValueId v : values) words += " " + value(v);
     line(d, words);
   }
-  void print(const PutRows& s, int d, const std::string&) { print_rows("put rows", s.values, d); }
-  void print(const FetchRows& s, int d, const std::string&) { print_rows("fetch rows", s.values, d); }
+  void print(const PutRows& s, int d, const std::string&) {
+    print_rows(s.early ? "put rows early" : "put rows", s.values, d);
+  }
+  void print(const FetchRows& s, int d, const std::string&) {
+    print_rows(s.early ? "fetch rows early" : "fetch rows", s.values, d);
+  }
+  void print(const WithFetched& s, int d, const std::string&) { inside("with fetched rows", s.body, d); }
   void print(const SplitSums& s, int d, const std::string&) { line(d, "split sums of " + path(s.loop)); }
   void print(const JoinSums& s, int d, const std::string&) { line(d, "join sums of " + path(s.loop)); }
   void print(const ReduceParts& s, int d, const std::string&) {

@@ -161,17 +161,26 @@ struct PerWarpgroup {
 struct ProductsDone {
   bool waits = false;  // this is the other
 };
-// One of two warpgroups is done with its part of an iteration: values of rows go to the other by shared
-// memory, and tiles that it has written are there for products of both (Fence). The other waits for it.
+// One of two warpgroups is done with its part of an iteration, or `early` with the first of it: values of rows
+// go to the other by shared memory, and tiles that it has written are there for products of both. The other
+// waits for it.
 struct PutRows {
   StmtId loop;
   int64_t warpgroup = 0;  // that puts
   std::vector<ValueId> values;
+  bool early = false;
 };
 struct FetchRows {
   StmtId loop;
   int64_t warpgroup = 0;  // that has put
   std::vector<ValueId> values;
+  std::set<ValueId> beside;  // of them: to registers beside those of the warpgroup's own iteration
+  bool early = false;
+};
+// Values of rows mean those that were fetched beside.
+struct WithFetched {
+  std::set<ValueId> values;
+  Block body;
 };
 
 // Sums that the loop carries in parts: split before it, joined after it.
@@ -269,9 +278,9 @@ struct ClusterBarrier {};
 
 struct Stmt {
   std::variant<Run, Issue, Deposit, Await, Acquire, Commit, Wait, Peek, Release, CommitGroup, WaitGroup,
-               OnBarrier, Barrier, Fence, Order, PerWarpgroup, ProductsDone, PutRows, FetchRows, SplitSums,
-               JoinSums, ReduceParts, LoadOperands, Multiply, Serial, Branch, Version, Pipelined, Steady,
-               Remainder, At, WhereIterations, TileLoop, AwaitStores, ClusterBarrier>
+               OnBarrier, Barrier, Fence, Order, PerWarpgroup, ProductsDone, PutRows, FetchRows, WithFetched,
+               SplitSums, JoinSums, ReduceParts, LoadOperands, Multiply, Serial, Branch, Version, Pipelined,
+               Steady, Remainder, At, WhereIterations, TileLoop, AwaitStores, ClusterBarrier>
       node;
 };
 

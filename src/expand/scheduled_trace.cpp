@@ -89,6 +89,7 @@ class Tracer {
   }
   void step(const Stmt&, const Branch& node) { block(run_.conditions ? node.then_body : node.else_body); }
   void step(const Stmt&, const Version& node) { block(run_.conditions ? node.then_body : node.else_body); }
+  void step(const Stmt&, const WithFetched& node) { block(node.body); }
   void step(const Stmt&, const PerWarpgroup& node) { block(node.bodies[run_.warpgroup]); }
   void step(const Stmt& s, const ReduceParts& node) {
     add(s, 0);

@@ -79,6 +79,9 @@ class Player {
     std::map<std::pair<ValueId, int64_t>, Filled> filled;
     int64_t groups = 0, complete = 0;
     std::map<StmtId, int64_t> loaded;  // by copy: the iteration that its registers hold
+    // Meetings of a warpgroup's threads so far, and how many there were when a use of a pipeline was waited for.
+    int64_t met = 0;
+    std::map<std::pair<int, int64_t>, int64_t> seen_full;
   };
 
   bool enough() const { return broken_.size() >= kMaxWords; }
@@ -124,7 +127,12 @@ class Player {
     if (++line.committed > line.acquired)
       tell("pipeline '" + name(s.pipeline) + "' is committed without being acquired");
   }
-  void step(Played&, const Event& e, const Wait& s) {
+  void step(Played& r, const Event&, const Barrier&) { ++r.met; }
+  void step(Played& r, const Event&, const FetchRows&) { ++r.met; }
+  void step(Played& r, const Event&, const ProductsDone& s) { r.met += s.waits ? 1 : 0; }
+  void step(Played& r, const Event&, const PutRows& s) { r.met += s.early ? 0 : 1; }
+  void step(Played& r, const Event& e, const Wait& s) {
+    r.seen_full[{s.pipeline, e.use}] = r.met;
     Line& line = lines_[static_cast<size_t>(s.pipeline)];
     if (e.use < line.released || !line.waited.insert(e.use).second)
       tell("use " + std::to_string(e.use) + " of pipeline '" + name(s.pipeline) + "' is waited for twice");
@@ -136,6 +144,10 @@ class Player {
            "' is released before it is waited for, or out of order");
     ++line.released;
     const Pipeline& pipeline = k_.pipelines[static_cast<size_t>(s.pipeline)];
+    if (const auto seen = r.seen_full.find({s.pipeline, e.use});
+        seen != r.seen_full.end() && seen->second == r.met && pipeline.loop.valid())
+      tell("use " + std::to_string(e.use) + " of pipeline '" + name(s.pipeline) +
+           "' is released before all threads have seen it full: they do not meet in between");
     for (const Flight& f : r.flights)
       for (const analysis::OpAccess& a : op(f.op)->accesses)
         if (pipeline.values.count(a.value) && runs_on(f, a) &&
@@ -191,7 +203,9 @@ class Player {
     r.complete = std::max(r.complete, r.groups - s.pending);
   }
 
+  // A product keeps the warps of a warpgroup together.
   void step(Played& r, const Event& e, const Await& s) {
+    if (!e.finished.empty()) ++r.met;
     for (StmtId product : e.finished) {
       if (r.flights.empty() || r.flights.front().op != product) {
         tell(path(product) + " is awaited, and is not the oldest product in flight");

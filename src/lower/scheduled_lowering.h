@@ -58,6 +58,7 @@ class ScheduledLowering {
   void lower(const expand::ProductsDone& s, thread::Block& out);
   void lower(const expand::PutRows& s, thread::Block& out);
   void lower(const expand::FetchRows& s, thread::Block& out);
+  void lower(const expand::WithFetched& s, thread::Block& out);
   MemoryId rows_of(ir::StmtId loop, int64_t warpgroup, ValueId value);
   layout::Layout rows_layout(ValueId value) const;
 
@@ -103,8 +104,9 @@ class ScheduledLowering {
   ir::ExprPool& e_;
   const expand::ScheduledKernel& scheduled_;
   LoopScope* scope_ = nullptr;
-  std::map<std::tuple<ir::StmtId, int64_t, ValueId>, MemoryId>
-      rows_;  // that warpgroups hand over, by the one that puts
+  // Of rows that warpgroups hand over: places, by the one that puts, and registers beside.
+  std::map<std::tuple<ir::StmtId, int64_t, ValueId>, MemoryId> rows_;
+  std::map<ValueId, MemoryId> fetched_;
 };
 
 }  // namespace tilegen::lower

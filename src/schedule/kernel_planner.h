@@ -65,6 +65,8 @@ class KernelPlanner {
   // plan_kernel_alternation.cpp
   Checked find_alternations(int64_t threads);
   bool alternations_hold();
+  // Where there were any: nothing else is given up for them.
+  bool give_up_alternations(const std::string& why);
   std::string no_alternation(ir::StmtId loop, int64_t threads) const;
   std::string alternation_breaks(ir::StmtId loop, const analysis::Alternation& a) const;
   bool alternates(const plan::LoopPlan& l) const;

@@ -65,6 +65,7 @@ Expected<KernelSchedule> KernelPlanner::plan(const KernelSchedule* given) {
       keep_in_registers_ = true;
       continue;
     }
+    if (!schedule && give_up_alternations(schedule.error().diagnostics[0].message)) continue;
     if (!schedule) return schedule.error();
     if (!*schedule) continue;
     if (given_)
@@ -74,11 +75,13 @@ Expected<KernelSchedule> KernelPlanner::plan(const KernelSchedule* given) {
 }
 
 bool KernelPlanner::refuse(const Refusals& more) {
+  if (!more.empty() && give_up_alternations(more.begin()->second)) return true;
   refused_.insert(more.begin(), more.end());
   return !more.empty();
 }
 
 bool KernelPlanner::leave_to_threads(const Refusals& more) {
+  if (!more.empty() && give_up_alternations(more.begin()->second)) return true;
   by_threads_.insert(more.begin(), more.end());
   return !more.empty();
 }

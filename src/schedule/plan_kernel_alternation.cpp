@@ -84,7 +84,8 @@ std::set<OpId> KernelPlanner::done_by_each(bool products) const {
 void KernelPlanner::add_handed_rows() {
   const ir::KernelPaths paths(p_, index_);
   for (const auto& [loop, a] : alternations_)
-    for (ValueId v : a.rows) {
+    for (const analysis::Alternation::Row& r : a.rows) {
+      const ValueId v = r.value;
       const ir::DType type = p_.buffer(ops_.values[v].buffer).type;
       const int64_t elements =
           analysis::exchange_layout(ops_.values[v].shape, type, target_).output_extent(0);
@@ -109,8 +110,8 @@ std::string KernelPlanner::alternation_breaks(ir::StmtId id, const analysis::Alt
   for (OpId i : a.products)
     if (layouts_.ops[i].warps_m != target_.warpgroup_warps() || layouts_.ops[i].warps_n != 1)
       return ops_.ops[i].path + " is shared by both warpgroups";
-  for (ValueId v : a.rows)
-    if (!layouts_.values[v].fragment) return layouts_.values[v].value + " is held in memory";
+  for (const analysis::Alternation::Row& r : a.rows)
+    if (!layouts_.values[r.value].fragment) return layouts_.values[r.value].value + " is held in memory";
   for (OpId i : a.work) {
     if (!layouts_.ops[i].through_memory.empty()) return ops_.ops[i].path + " takes values through memory";
     for (const Scratch& s : scratch_)
@@ -133,6 +134,13 @@ std::string KernelPlanner::alternation_breaks(ir::StmtId id, const analysis::Alt
         return "threads write '" + ops_.values[w.value].name + "' outside of the loop";
     }
   return "";
+}
+
+bool KernelPlanner::give_up_alternations(const std::string& why) {
+  if (alternations_.empty()) return false;
+  for (const auto& [loop, a] : alternations_) not_alternating_.emplace(loop, why);
+  alternations_.clear();
+  return true;
 }
 
 bool KernelPlanner::alternations_hold() {

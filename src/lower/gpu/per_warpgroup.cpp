@@ -47,25 +47,45 @@ layout::Layout ScheduledLowering::rows_layout(ValueId value) const {
   return analysis::exchange_layout(v.shape, k_.in.program.buffer(v.buffer).type, k_.in.target);
 }
 
-// A barrier of its own: the one for rows may still be waited for.
+namespace {
+
+// Barriers of the rows of each warpgroup are its number's; further ones may be waited for at once.
+int64_t early_barrier(const LoweringContext& k) { return *k.in.schedule.threads / k.in.target.warpgroup; }
+int64_t products_barrier(const LoweringContext& k) { return early_barrier(k) + 1; }
+
+}  // namespace
+
 void ScheduledLowering::lower(const expand::ProductsDone& s, thread::Block& out) {
-  const int64_t warpgroups = *k_.in.schedule.threads / k_.in.target.warpgroup;
-  emit(order_barrier(k_, warpgroups, !s.waits), out);
+  emit(order_barrier(k_, products_barrier(k_), !s.waits), out);
 }
 
 void ScheduledLowering::lower(const expand::PutRows& s, thread::Block& out) {
   for (ValueId v : s.values)
     put_in_memory(k_, fragment_view(k_, v), rows_layout(v), rows_of(s.loop, s.warpgroup, v), origin(), out);
-  emit(thread::ProxyFence{}, out);
-  warpgroup_barrier(k_, out, origin());
-  emit(order_barrier(k_, 1 - s.warpgroup, true), out);
+  if (!s.early) {
+    emit(thread::ProxyFence{}, out);
+    warpgroup_barrier(k_, out, origin());
+  }
+  emit(order_barrier(k_, s.early ? early_barrier(k_) : 1 - s.warpgroup, true), out);
 }
 
 void ScheduledLowering::lower(const expand::FetchRows& s, thread::Block& out) {
-  emit(order_barrier(k_, 1 - s.warpgroup, false), out);
-  for (ValueId v : s.values)
-    fetch_from_memory(k_, fragment_view(k_, v), rows_layout(v), rows_of(s.loop, s.warpgroup, v), origin(),
-                      out);
+  emit(order_barrier(k_, s.early ? early_barrier(k_) : 1 - s.warpgroup, false), out);
+  for (ValueId v : s.values) {
+    FragmentView to = fragment_view(k_, v);
+    if (s.beside.count(v)) {
+      const ir::DType type = k_.out.memory(to.memory).type;
+      to.memory = fetched_[v] = add_registers(k_, "fetched", type, to.fragment->registers());
+    }
+    fetch_from_memory(k_, to, rows_layout(v), rows_of(s.loop, s.warpgroup, v), origin(), out);
+  }
+}
+
+void ScheduledLowering::lower(const expand::WithFetched& s, thread::Block& out) {
+  const IdVector<ValueId, MemoryId> own = k_.names.values;
+  for (ValueId v : s.values) k_.names.values[v] = fetched_.at(v);
+  lower(s.body, out);
+  k_.names.values = own;
 }
 
 }  // namespace tilegen::lower
