@@ -161,9 +161,9 @@ struct PerWarpgroup {
 struct ProductsDone {
   bool waits = false;  // this is the other
 };
-// One of two warpgroups is done with its part of an iteration, or `early` with the first of it: values of rows
-// go to the other by shared memory, and tiles that it has written are there for products of both. The other
-// waits for it.
+// One of two warpgroups is done with its part of an iteration, or `early` with the first of it: values of
+// rows go to the other by shared memory, and tiles that it has written are there for products of both. The
+// other waits for it.
 struct PutRows {
   StmtId loop;
   int64_t warpgroup = 0;  // that puts

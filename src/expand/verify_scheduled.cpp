@@ -79,7 +79,7 @@ class Player {
     std::map<std::pair<ValueId, int64_t>, Filled> filled;
     int64_t groups = 0, complete = 0;
     std::map<StmtId, int64_t> loaded;  // by copy: the iteration that its registers hold
-    // Meetings of a warpgroup's threads so far, and how many there were when a use of a pipeline was waited for.
+    // Meetings of a warpgroup's threads so far, and those before a use of a pipeline was waited for.
     int64_t met = 0;
     std::map<std::pair<int, int64_t>, int64_t> seen_full;
   };

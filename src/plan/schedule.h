@@ -205,9 +205,9 @@ struct ClusterPlan {
 
 // Blocks that share the iterations of a loop, a part each, one after the other. One of them has the sums of
 // all parts, in their order, and does what follows the loop. through cluster: the first of the cluster of a
-// point of the grid, from the shared memory of the others; cluster_shares: each block of it a share of what
-// follows; workspace: the one that comes last to its point, from memory that all have left their sums in. In a
-// given schedule: no choice of its own where other fields of the kernel are given; then no loop is split.
+// point of the grid, from the others' shared memory; cluster_shares: each a share of what follows; workspace:
+// the one that comes last to its point, from memory that all have left their sums in. In a given schedule: no
+// choice of its own where other fields of the kernel are given; then no loop is split.
 struct SplitPlan {
   std::string loop;   // path; empty: none
   int64_t parts = 1;  // or 0: open

@@ -15,8 +15,8 @@
 
 namespace tilegen::schedule {
 
-// The copy may be done so, with the layouts as they are. `copies`: warpgroups that have the same, of which one
-// stores.
+// The copy may be done so, with the layouts as they are. `copies`: warpgroups that have the same, of which
+// one stores.
 bool can_store_matrices(const ir::Program& p, const analysis::KernelOps& ops, const analysis::KernelOp& op,
                         const target::Target& t, analysis::ValuePlans values,
                         const std::vector<plan::ConversionPlan>& conversions, const plan::OpPlan& plan,
