@@ -1,6 +1,7 @@
 #include "tune/measured_tuning.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "runtime/devices.h"
@@ -70,7 +71,8 @@ Checked measure(Configurations& all, const std::vector<size_t>& chosen, const ta
   if (!times) return times.error();
   for (size_t i = 0; i < chosen.size(); ++i) {
     Configuration& c = all[chosen[i]];
-    c.measured = (*times)[i].microseconds;
+    // Whole nanoseconds, as a record has: what is remembered prints alike.
+    c.measured = static_cast<double>(std::llround(1000 * (*times)[i].microseconds)) / 1000;
     if (!(*times)[i].refused) continue;
     c.refused = std::move((*times)[i].refused);
     c.program = nullptr;

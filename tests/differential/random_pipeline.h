@@ -106,7 +106,8 @@ class RandomPipeline {
     }
     return std::string(" with {") +
            asked_.pick({"ping_pong = false", "ping_pong", "register_prefetch", "register_prefetch = false",
-                        "drained", "drained = false", "peek", "peek = false", "split = 1", "split = 2"}) +
+                        "drained", "drained = false", "peek", "peek = false", "alternating = false",
+                        "split = 1", "split = 2"}) +
            "}";
   }
   std::string labels(const std::string& statement, const std::string& label) const {
