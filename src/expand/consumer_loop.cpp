@@ -80,7 +80,7 @@ class ConsumerLoop {
     if (overwrites_) emit(out, Run{cleared_by_});
     PerWarpgroup lists{alternating_lists(x_, id_, units_), {}};
     ConsumerLoop(x_, loop_, id_, around_, true).steady(0, true, lists.body);
-    emit(out, std::move(lists));
+    emit(out, where_some(std::move(lists)));
     // The rows' places, and tiles for products, are used again.
     if (x_.persistent() || !x_.tree().around(id_).empty()) emit(out, Barrier{Scope::role});
   }
@@ -321,7 +321,7 @@ class ConsumerLoop {
       for (int64_t i = 0; i < left; ++i) whole_pass(kEnd + (i - left), false, own, flights);
       last_passes(none_may_be, own);
     }
-    emit(out, std::move(rest));
+    first > 0 ? emit(out, std::move(rest)) : emit(out, where_some(std::move(rest)));
   }
 
   // Awaits everything in flight, too.

@@ -41,6 +41,14 @@ bool disturbs(const ConsumerUnit& u, const ConsumerUnit& product, Same&& same) {
          shared(u.writes, product.writes) || (!u.product && shared(u.reads, product.registers));
 }
 
+// Where the loop has iterations: a length below 0 leaves none over, whatever its remainder is.
+template <class Node>
+WhereIterations where_some(Node node) {
+  WhereIterations some;
+  emit(some.then_body, std::move(node));
+  return some;
+}
+
 // A statement by itself: what it is and touches.
 ConsumerUnit unit_of(const Expander& x, StmtId id);
 

@@ -2,6 +2,7 @@
 // out, doubled or moved.
 #include <filesystem>
 
+#include "expand/versions.h"
 #include "scheduled_mutants.h"
 
 namespace tilegen::expand {
@@ -75,6 +76,26 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair("tests/files/plan/hopper/product_in_a_branch.tl", "sm_90a"),
                       std::pair("tests/files/plan/gemm_bias_relu.tl", "sm_80"),
                       std::pair("tests/files/plan/flash_attention.tl", "sm_80")));
+
+// A thread that gives a slot back could be a round ahead of others, which would wait for ever.
+TEST(VerifyScheduled, SlotsGoBackWhenAllThreadsHaveSeenThemFull) {
+  auto e = expanded_from(schedule::source_path("tests/differential/regressions/alternating_warpgroups.tl"),
+                         "sm_90a");
+  ASSERT_TRUE(e);
+  ASSERT_TRUE(verify_scheduled(*e->program, e->kernel).empty());
+  size_t meetings = 0;
+  for (Role& r : e->kernel.roles)
+    for_each_block(r.body, [&](Block& b) {
+      meetings += std::erase_if(b, [](const Stmt& s) {
+        const auto* done = std::get_if<ProductsDone>(&s.node);
+        return done && done->waits;
+      });
+    });
+  ASSERT_EQ(meetings, 1u);
+  const std::vector<std::string> broken = verify_scheduled(*e->program, e->kernel);
+  ASSERT_FALSE(broken.empty());
+  EXPECT_NE(broken[0].find("they do not meet in between"), std::string::npos) << broken[0];
+}
 
 }  // namespace
 }  // namespace tilegen::expand
