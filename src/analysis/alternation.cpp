@@ -189,4 +189,10 @@ Alternation find_alternation(const ir::Program& p, const KernelOps& ops, ir::Stm
   return Finder(p, ops, loop).run();
 }
 
+bool has_turns(const plan::KernelSchedule& k, const std::string& op) {
+  return std::any_of(k.loops.begin(), k.loops.end(), [&](const plan::LoopPlan& l) {
+    return l.alternating.value_or(false) && op.rfind(l.loop + "/", 0) == 0;
+  });
+}
+
 }  // namespace tilegen::analysis

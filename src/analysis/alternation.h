@@ -41,4 +41,7 @@ struct Alternation {
 };
 Alternation find_alternation(const ir::Program& p, const KernelOps& ops, ir::StmtId loop);
 
+// The op of this path is in a loop of the plan whose iterations warpgroups have by turns.
+bool has_turns(const plan::KernelSchedule& k, const std::string& op);
+
 }  // namespace tilegen::analysis

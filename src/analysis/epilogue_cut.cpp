@@ -5,7 +5,9 @@
 #include <set>
 
 #include "analysis/kernel_ops.h"
+#include "analysis/loads.h"
 #include "analysis/split_loop.h"
+#include "arith/prove.h"
 #include "ir/statement_paths.h"
 #include "ir/store_parts.h"
 #include "ops/op.h"
@@ -242,19 +244,11 @@ class Finder {
   }
 
   void collect_loads(ExprId root, std::vector<Element>& all) const {
-    std::vector<ExprId> todo = {root};
-    std::set<ExprId> seen;
-    while (!todo.empty()) {
-      const ExprId at = todo.back();
-      todo.pop_back();
-      if (!at.valid() || !seen.insert(at).second) continue;
-      const ir::ExprNode n = e_[at];
-      for (ExprId operand : {n.a, n.b, n.c}) todo.push_back(operand);
-      if (n.op != ir::ExprOp::load) continue;
-      const auto indices = e_.indices(at);
+    any_load(e_, root, [&](ExprId load, const ir::ExprNode& n) {
+      const auto indices = e_.indices(load);
       all.push_back({n.object, {indices.begin(), indices.end()}, false});
-      todo.insert(todo.end(), indices.begin(), indices.end());
-    }
+      return false;
+    });
   }
 
   // The index is a variable of the loop that walks all of the tile's dimension.
@@ -284,20 +278,7 @@ class Finder {
     return index;
   }
 
-  bool mentions(ExprId root, VarId v) const {
-    std::vector<ExprId> todo = {root};
-    while (!todo.empty()) {
-      const ExprId at = todo.back();
-      todo.pop_back();
-      if (!at.valid()) continue;
-      const ir::ExprNode n = e_[at];
-      if (n.op == ir::ExprOp::var && n.var() == v) return true;
-      for (ExprId operand : {n.a, n.b, n.c}) todo.push_back(operand);
-      if (n.op == ir::ExprOp::load)
-        for (ExprId index : e_.indices(at)) todo.push_back(index);
-    }
-    return false;
-  }
+  bool mentions(ExprId root, VarId v) const { return root.valid() && arith::depends_on(e_, root, v); }
 
   const ir::Program& p_;
   const ir::ExprPool& e_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/alternation.h"
 #include "analysis/exchange.h"
 #include "analysis/neighbour_accesses.h"
 #include "analysis/warpgroup_operand.h"
@@ -370,11 +371,9 @@ OpWork engine_copy(const PlannedKernel& k, const KernelOp& op, const ir::TileOp&
 
 int64_t warpgroups_by_turns(const PlannedKernel& k, const KernelOp& op) {
   const auto& iteration = k.plan(op).iteration;
-  if (!iteration) return 1;
-  for (const plan::LoopPlan& l : k.schedule.loops)
-    if (l.alternating.value_or(false) && op.path.rfind(l.loop + "/", 0) == 0)
-      for (const layout::Digit& d : iteration->map().digits())
-        if (d.dim == layout::kReplica && d.stride == k.t.warpgroup) return d.extent;
+  if (!iteration || !analysis::has_turns(k.schedule, op.path)) return 1;
+  for (const layout::Digit& d : iteration->map().digits())
+    if (d.dim == layout::kReplica && d.stride == k.t.warpgroup) return d.extent;
   return 1;
 }
 

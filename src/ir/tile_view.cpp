@@ -85,7 +85,7 @@ class ViewResolver : public ViewPlaces {
   }
 
   // An element of more bits than the tile's: each of its parts, the first from the lowest bits. What is
-  // stored, and where, is told before the first part changes what that may read. One of fewer bits waits for
+  // stored, and where, is known before the first part changes what that may read. One of fewer bits waits for
   // those beside it (ir/narrow_stores.h).
   void write_parts(StmtId s, Store store) {
     ExprPool& e = p_.exprs;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/alternation.h"
 #include "analysis/exchange.h"
 #include "target/operand_matrices.h"
 
@@ -95,10 +96,7 @@ void plan_matrix_stores(const ir::Program& p, const analysis::KernelOps& ops, co
   for (const KernelOp& op : ops.ops) {
     plan::OpPlan& plan = s.ops[ops.id_of(op).index()];
     // One warpgroup stores where they have iterations by turns.
-    const bool by_turns = std::any_of(s.loops.begin(), s.loops.end(), [&](const plan::LoopPlan& l) {
-      return l.alternating.value_or(false) && op.path.rfind(l.loop + "/", 0) == 0;
-    });
-    const int64_t copies = by_turns ? *s.threads / t.warpgroup : 1;
+    const int64_t copies = analysis::has_turns(s, op.path) ? *s.threads / t.warpgroup : 1;
     if (!can_store_matrices(p, ops, op, t, s.values, s.conversions, plan, copies)) continue;
     const plan::OpPlan* own = given ? plan::find_op(*given, op.path) : nullptr;
     plan.matrix_stores = !own || own->matrix_stores.value_or(true);
