@@ -1,6 +1,7 @@
 #include "expand/alternating_lists.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "analysis/alternation.h"
@@ -37,6 +38,7 @@ class AlternatingList {
       const auto end = a.work.begin() + static_cast<ptrdiff_t>(a.head);
       return std::any_of(a.work.begin(), end, [&](OpId op) { return x.ops().ops[op].stmt == units[u].stmt; });
     }));
+    find_last_uses();
   }
 
   Block run() {
@@ -52,14 +54,69 @@ class AlternatingList {
   }
 
  private:
-  struct Flight {
+  // A product that is issued, or its part that takes one of the parts that tiles come in.
+  struct Product {
     size_t unit = 0;
+    int64_t part = Issue::kWhole;
+    auto operator<=>(const Product&) const = default;
+  };
+  struct Flight {
+    Product product;
     Iteration at;
   };
+
+  bool is_own(Iteration at) const { return at == own_; }
+  bool is_of_products(size_t u) const {
+    return std::find(products_.begin(), products_.end(), u) != products_.end();
+  }
+  const Pipeline& line(int number) const { return x_.pipelines()[static_cast<size_t>(number)]; }
+  // That bring tiles of the loop to the unit.
+  std::vector<int> lines_of(size_t u) const {
+    std::vector<int> lines;
+    for (size_t i = 0; i < x_.pipelines().size(); ++i) {
+      const Pipeline& p = x_.pipelines()[i];
+      if (p.transport == Transport::tensor_copy && p.loop == loop_ && x_.touches(units_[u].stmt, p.values))
+        lines.push_back(static_cast<int>(i));
+    }
+    return lines;
+  }
+  // Scores need all parts of a tile, one after the other. Of sums that both have a warpgroup has the columns
+  // that its own part of the tile gives.
+  std::vector<Product> products_of(size_t u) const {
+    int64_t parts = 1;
+    for (int i : lines_of(u)) parts = std::max(parts, line(i).parts);
+    if (parts == 1) return {{u}};
+    if (!is_of_products(u)) return {{u, mine_}};
+    std::vector<Product> all;
+    for (int64_t part = 0; part < parts; ++part) all.push_back({u, part});
+    return all;
+  }
+  // Of an iteration of this warpgroup and of the other's: what uses a pipeline last, and which none uses.
+  void find_last_uses() {
+    for (bool own : {true, false}) {
+      std::map<int, Product> last;
+      std::vector<size_t> in_order = own ? products_ : std::vector<size_t>();
+      in_order.insert(in_order.end(), shared_.begin(), shared_.end());
+      for (size_t u : in_order)
+        for (const Product& p : products_of(u))
+          for (int i : lines_of(u))
+            if (brings(line(i), p.part)) last[i] = p;
+      for (const auto& [number, p] : last) last_[own][p].push_back(number);
+      for (size_t u = 0; u < units_.size() && !own; ++u)
+        for (int i : lines_of(u))
+          if (!last.count(i)) passed_by_.insert(i);
+    }
+  }
+  const std::vector<int>& last_of(const Product& p, Iteration at) const {
+    static const std::vector<int> none;
+    const auto found = last_[is_own(at)].find(p);
+    return found == last_[is_own(at)].end() ? none : found->second;
+  }
 
   void iterations(Iteration first, int64_t count, Block& out) {
     out_ = &out;
     ordered_ = count > 1;
+    own_ = first + mine_;
     if (mine_ < count) own_products(first);
     if (mine_ == 0) {
       begin_work();
@@ -101,31 +158,31 @@ class AlternatingList {
     if (fetched) emit(*out_, WithFetched{fresh_, std::move(own)});
   }
 
-  void issue(size_t u, Iteration at) {
+  void issue(const Product& p, Iteration at) {
+    const ConsumerUnit& unit = units_[p.unit];
     At own{at, false, {}};
-    if (units_[u].cleared_by.valid()) x_.set_overwrite(true, units_[u].cleared_by);
-    emit(own.body, Issue{units_[u].stmt, x_.overwrites()});
+    // Its first part has begun the sums.
+    const bool begun = is_of_products(p.unit) && p.part > 0;
+    if (unit.cleared_by.valid() && !begun) x_.set_overwrite(true, unit.cleared_by);
+    emit(own.body,
+         Issue{unit.stmt, x_.overwrites(), p.part, is_own(at) && x_.has_left_in_registers(unit.stmt)});
     x_.set_overwrite(false);
     emit(*out_, std::move(own));
-    flights_.push_back({u, at});
+    flights_.push_back({p, at});
   }
-  void wait(size_t u, Iteration at) {
-    for (size_t line = 0; line < x_.pipelines().size(); ++line) {
-      const Pipeline& pipeline = x_.pipelines()[line];
-      const auto number = static_cast<int>(line);
-      if (pipeline.transport != Transport::tensor_copy || pipeline.loop != loop_ ||
-          !x_.touches(units_[u].stmt, pipeline.values))
+  void wait(const Product& p, Iteration at) {
+    for (int number : lines_of(p.unit)) {
+      const std::pair use(number, at.plus);
+      if (!brings(line(number), p.part) || std::find(waited_.begin(), waited_.end(), use) != waited_.end())
         continue;
-      const auto waited = std::find(waited_.begin(), waited_.end(), std::pair(number, at.plus));
-      if (waited != waited_.end()) continue;
-      waited_.emplace_back(number, at.plus);
+      waited_.push_back(use);
       emit(*out_, Wait{number, at});
     }
   }
-  void release(size_t u, Iteration at) {
-    for (int line : units_[u].last) {
-      x_.release({line, at}, *out_);
-      std::erase(waited_, std::pair(line, at.plus));
+  void release(const Product& p, Iteration at) {
+    for (int number : last_of(p, at)) {
+      x_.release({number, at}, *out_);
+      std::erase(waited_, std::pair(number, at.plus));
     }
   }
 
@@ -137,22 +194,23 @@ class AlternatingList {
     const std::vector<Flight> done(flights_.begin(), flights_.begin() + static_cast<ptrdiff_t>(finished));
     flights_.erase(flights_.begin(), flights_.begin() + static_cast<ptrdiff_t>(finished));
     for (const Flight& f : done) {
-      await.finished.push_back({units_[f.unit].stmt, f.at});
-      values.insert(units_[f.unit].writes.begin(), units_[f.unit].writes.end());
+      const ConsumerUnit& unit = units_[f.product.unit];
+      await.finished.push_back({unit.stmt, f.at});
+      values.insert(unit.writes.begin(), unit.writes.end());
     }
     for (const Flight& f : flights_)
-      for (ValueId v : units_[f.unit].writes) values.erase(v);
+      for (ValueId v : units_[f.product.unit].writes) values.erase(v);
     await.pending = static_cast<int64_t>(flights_.size());
     for (ValueId v : values)
       if (x_.in_registers(v)) await.values.push_back({v});
     emit(*out_, std::move(await));
-    for (const Flight& f : done) release(f.unit, f.at);
+    for (const Flight& f : done) release(f.product, f.at);
   }
   template <class Concerns>
   void finish_up_to(Concerns&& concerns) {
     size_t finished = 0;
     for (size_t f = 0; f < flights_.size(); ++f)
-      if (concerns(units_[flights_[f].unit])) finished = f + 1;
+      if (concerns(units_[flights_[f].product.unit])) finished = f + 1;
     finish(finished);
   }
 
@@ -163,22 +221,22 @@ class AlternatingList {
       emit(*out_, ProductsDone{true});
       pass_by(first);
     }
-    for (size_t u : products_) {
-      wait(u, first + mine_);
-      issue(u, first + mine_);
-    }
+    for (size_t u : products_)
+      for (const Product& p : products_of(u)) {
+        wait(p, own_);
+        issue(p, own_);
+      }
   }
 
   // The oldest: they are issued first.
   size_t own_flights() const {
-    return static_cast<size_t>(std::count_if(flights_.begin(), flights_.end(), [&](const Flight& f) {
-      return std::find(products_.begin(), products_.end(), f.unit) != products_.end();
-    }));
+    return static_cast<size_t>(std::count_if(
+        flights_.begin(), flights_.end(), [&](const Flight& f) { return is_of_products(f.product.unit); }));
   }
 
   void begin_work() {
     if (ordered_ && mine_ == 0) {
-      if (products_.size() > 2) finish(own_flights() - 1);
+      if (own_flights() > 2) finish(own_flights() - 1);
       emit(*out_, ProductsDone{false});
     }
     finish(own_flights());
@@ -202,12 +260,10 @@ class AlternatingList {
   // Slots that only the other reads are given back by both, in the order of iterations. In between the
   // warpgroup's threads meet: a slot that one gives back could be full again before another has seen it so.
   void see_full(Iteration at) {
-    for (size_t u : products_)
-      for (int line : units_[u].last) emit(*out_, Wait{line, at});
+    for (int number : passed_by_) emit(*out_, Wait{number, at});
   }
   void pass_by(Iteration at) {
-    for (size_t u : products_)
-      for (int line : units_[u].last) x_.release({line, at}, *out_);
+    for (int number : passed_by_) x_.release({number, at}, *out_);
   }
   void fetch(const std::vector<ValueId>& rows, bool beside) {
     FetchRows fetched{loop_, kWarpgroups - 1 - mine_, rows, {}};
@@ -224,13 +280,15 @@ class AlternatingList {
       x_.statement(unit.stmt, own.body);
       return emit(*out_, std::move(own));
     }
-    wait(u, at);
-    issue(u, at);
+    for (const Product& p : products_of(u)) {
+      wait(p, at);
+      issue(p, at);
+    }
     if (unit.waits) return finish(flights_.size());
     // The next product is on its way: slots of those before go back.
     size_t finished = 0;
     for (size_t f = 0; f + 1 < flights_.size(); ++f)
-      if (!units_[flights_[f].unit].last.empty()) finished = f + 1;
+      if (!last_of(flights_[f].product, flights_[f].at).empty()) finished = f + 1;
     finish(finished);
   }
 
@@ -240,8 +298,12 @@ class AlternatingList {
   const int64_t mine_;
   std::vector<size_t> products_, work_, shared_;  // units
   std::vector<ValueId> rows_, early_, late_;
-  std::set<ValueId> fresh_;                      // rows that an iteration makes anew
-  size_t head_ = 0;                              // of `work_`
+  std::set<ValueId> fresh_;  // rows that an iteration makes anew
+  size_t head_ = 0;          // of `work_`
+  // By whether the iteration is this warpgroup's.
+  std::map<Product, std::vector<int>> last_[2];
+  std::set<int> passed_by_;  // in iterations of the other
+  Iteration own_;
   std::vector<Flight> flights_;                  // oldest first
   std::vector<std::pair<int, int64_t>> waited_;  // pipelines and iterations, which are not given back
   Block* out_ = nullptr;

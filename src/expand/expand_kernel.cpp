@@ -48,11 +48,17 @@ bool Expander::is_written_operand(ValueId v) const {
                      [&](const analysis::ThreadWrittenOperand& w) { return w.value == v; });
 }
 
-int Expander::pipeline_of(ValueId value) const {
+std::vector<int> Expander::pipelines_of(ValueId value) const {
+  std::vector<int> lines;
   for (size_t i = 0; i < out_.pipelines.size(); ++i)
     if (out_.pipelines[i].transport == Transport::tensor_copy && out_.pipelines[i].values.count(value))
-      return static_cast<int>(i);
-  return -1;
+      lines.push_back(static_cast<int>(i));
+  return lines;
+}
+
+bool Expander::in_turns(StmtId loop) const {
+  const plan::LoopPlan* plan = loop.valid() ? plan::find_loop(schedule_, path(loop)) : nullptr;
+  return plan && plan->alternating.value_or(false);
 }
 
 void Expander::add_ring(ValueId value, StmtId loop, Transport transport, bool by_turns) {
@@ -75,7 +81,8 @@ bool Expander::fills_pipeline(StmtId id) const {
     const KernelOp* o = op(s);
     const plan::OpPlan* plan = o && p_.as<ir::TileOp>(s) ? plan_of(*o) : nullptr;
     if (!plan || plan->engine != plan::Engine::tensor_copy) return;
-    for (const analysis::OpAccess& a : o->accesses) fills = fills || (a.write && pipeline_of(a.value) >= 0);
+    for (const analysis::OpAccess& a : o->accesses)
+      fills = fills || (a.write && !pipelines_of(a.value).empty());
   });
   return fills;
 }
@@ -164,7 +171,14 @@ void Expander::declare_pipelines() {
     const StmtId first = ops().ops[line.copies.front()].stmt;
     line.home = &tree_.block_of(first);
     line.loop = tree_.loop_of(first);
-    out_.pipelines.push_back(std::move(line));
+    if (c.parts > 1 && (line.copies.size() > 1 || !in_turns(line.loop)))
+      return fail(kernel_.name,
+                  "pipeline '" + c.name +
+                      "' has parts, expected one tile of a loop whose "
+                      "iterations warpgroups have by turns",
+                  "leave `parts` out to have them planned");
+    line.parts = std::max<int64_t>(1, c.parts);
+    for (line.part = 0; line.part < line.parts; ++line.part) out_.pipelines.push_back(line);
   }
   out_.written = analysis::written_operands(p_, ops(), target_, *schedule_.threads, schedule_.ops,
                                             schedule_.values, schedule_.conversions);
@@ -310,13 +324,15 @@ void Expander::loop(const ir::Loop& l, StmtId id, const std::vector<int>& around
 
 // Before the first copy of a slot the wait for it, after the last its commit.
 void Expander::produce(const KernelOp& op, Block& out) {
-  int line = -1;
+  std::vector<int> lines;
   for (const analysis::OpAccess& a : op.accesses)
-    if (a.write) line = pipeline_of(a.value);
-  const std::vector<OpId>& copies = out_.pipelines[static_cast<size_t>(line)].copies;
-  if (&ops().ops[copies.front()] == &op) emit(out, Acquire{line});
-  emit(out, Issue{op.stmt});
-  if (&ops().ops[copies.back()] == &op) emit(out, Commit{line});
+    if (a.write) lines = pipelines_of(a.value);
+  for (int number : lines) {
+    const Pipeline& line = out_.pipelines[static_cast<size_t>(number)];
+    if (&ops().ops[line.copies.front()] == &op) emit(out, Acquire{number});
+    emit(out, Issue{op.stmt, false, line.parts > 1 ? line.part : Issue::kWhole});
+    if (&ops().ops[line.copies.back()] == &op) emit(out, Commit{number});
+  }
 }
 
 // A tile leaves by tensor copies, which read it, or where a fragment is staged, while the role goes on.

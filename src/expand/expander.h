@@ -31,7 +31,12 @@ class Expander {
   bool shared_by_blocks(StmtId loop) const { return kernel_.split && kernel_.split->loop == loop; }
   // A producer fills tiles of the loop's iterations.
   bool fed(StmtId loop) const { return fed_by_producer(out_, loop); }
-  bool is_product(StmtId id) const;      // of warpgroups
+  bool is_product(StmtId id) const;  // of warpgroups
+  // The warpgroup that has made the product's left operand has it in registers.
+  bool has_left_in_registers(StmtId id) const {
+    const plan::OpPlan* plan = op(id) ? plan_of(*op(id)) : nullptr;
+    return plan && plan->left_in_registers.value_or(false);
+  }
   bool holds_products(StmtId id) const;  // none itself, with some inside
   // The products of the statement after it overwrite what the fill clears.
   bool elided(StmtId fill) const;
@@ -101,7 +106,8 @@ class Expander {
  private:
   bool specialised() const { return schedule_.has_producer(); }
   void declare_pipelines();
-  int pipeline_of(ValueId value) const;
+  std::vector<int> pipelines_of(ValueId value) const;
+  bool in_turns(StmtId loop) const;
   bool takes_part(StmtId id) const;
   void produce(const KernelOp& op, Block& out);
   bool stores_in_bulk(const KernelOp& o) const;

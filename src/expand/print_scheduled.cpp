@@ -65,7 +65,10 @@ class Printer {
  private:
   const std::string& path(StmtId id) const { return paths_[id.value]; }
   const std::string& value(ValueId v) const { return k_.ops->values[v].name; }
-  const std::string& name(int pipeline) const { return k_.pipelines[static_cast<size_t>(pipeline)].name; }
+  std::string name(int pipeline) const {
+    const Pipeline& line = k_.pipelines[static_cast<size_t>(pipeline)];
+    return line.name + (line.parts > 1 ? " part " + std::to_string(line.part) : "");
+  }
   std::string slot(int pipeline, Iteration at) const {
     return k_.pipelines[static_cast<size_t>(pipeline)].loop.valid()
                ? name(pipeline) + " [" + text_of(at) + "]"
@@ -89,7 +92,9 @@ class Printer {
                 (s.stages_in_turn ? ", its stage in turn" : "") + at);
   }
   void print(const Issue& s, int d, const std::string& at) {
-    line(d, "issue " + path(s.op) + (s.overwrite ? ", overwrites" : "") + at);
+    line(d, "issue " + path(s.op) + (s.part == Issue::kWhole ? "" : " part " + std::to_string(s.part)) +
+                (s.overwrite ? ", overwrites" : "") + (s.own_left ? ", own left operand in registers" : "") +
+                at);
   }
   void print(const Deposit& s, int d, const std::string& at) { line(d, "deposit " + path(s.op) + at); }
   void print(const Await& s, int d, const std::string&) {

@@ -44,6 +44,8 @@ struct Pipeline {
   StmtId loop;                      // whose body that is; invalid: filled once whenever the block runs
   std::vector<OpId> copies;         // tensor_copy: what fills it, in order
   bool by_turns = false;            // threads: of a warpgroup's iterations, which have a slot of their own
+  // tensor_copy: of its tile's columns it has the `part`th of so many equal ones; its slots are the tile's.
+  int64_t part = 0, parts = 1;
 };
 
 // A run of the loop begins with slot 0.
@@ -75,10 +77,19 @@ struct Run {
 };
 // An operation that goes on after it: copies of a producer (pending until the pipeline's slot is full),
 // copies into a commit group, products (pending until awaited), loads of tiles to registers (until Deposit).
+// `part`: of tiles that come in parts, the one that it fills or reads; kWhole: all of them. `own_left`: the
+// product's left operand is what these threads have stored last, in the registers that it was stored from.
 struct Issue {
+  static constexpr int64_t kWhole = -1;
   StmtId op;
   bool overwrite = false;
+  int64_t part = kWhole;
+  bool own_left = false;
 };
+// What reads that part, or all, of tiles that come in parts reads what the pipeline brings.
+inline bool brings(const Pipeline& line, int64_t part) {
+  return line.parts == 1 || part == Issue::kWhole || part == line.part;
+}
 // What a copy has loaded to registers for the iteration goes to its tile.
 struct Deposit {
   StmtId op;

@@ -54,12 +54,12 @@ class Tracer {
     add(s, 0);
   }
   void step(const Stmt& s, const Acquire& node) { add(s, uses(node.pipeline)); }
-  void step(const Stmt& s, const Issue&) {
+  void step(const Stmt& s, const Issue& node) {
     int64_t use = 0;
     if (role_.kind == RoleKind::producer)
       for (size_t i = 0; i < k_.pipelines.size(); ++i)
         for (OpId copy : k_.pipelines[i].copies)
-          if (k_.ops->ops[copy].stmt == std::get<Issue>(s.node).op) use = uses_[i];
+          if (k_.ops->ops[copy].stmt == node.op && brings(k_.pipelines[i], node.part)) use = uses_[i];
     add(s, use);
   }
   void step(const Stmt& s, const Commit& node) { add(s, uses(node.pipeline)++); }

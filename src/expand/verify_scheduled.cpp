@@ -52,7 +52,7 @@ class Player {
     }
     for (size_t i = 0; i < lines_.size(); ++i)
       if (lines_[i].committed != lines_[i].released)
-        tell("pipeline '" + k_.pipelines[i].name + "' is filled " + std::to_string(lines_[i].committed) +
+        tell("pipeline '" + name(static_cast<int>(i)) + "' is filled " + std::to_string(lines_[i].committed) +
              " times and released " + std::to_string(lines_[i].released) + " times");
   }
 
@@ -91,7 +91,14 @@ class Player {
       broken_.push_back(std::move(words));
   }
   const std::string& path(StmtId id) const { return paths_[id.value]; }
-  const std::string& name(int line) const { return k_.pipelines[static_cast<size_t>(line)].name; }
+  std::string name(int line) const { return name(k_.pipelines[static_cast<size_t>(line)]); }
+  static std::string name(const Pipeline& line) {
+    return line.name + (line.parts > 1 ? " part " + std::to_string(line.part) : "");
+  }
+  static int64_t part_of(const Event& e) {
+    const auto* issue = std::get_if<Issue>(&e.stmt->node);
+    return issue ? issue->part : Issue::kWhole;
+  }
   const KernelOp* op(StmtId id) const {
     for (const KernelOp& o : k_.ops->ops)
       if (o.stmt == id) return &o;
@@ -150,7 +157,7 @@ class Player {
            "' is released before all threads have seen it full: they do not meet in between");
     for (const Flight& f : r.flights)
       for (const analysis::OpAccess& a : op(f.op)->accesses)
-        if (pipeline.values.count(a.value) && runs_on(f, a) &&
+        if (pipeline.values.count(a.value) && runs_on(f, a) && brings(pipeline, part_of(f.issued)) &&
             (!pipeline.loop.valid() || f.issued.iteration(pipeline.loop) == e.use))
           tell("the slot that " + path(f.op) + " reads is released while it runs");
   }
@@ -163,7 +170,7 @@ class Player {
     if (r.role->kind == RoleKind::producer) {
       for (const analysis::OpAccess& a : o.accesses)
         for (size_t i = 0; i < lines_.size(); ++i)
-          if (a.write && k_.pipelines[i].values.count(a.value) &&
+          if (a.write && k_.pipelines[i].values.count(a.value) && brings(k_.pipelines[i], s.part) &&
               (e.use >= lines_[i].acquired || e.use < lines_[i].committed))
             tell(path(s.op) + " fills a slot that is not acquired");
       return;
@@ -240,7 +247,8 @@ class Player {
     for (const analysis::OpAccess& a : o->accesses) {
       if (!a.value.valid()) continue;
       for (size_t i = 0; i < lines_.size(); ++i)
-        if (k_.pipelines[i].values.count(a.value)) in_slot(r, e, id, i, a);
+        if (k_.pipelines[i].values.count(a.value) && brings(k_.pipelines[i], part_of(e)))
+          in_slot(r, e, id, i, a);
       for (const Flight& f : r.flights)
         for (const analysis::OpAccess& b : op(f.op)->accesses)
           if (b.value == a.value && (a.write || b.write) && runs_on(f, b) && !apart(e, f, a, b, product))
@@ -275,11 +283,11 @@ class Player {
     const auto iteration = pipeline.loop.valid() ? e.iteration(pipeline.loop) : lines_[i].released;
     if (!iteration) {
       if (pipeline.transport == Transport::tensor_copy)
-        tell(path(id) + " reads pipeline '" + pipeline.name + "' outside of its loop");
+        tell(path(id) + " reads pipeline '" + name(pipeline) + "' outside of its loop");
       return;
     }
     if (pipeline.transport == Transport::tensor_copy && !lines_[i].waited.count(*iteration))
-      tell(path(id) + " reads use " + std::to_string(*iteration) + " of pipeline '" + pipeline.name +
+      tell(path(id) + " reads use " + std::to_string(*iteration) + " of pipeline '" + name(pipeline) +
            "', which is not waited for or released");
     const bool by_threads =
         pipeline.transport == Transport::async_copy || pipeline.transport == Transport::register_copy;

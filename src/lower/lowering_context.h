@@ -133,6 +133,9 @@ struct LoweredRole {
   bool stages_in_turn = false;               // of the store being lowered (expand::Run)
   std::optional<int64_t> warpgroup;          // whose list is lowered; none: that of all computing threads
   int64_t products_pending = 0;              // groups of products that go on here, at most
+  int64_t part = expand::Issue::kWhole;      // of the product being lowered (expand::Issue)
+  bool own_left = false;                     // the same
+  std::map<ValueId, FragmentView> stored;    // tiles that these threads have stored from registers that last
 };
 
 // The condition of an operation's version, while it is looked for: nothing is emitted for walks.

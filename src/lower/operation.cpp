@@ -61,7 +61,11 @@ class Operation {
     k_.role.product_in_flight = plan_.engine == plan::Engine::warpgroup_mma;
     if (k_.role.product_in_flight) ++k_.role.products_pending;
     if (plan_.engine == plan::Engine::register_copy) k_.at.half = LoweredStatement::Half::load;
+    k_.role.part = s.part;
+    k_.role.own_left = s.own_left;
     one(expand::Run{s.op, s.overwrite}, out);
+    k_.role.part = expand::Issue::kWhole;
+    k_.role.own_left = false;
     k_.at.half = LoweredStatement::Half::none;
     k_.role.product_in_flight = false;
   }

@@ -28,7 +28,7 @@ void ScheduledLowering::lower(const expand::Block& b, thread::Block& out) {
 void ScheduledLowering::lower(const expand::Issue& s, thread::Block& out) {
   if (k_.role.kind != expand::RoleKind::producer) return lower_operation(k_, s, out);
   begin_operation(k_, s.op);
-  issue_tensor_copy(k_, *k_.at.op, out);
+  issue_tensor_copy(k_, *k_.at.op, s.part, out);
   k_.at.op = nullptr;
 }
 

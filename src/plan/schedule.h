@@ -100,6 +100,9 @@ struct OpPlan {
   // Loads of tiles whose neighbours lie along another dimension than the tensor's: a thread loads a block of
   // elements along the one and stores it along the other.
   std::optional<bool> transposing;
+  // Products of iterations that warpgroups have by turns: the one that has made the left operand, a tile that
+  // threads write, takes it from the registers that it was stored from.
+  std::optional<bool> left_in_registers;
   bool operator==(const OpPlan&) const = default;
 };
 
@@ -166,6 +169,8 @@ struct PipelinePlan {
   std::string loop;                 // the pipelined loop whose iterations fill it; empty: the kernel's body
   std::vector<std::string> values;  // tiles, each with `slots` slots
   int64_t slots = 0;
+  // Of the columns of its tile: each is filled and given back by itself, with barriers of its own. 0: one.
+  int64_t parts = 0;
   bool operator==(const PipelinePlan&) const = default;
 };
 

@@ -85,6 +85,10 @@ struct EntryFields<OpPlan> {
                      "loads of a tile: a thread's block is loaded along the tensor's rows and stored along "
                      "the tile's",
                      "transposing"},
+        FlagField<E>{"left_in_registers", &E::left_in_registers,
+                     "products by turns: the warpgroup that has made the left operand takes it from its "
+                     "registers",
+                     "own left operand in registers"},
         FlagField<E>{"computed_first", &E::computed_first,
                      "`tensor_copy` out of a fragment: its values are computed before the first pass",
                      "computed first"},
@@ -276,7 +280,9 @@ struct EntryFields<PipelinePlan> {
         NameField<E>{"name", &E::name, "name of the pipeline"},
         RequiredText<E>{"loop", &E::loop, "pipelined loop whose iterations fill it; empty: the body"},
         NamesField<E>{"values", &E::values, true, "tiles that are handed over together"},
-        NumberField<E>{"slots", &E::slots, 1, 1024, 0, "copies of each tile"}};
+        NumberField<E>{"slots", &E::slots, 1, 1024, 0, "copies of each tile"},
+        NumberField<E>{"parts", &E::parts, 1, 16, 0,
+                       "of the columns of its tile, each filled and given back by itself"}};
   }
 };
 

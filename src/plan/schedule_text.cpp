@@ -193,7 +193,9 @@ Table::Row loop_row(const LoopPlan& l) {
 Table::Row pipeline_row(const PipelinePlan& c) {
   std::string values;
   for (const std::string& v : c.values) values += (values.empty() ? "" : "  ") + v;
-  return {{c.name, "in " + c.loop, c.slots <= 1 ? "" : plural(c.slots, "slot"), values}, "", {}};
+  std::string slots = c.slots <= 1 ? "" : plural(c.slots, "slot");
+  if (c.parts > 1) slots += (slots.empty() ? "" : ", ") + plural(c.parts, "part");
+  return {{c.name, "in " + c.loop, slots, values}, "", {}};
 }
 
 // The producer, what blocks walk over and when they may begin, where a schedule says so.

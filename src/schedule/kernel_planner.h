@@ -73,6 +73,12 @@ class KernelPlanner {
   std::set<OpId> done_by_each(bool products) const;
   void add_handed_rows();
 
+  // plan_kernel_turn_operands.cpp
+  Checked part_tiles_of_turns();
+  std::string no_parts_of_tile(const plan::PipelinePlan& c, const analysis::Alternation& a) const;
+  Checked plan_own_operands(KernelSchedule& s) const;
+  std::string no_own_left(OpId product, const analysis::Alternation& a, const KernelSchedule& s) const;
+
   void take_engines();
   void find_written_operands(int64_t threads);
   void widen_written();

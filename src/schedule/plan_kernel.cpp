@@ -137,6 +137,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   if (Checked ok = order_products(facts); !ok) return ok.error();
   widen_written();
   if (!alternations_hold()) return std::optional<KernelSchedule>(kAgain);
+  if (Checked ok = part_tiles_of_turns(); !ok) return ok.error();
   if (Checked ok = plan_ping_pong_loops(facts); !ok) return ok.error();
   if (Checked ok = plan_loop_ends(); !ok) return ok.error();
 
@@ -187,6 +188,7 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   plan_zero_init(p_, index_, ops_, given_, s);
   plan_reduction_chains(p_, ops_, given_, s);
   plan_matrix_stores(p_, ops_, target_, given_, s);
+  if (Checked ok = plan_own_operands(s); !ok) return ok.error();
   plan_register_prefetch(p_, index_, ops_, target_, given_, s);
   plan_min_blocks(p_, ops_, target_, given_, s);
   if (Checked ok = plan_most_registers(kernel_, target_, given_, s); !ok) return ok.error();
@@ -325,8 +327,9 @@ SharedReservations KernelPlanner::places(analysis::ValuePlans values) const {
   for (const plan::PipelinePlan& c : copy_pipelines_)
     for (const plan::ValuePlan& v : values)
       if (v.value == c.values.front())
-        e.reserved.push_back(
-            {plan::Storage::barriers, c.name, 2 * target_.transaction_barrier_bytes * v.slots, 16});
+        e.reserved.push_back({plan::Storage::barriers, c.name,
+                              2 * target_.transaction_barrier_bytes * v.slots * std::max<int64_t>(1, c.parts),
+                              16});
   if (analysis::has_transaction_barriers(target_))
     for (ir::BufferId b : ir::barriers_of(p_, index_))
       e.reserved.push_back({plan::Storage::barriers, ir::buffer_path(p_, b),

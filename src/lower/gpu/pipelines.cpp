@@ -25,11 +25,11 @@ using expand::Transport;
 
 namespace {
 
-const PipelineBarriers& pipeline_of(const LoweringContext& k, const analysis::KernelOp& copy) {
+const PipelineBarriers& pipeline_of(const LoweringContext& k, const analysis::KernelOp& copy, int64_t part) {
   const OpId id = k.in.ops.id_of(copy);
   return *std::find_if(k.role.pipelines.begin(), k.role.pipelines.end(), [&](const PipelineBarriers& line) {
     const auto& copies = line.pipeline->copies;
-    return std::find(copies.begin(), copies.end(), id) != copies.end();
+    return std::find(copies.begin(), copies.end(), id) != copies.end() && brings(*line.pipeline, part);
   });
 }
 
@@ -54,13 +54,16 @@ void declare_pipelines(LoweringContext& k) {
                     "pipeline '" + p.name + "' has no place in shared memory",
                     "plan the program for this target");
     k.out.arena_bytes = std::max(k.out.arena_bytes, place->offset + place->bytes);
+    const int64_t bytes = k.in.target.transaction_barrier_bytes * p.slots,
+                  offset = place->offset + p.part * 2 * bytes;
+    const std::string name = p.name + (p.parts > 1 ? "." + std::to_string(p.part) : "");
     line.full = static_cast<int>(k.out.barriers.size());
-    k.out.barriers.push_back({p.name + ".full", p.slots, 1, place->offset});
+    k.out.barriers.push_back({name + ".full", p.slots, 1, offset});
     line.empty = static_cast<int>(k.out.barriers.size());
     line.shared = std::any_of(p.copies.begin(), p.copies.end(),
                               [&](OpId copy) { return shared_rows_of(k, k.in.ops.ops[copy]) > 0; });
-    k.out.barriers.push_back({p.name + ".empty", p.slots, warpgroups * (line.shared ? k.cluster_blocks() : 1),
-                              place->offset + k.in.target.transaction_barrier_bytes * p.slots});
+    k.out.barriers.push_back(
+        {name + ".empty", p.slots, warpgroups * (line.shared ? k.cluster_blocks() : 1), offset + bytes});
     for (ValueId v : p.values)
       k.out.memories[k.names.values[v].value].alignment = k.in.target.tensor_tile_alignment;
     k.role.pipelines.back() = line;
@@ -73,8 +76,8 @@ ExprId pipeline_slot(LoweringContext& k, const PipelineBarriers& line, ExprId co
   return k.simplified(k.out.exprs.floormod(count, k.out.exprs.const_int(line.pipeline->slots)));
 }
 
-void issue_tensor_copy(LoweringContext& k, const analysis::KernelOp& op, thread::Block& out) {
-  const PipelineBarriers& line = pipeline_of(k, op);
+void issue_tensor_copy(LoweringContext& k, const analysis::KernelOp& op, int64_t part, thread::Block& out) {
+  const PipelineBarriers& line = pipeline_of(k, op, part);
   tensor_loads(k, op, line, pipeline_slot(k, line, uses_before(k, line)), out);
 }
 
@@ -88,7 +91,8 @@ void ScheduledLowering::lower(const expand::Acquire& s, thread::Block& out) {
   const PipelineBarriers& line = k_.role.pipelines[static_cast<size_t>(s.pipeline)];
   const ExprId uses = uses_before(k_, line), slot = pipeline_slot(k_, line, uses);
   int64_t bytes = 0;
-  for (OpId copy : line.pipeline->copies) bytes += tensor_load_bytes(k_, k_.in.ops.ops[copy]);
+  for (OpId copy : line.pipeline->copies)
+    bytes += tensor_load_bytes(k_, k_.in.ops.ops[copy]) / line.pipeline->parts;
   const std::string& origin = k_.in.ops.ops[line.pipeline->copies.front()].path;
   const ExprId parity = k_.simplified(e_.sub(e_.const_int(1), pipeline_parity(k_, line, uses)));
   out.push_back(k_.out.add(thread::TransactionWait{line.empty, slot, parity}, origin));

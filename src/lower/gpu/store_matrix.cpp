@@ -72,6 +72,12 @@ void OpLowering::store_matrices(int operand) {
   const MemoryId into = memory_of(k_, to.buffer);
   const ExprId slot = in_slot(k_, value, e.const_int(0));
   const ir::DType source_type = k_.out.memory(held.memory).type;
+  // A warpgroup of its own may take a product's left operand from what it has stored.
+  MemoryId all;
+  if (k_.role.warpgroup && source_type != type) {
+    all = add_registers(k_, "stored", type, held.fragment->registers());
+    k_.role.stored[value] = {all, held.fragment};
+  }
   for (Part& p : parts) {
     const ExprId index = e.add(p.at.at(places.first[static_cast<size_t>(2 * p.matrix)],
                                        places.second[static_cast<size_t>(2 * p.matrix)]),
@@ -79,14 +85,14 @@ void OpLowering::store_matrices(int operand) {
     MemoryId packed = held.memory;
     int64_t packed_at = 2 * p.matrix;
     if (source_type != type) {
-      packed = add_registers(k_, "packed", type, 2 * p.count);
-      packed_at = 0;
+      packed = all.valid() ? all : add_registers(k_, "packed", type, 2 * p.count);
+      packed_at = all.valid() ? 2 * p.matrix : 0;
       for (int64_t i = 0; i < 2 * p.count; ++i) {
         const ExprId element =
             e.load(held.memory, source_type, std::vector<ExprId>{e.const_int(2 * p.matrix + i)});
-        out_.push_back(k_.out.add(
-            thread::Store{packed, e.const_int(i), e.cast(type, element), ExprId(), false, ExprId()},
-            op_.path));
+        out_.push_back(k_.out.add(thread::Store{packed, e.const_int(packed_at + i), e.cast(type, element),
+                                                ExprId(), false, ExprId()},
+                                  op_.path));
       }
     }
     out_.push_back(k_.out.add(

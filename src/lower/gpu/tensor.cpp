@@ -166,9 +166,17 @@ void tensor_loads(LoweringContext& k, const analysis::KernelOp& op, const Pipeli
   if (!boxes) return;
   const layout::TensorTile& tile = boxes->tile;
   k.names.slots[value] = slot;
+  const int64_t parts = line.pipeline->parts, columns = tile.column_boxes / parts,
+                begin = line.pipeline->part * columns;
+  if (columns * parts != tile.column_boxes)
+    return k.fail(DiagCode::schedule_illegal, op.path,
+                  "pipeline '" + line.pipeline->name + "' has " + std::to_string(parts) +
+                      " parts, and its tile comes in " + std::to_string(tile.column_boxes) +
+                      " boxes of columns",
+                  "leave `parts` out to have them planned");
   const ExprId first = share > 0 ? e.mul(cluster_rank(k), share) : e.const_int(0);  // row of a box
   for (int64_t row = 0; row < tile.row_boxes; ++row)
-    for (int64_t column = 0; column < tile.column_boxes; ++column) {
+    for (int64_t column = begin; column < begin + columns; ++column) {
       thread::TensorLoad load;
       load.map = boxes->map;
       load.coordinates =

@@ -54,6 +54,7 @@ class WarpgroupGemm {
     if (!value.valid()) return;
     sum_ = fragment_view(k_, value);
     clear = clear || k_.role.products_overwrite;
+    take_part(swapped_ ? 0 : 1);
     gather_places();
     if (k_.failed()) return;
     if (shape_.promote) return promoted(left, right, clear);
@@ -78,6 +79,34 @@ class WarpgroupGemm {
     out_.push_back(k_.out.add(std::move(node), op_.path));
   }
 
+  // Of the right operand, which comes in parts of its columns: these are k, or the warpgroup's part of n.
+  void take_part(int index) {
+    if (k_.role.part == expand::Issue::kWhole) return;
+    const ir::Region& r = tile_op_.operands[static_cast<size_t>(index)];
+    const ValueId value = value_of(k_, r.buffer);
+    const auto line = std::find_if(
+        k_.role.pipelines.begin(), k_.role.pipelines.end(),
+        [&](const PipelineBarriers& b) { return b.pipeline->parts > 1 && b.pipeline->values.count(value); });
+    const int64_t steps = shape_.k / k_step_;
+    if (line == k_.role.pipelines.end() || swapped_ || shape_.promote || atom_->sparse())
+      return refuse_part("its right operand has no parts");
+    const int64_t parts = line->pipeline->parts;
+    const bool transpose = tile_op_.flag(ir::gemm_attr::transpose_b);
+    const analysis::MatrixDims dims = analysis::matrix_dims(k_.in.program, r, transpose);
+    int64_t group = 0;
+    if (analysis::k_is_contiguous(dims, 1)) {
+      if (steps % parts != 0) return refuse_part(std::to_string(steps) + " steps along k do not divide");
+      steps_ = {k_.role.part * (steps / parts), steps / parts};
+    } else if (plan_.warps_n != parts || !e_.is_const_int(group_n_, &group) || group != k_.role.part) {
+      refuse_part("the warpgroup's columns are others");
+    }
+  }
+  void refuse_part(const std::string& why) {
+    k_.fail(DiagCode::schedule_illegal, op_.path,
+            "the product reads part " + std::to_string(k_.role.part) + " of a tile, but " + why,
+            "leave `parts` of the pipeline out of the schedule to have them planned");
+  }
+
   // Operand `side` of the instructions is operand `index` of the op.
   Operand operand(int index, int side) {
     const ir::Region& r = tile_op_.operands[static_cast<size_t>(index)];
@@ -89,6 +118,19 @@ class WarpgroupGemm {
     const plan::ValuePlan& plan = k_.in.schedule.values[value.index()];
     o.memory = k_.names.values[value];
     o.shared = plan.memory.has_value();
+    if (const auto stored = k_.role.stored.find(value); side == 0 && k_.role.own_left) {
+      if (stored == k_.role.stored.end()) {
+        k_.fail(DiagCode::schedule_illegal, op_.path,
+                "the schedule has its left operand in registers (left_in_registers), but '" +
+                    k_.in.program.buffer(r.buffer).name + "' is not stored from registers of its elements",
+                "leave `left_in_registers` out to have it planned");
+        return o;
+      }
+      o.shared = false;
+      o.held = stored->second;
+      o.memory = o.held.memory;
+      return o;
+    }
     if (!o.shared) {
       o.held = fragment_view(k_, value);
       return o;
@@ -220,6 +262,8 @@ class WarpgroupGemm {
     mma.c_index =
         swapped_ ? register_at(sum_, 2, n * n_, m * atom_->m) : register_at(sum_, 2, m * atom_->m, n * n_);
     if (overwrite) mma.accumulate = e_.const_int(0, ir::DType::boolean);
+    for (std::vector<int64_t>* at : {&mma.a_steps, &mma.b_steps})
+      if (steps_.second > 0) *at = {at->begin() + steps_.first, at->begin() + steps_.first + steps_.second};
     if (places_.valid()) {
       mma.places = places_;
       mma.places_index = e_.const_int(m * (shape_.k / k_step_));
@@ -250,7 +294,8 @@ class WarpgroupGemm {
   int64_t parts_m_ = 1, parts_n_ = 1;
   ExprId group_m_, group_n_;
   FragmentView sum_;
-  MemoryId places_;  // of a sparse product, by part and step
+  MemoryId places_;                          // of a sparse product, by part and step
+  std::pair<int64_t, int64_t> steps_{0, 0};  // along k: the first of so many; none: all
 };
 
 }  // namespace

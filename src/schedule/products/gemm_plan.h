@@ -55,4 +55,10 @@ std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const ir::Tile
                                             const plan::OpPlan* given, std::string* reason,
                                             int64_t copies = 1);
 
+// As which threads of a warpgroup have the product's left operand where it comes from registers, each of
+// `copies` warpgroups all of it.
+layout::Fragment warpgroup_left_fragment(const ir::Program& p, const ir::TileOp& op,
+                                         const target::WarpgroupAtom& atom, int64_t copies,
+                                         const target::Target& t);
+
 }  // namespace tilegen::schedule

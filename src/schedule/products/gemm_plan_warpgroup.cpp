@@ -297,6 +297,14 @@ std::string reason_of(const View& v, const Split& x, const std::string& warpgrou
 
 }  // namespace
 
+Fragment warpgroup_left_fragment(const ir::Program& p, const TileOp& op, const target::WarpgroupAtom& atom,
+                                 int64_t copies, const Target& t) {
+  const MatrixDims dims = matrix_dims(p, op.operands[0], op.flag(ir::gemm_attr::transpose_a));
+  const GemmShape s = analysis::gemm_shape(p, op);
+  return partitioned(atom.a_operand(), {{s.m / atom.m, s.k / atom.k}, {1, 1}}, {1, 1, copies}, dims,
+                     {s.m, s.a_k()}, t.warpgroup);
+}
+
 std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const TileOp& op, const GemmShape& shape,
                                             const Target& t, int64_t threads, const plan::OpPlan* given,
                                             std::string* reason, int64_t copies) {
