@@ -30,6 +30,7 @@ class Finder {
     if (found_.products.empty() || shared_sums_.empty())
       return refused("it has no product whose sums an iteration begins anew, and one whose sums it carries");
     if (std::string why = why_not(); !why.empty()) return refused(std::move(why));
+    put_tail_last();
     find_rows();
     return std::move(found_);
   }
@@ -151,28 +152,59 @@ class Finder {
     }
     return false;
   }
+  // What neither `shared` nor the work of the next iteration waits for, and what may be done behind the rest.
+  void put_tail_last() {
+    std::set<OpId> needed;
+    const auto is_needed = [&](OpId i) {
+      const auto feeds = [&](OpId reader) {
+        return std::any_of(op(i).accesses.begin(), op(i).accesses.end(), [&](const OpAccess& a) {
+          return a.write && a.value.valid() && reads(reader, a.value);
+        });
+      };
+      return std::any_of(found_.shared.begin(), found_.shared.end(), feeds) ||
+             std::any_of(needed.begin(), needed.end(),
+                         [&](OpId n) { return feeds(n) || (before(i, n) && conflict(i, n)); });
+    };
+    for (size_t known = needed.size() + 1; known != needed.size();) {
+      known = needed.size();
+      for (OpId i : found_.work)
+        if (is_needed(i)) needed.insert(i);
+    }
+    const auto tail = std::stable_partition(found_.work.begin(), found_.work.end(),
+                                            [&](OpId i) { return needed.count(i) > 0; });
+    found_.tail = static_cast<size_t>(tail - found_.work.begin());
+  }
   void find_rows() {
     std::set<ValueId> rows;
     for (const OpAccess& a : accesses_of(found_.work))
       if (a.write && is_fragment(a.value) && wanted_outside(a.value)) rows.insert(a.value);
-    for (ValueId v : rows) found_.rows.push_back({v, carried_.count(v) > 0});
-    for (size_t head = 1; head < found_.work.size() && found_.head == 0; ++head) split_behind(head);
+    for (ValueId v : rows) {
+      const bool late = std::any_of(found_.work.begin() + static_cast<ptrdiff_t>(found_.tail),
+                                    found_.work.end(), [&](OpId i) { return writes(i, v); });
+      found_.rows.push_back(
+          {v, carried_.count(v) > 0, late ? Alternation::Part::tail : Alternation::Part::middle});
+    }
+    for (size_t head = 1; head < found_.tail && found_.head == 0; ++head) split_behind(head);
   }
   void split_behind(size_t head) {
     const auto any = [&](size_t from, size_t to, const auto& what) {
       return std::any_of(found_.work.begin() + static_cast<ptrdiff_t>(from),
                          found_.work.begin() + static_cast<ptrdiff_t>(to), what);
     };
-    std::vector<bool> early;
-    for (const Alternation::Row& r : found_.rows) {
+    std::vector<Alternation::Row> rows = found_.rows;
+    bool some = false;
+    for (Alternation::Row& r : rows) {
+      if (r.part == Alternation::Part::tail) continue;
       const auto touches = [&](OpId i) { return reads(i, r.value) || writes(i, r.value); };
       const auto changes = [&](OpId i) { return writes(i, r.value); };
-      early.push_back(r.carried && any(0, head, changes) && !any(head, found_.work.size(), changes));
-      if (r.carried && !early.back() && any(0, head, touches)) return;
+      const bool final = r.carried && any(0, head, changes) && !any(head, found_.work.size(), changes);
+      if (r.carried && !final && any(0, head, touches)) return;
+      if (final) r.part = Alternation::Part::head;
+      some = some || final;
     }
-    if (std::find(early.begin(), early.end(), true) == early.end()) return;
+    if (!some) return;
     found_.head = head;
-    for (size_t r = 0; r < early.size(); ++r) found_.rows[r].early = early[r];
+    found_.rows = std::move(rows);
   }
 
   const ir::Program& p_;

@@ -25,18 +25,22 @@
 namespace tilegen::analysis {
 
 struct Alternation {
+  // Of `work`, in this order. The other warpgroup's part of `work` begins with what the head has made, and
+  // `shared` needs nothing of the tail.
+  enum class Part : uint8_t { head, middle, tail };
   // A fragment of one dimension that `work` writes and others read.
   struct Row {
     ValueId value;
-    bool carried = false;  // by the loop: the next iteration reads it
-    bool early = false;    // it is final behind the first `head` ops of `work`
+    bool carried = false;      // by the loop: the next iteration reads it
+    Part part = Part::middle;  // behind which it is final
   };
   std::vector<OpId> products;  // whose sums an iteration begins anew, in program order
   std::vector<OpId> work;      // of threads, on these sums
   std::vector<OpId> shared;    // what the loop carries for both warpgroups
   std::vector<Row> rows;
-  // As many of `work` need none of the iteration before but its early rows; 0: there are no such rows.
-  size_t head = 0;
+  // As many of `work` are its head, which needs none of the iteration before but rows of its head; 0: there
+  // are no such rows. Those from `tail` on are the tail.
+  size_t head = 0, tail = 0;
   std::string refusal;  // empty: iterations may alternate
 };
 Alternation find_alternation(const ir::Program& p, const KernelOps& ops, ir::StmtId loop);

@@ -11,6 +11,7 @@ namespace tilegen::expand {
 namespace {
 
 constexpr int64_t kWarpgroups = 2;
+using Part = analysis::Alternation::Part;
 
 class AlternatingList {
  public:
@@ -27,17 +28,19 @@ class AlternatingList {
           list.push_back(u);
     };
     take(a.products, products_);
-    take(a.work, work_);
     take(a.shared, shared_);
     for (const analysis::Alternation::Row& r : a.rows) {
-      rows_.push_back(r.value);
-      (r.early ? early_ : late_).push_back(r.value);
+      of_part_[static_cast<size_t>(r.part)].push_back(r.value);
+      if (r.part != Part::tail) rows_.push_back(r.value);
       if (!r.carried) fresh_.insert(r.value);
     }
-    head_ = static_cast<size_t>(std::count_if(work_.begin(), work_.end(), [&](size_t u) {
-      const auto end = a.work.begin() + static_cast<ptrdiff_t>(a.head);
-      return std::any_of(a.work.begin(), end, [&](OpId op) { return x.ops().ops[op].stmt == units[u].stmt; });
-    }));
+    work_.clear();
+    for (size_t i = 0; i < a.work.size(); ++i) {
+      if (i == a.head) head_ = work_.size();
+      if (i == a.tail) tail_ = work_.size();
+      take({a.work[i]}, work_);
+    }
+    if (a.tail == a.work.size()) tail_ = work_.size();
     find_last_uses();
   }
 
@@ -121,10 +124,11 @@ class AlternatingList {
     if (mine_ == 0) {
       begin_work();
       work(first, 0, head_);
-      if (head_ > 0) emit(*out_, PutRows{loop_, mine_, early_, true});
-      work(first, head_, work_.size());
-      put(head_ > 0 ? late_ : rows_);
+      if (head_ > 0) emit(*out_, PutRows{loop_, mine_, of(Part::head), Part::head});
+      work(first, head_, tail_);
+      put(head_ > 0 ? of(Part::middle) : rows_);
       multiply(first, false);
+      tail(first);
       if (ordered_) {
         see_full(first + 1);
         fetch(rows_, false);
@@ -136,20 +140,33 @@ class AlternatingList {
       const bool early = head_ > 0;
       if (early && ordered_) begin_work();
       if (!ordered_) see_full(first);
-      if (early) emit(*out_, FetchRows{loop_, 0, early_, {}, true});
+      if (early) emit(*out_, FetchRows{loop_, 0, of(Part::head), {}, Part::head});
       if (early && ordered_) work(first + 1, 0, head_);
-      fetch(early ? late_ : rows_, early && ordered_);
+      fetch(early ? of(Part::middle) : rows_, early && ordered_);
       if (!ordered_) pass_by(first);
       multiply(first, early && ordered_);
       if (ordered_) {
         if (!early) begin_work();
-        work(first + 1, head_, work_.size());
+        work(first + 1, head_, tail_);
         put(rows_);
         multiply(first + 1, false);
       }
+      fetch_tail();
+      if (ordered_) tail(first + 1);
     }
     finish(flights_.size());
+    if (mine_ == 0 && ordered_) fetch_tail();
   }
+  // Beside the products that it does not keep waiting.
+  void tail(Iteration at) {
+    work(at, tail_, work_.size());
+    if (!of(Part::tail).empty()) emit(*out_, PutRows{loop_, mine_, of(Part::tail), Part::tail});
+  }
+  void fetch_tail() {
+    if (!of(Part::tail).empty())
+      emit(*out_, FetchRows{loop_, kWarpgroups - 1 - mine_, of(Part::tail), {}, Part::tail});
+  }
+  const std::vector<ValueId>& of(Part part) const { return of_part_[static_cast<size_t>(part)]; }
   void multiply(Iteration at, bool fetched) {
     Block own;
     Block* const around = std::exchange(out_, fetched ? &own : out_);
@@ -246,7 +263,11 @@ class AlternatingList {
   void work(Iteration at, size_t from, size_t to) {
     for (size_t i = from; i < to; ++i) {
       // Slots that the other's iteration has read go back as early as its products are done.
-      if (i + 1 == work_.size()) finish(flights_.size());
+      if (i + 1 == tail_) finish(flights_.size());
+      if (i >= tail_)
+        finish_up_to([&](const ConsumerUnit& product) {
+          return disturbs(units_[work_[i]], product, [](ValueId) { return true; });
+        });
       At own{at, false, {}};
       x_.statement(units_[work_[i]].stmt, own.body);
       emit(*out_, std::move(own));
@@ -297,9 +318,10 @@ class AlternatingList {
   const std::vector<ConsumerUnit>& units_;
   const int64_t mine_;
   std::vector<size_t> products_, work_, shared_;  // units
-  std::vector<ValueId> rows_, early_, late_;
-  std::set<ValueId> fresh_;  // rows that an iteration makes anew
-  size_t head_ = 0;          // of `work_`
+  std::vector<ValueId> rows_;                     // of head and middle
+  std::vector<ValueId> of_part_[3];               // by Part
+  std::set<ValueId> fresh_;                       // rows that an iteration makes anew
+  size_t head_ = 0, tail_ = 0;                    // of `work_`
   // By whether the iteration is this warpgroup's.
   std::map<Product, std::vector<int>> last_[2];
   std::set<int> passed_by_;  // in iterations of the other

@@ -133,16 +133,19 @@ class Printer {
   void print(const ProductsDone& s, int d, const std::string&) {
     line(d, s.waits ? "wait until the other's products are done" : "own products are done");
   }
-  void print_rows(const char* verb, const std::vector<ValueId>& values, int d) {
-    std::string words = verb;
+  void print_rows(std::string words, const std::vector<ValueId>& values, int d) {
     for (ValueId v : values) words += " " + value(v);
     line(d, words);
   }
+  static std::string of_part(analysis::Alternation::Part part) {
+    const char* const words[] = {" of the head", "", " of the tail"};
+    return words[static_cast<size_t>(part)];
+  }
   void print(const PutRows& s, int d, const std::string&) {
-    print_rows(s.early ? "put rows early" : "put rows", s.values, d);
+    print_rows("put rows" + of_part(s.part), s.values, d);
   }
   void print(const FetchRows& s, int d, const std::string&) {
-    print_rows(s.early ? "fetch rows early" : "fetch rows", s.values, d);
+    print_rows("fetch rows" + of_part(s.part), s.values, d);
   }
   void print(const WithFetched& s, int d, const std::string&) { inside("with fetched rows", s.body, d); }
   void print(const SplitSums& s, int d, const std::string&) { line(d, "split sums of " + path(s.loop)); }

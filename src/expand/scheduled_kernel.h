@@ -20,6 +20,7 @@
 #include <variant>
 #include <vector>
 
+#include "analysis/alternation.h"
 #include "analysis/carried_sums.h"
 #include "analysis/kernel_ops.h"
 #include "analysis/sum_shares.h"
@@ -172,21 +173,21 @@ struct PerWarpgroup {
 struct ProductsDone {
   bool waits = false;  // this is the other
 };
-// One of two warpgroups is done with its part of an iteration, or `early` with the first of it: values of
-// rows go to the other by shared memory, and tiles that it has written are there for products of both. The
-// other waits for it.
+// One of two warpgroups is done with this part of an iteration's work: values of rows go to the other by shared
+// memory, and behind the middle part tiles that it has written are there for products of both. The other
+// waits for it.
 struct PutRows {
   StmtId loop;
   int64_t warpgroup = 0;  // that puts
   std::vector<ValueId> values;
-  bool early = false;
+  analysis::Alternation::Part part = analysis::Alternation::Part::middle;
 };
 struct FetchRows {
   StmtId loop;
   int64_t warpgroup = 0;  // that has put
   std::vector<ValueId> values;
   std::set<ValueId> beside;  // of them: to registers beside those of the warpgroup's own iteration
-  bool early = false;
+  analysis::Alternation::Part part = analysis::Alternation::Part::middle;
 };
 // Values of rows mean those that were fetched beside.
 struct WithFetched {

@@ -137,7 +137,9 @@ class Player {
   void step(Played& r, const Event&, const Barrier&) { ++r.met; }
   void step(Played& r, const Event&, const FetchRows&) { ++r.met; }
   void step(Played& r, const Event&, const ProductsDone& s) { r.met += s.waits ? 1 : 0; }
-  void step(Played& r, const Event&, const PutRows& s) { r.met += s.early ? 0 : 1; }
+  void step(Played& r, const Event&, const PutRows& s) {
+    r.met += s.part == analysis::Alternation::Part::middle ? 1 : 0;
+  }
   void step(Played& r, const Event& e, const Wait& s) {
     r.seen_full[{s.pipeline, e.use}] = r.met;
     Line& line = lines_[static_cast<size_t>(s.pipeline)];

@@ -49,9 +49,24 @@ layout::Layout ScheduledLowering::rows_layout(ValueId value) const {
 
 namespace {
 
-// Barriers of the rows of each warpgroup are its number's; further ones may be waited for at once.
-int64_t early_barrier(const LoweringContext& k) { return *k.in.schedule.threads / k.in.target.warpgroup; }
-int64_t products_barrier(const LoweringContext& k) { return early_barrier(k) + 1; }
+using Part = analysis::Alternation::Part;
+
+// Of one warpgroup for the other: rows of the middle part are waited for by its number; those of the first
+// warpgroup's head, its products and the tails of both have further barriers, since they may be waited for at
+// once.
+int64_t rows_barrier(const LoweringContext& k, Part part, int64_t warpgroup) {
+  const int64_t warpgroups = *k.in.schedule.threads / k.in.target.warpgroup;
+  switch (part) {
+    case Part::head:
+      return warpgroups;
+    case Part::middle:
+      return 1 - warpgroup;
+    case Part::tail:
+      return warpgroups + 2 + warpgroup;
+  }
+  return 0;
+}
+int64_t products_barrier(const LoweringContext& k) { return rows_barrier(k, Part::head, 0) + 1; }
 
 }  // namespace
 
@@ -62,15 +77,15 @@ void ScheduledLowering::lower(const expand::ProductsDone& s, thread::Block& out)
 void ScheduledLowering::lower(const expand::PutRows& s, thread::Block& out) {
   for (ValueId v : s.values)
     put_in_memory(k_, fragment_view(k_, v), rows_layout(v), rows_of(s.loop, s.warpgroup, v), origin(), out);
-  if (!s.early) {
+  if (s.part == Part::middle) {
     emit(thread::ProxyFence{}, out);
     warpgroup_barrier(k_, out, origin());
   }
-  emit(order_barrier(k_, s.early ? early_barrier(k_) : 1 - s.warpgroup, true), out);
+  emit(order_barrier(k_, rows_barrier(k_, s.part, s.warpgroup), true), out);
 }
 
 void ScheduledLowering::lower(const expand::FetchRows& s, thread::Block& out) {
-  emit(order_barrier(k_, s.early ? early_barrier(k_) : 1 - s.warpgroup, false), out);
+  emit(order_barrier(k_, rows_barrier(k_, s.part, s.warpgroup), false), out);
   for (ValueId v : s.values) {
     FragmentView to = fragment_view(k_, v);
     if (s.beside.count(v)) {
