@@ -262,8 +262,9 @@ class AlternatingList {
   }
   void work(Iteration at, size_t from, size_t to) {
     for (size_t i = from; i < to; ++i) {
-      // Slots that the other's iteration has read go back as early as its products are done.
-      if (i + 1 == tail_) finish(flights_.size());
+      // Slots that the other's iteration has read go back as early as its products are done. The youngest
+      // may run on: it is awaited where its sums are next used.
+      if (i + 1 == tail_ && flights_.size() > 1) finish(flights_.size() - 1);
       if (i >= tail_)
         finish_up_to([&](const ConsumerUnit& product) {
           return disturbs(units_[work_[i]], product, [](ValueId) { return true; });
@@ -274,7 +275,6 @@ class AlternatingList {
     }
   }
   void put(const std::vector<ValueId>& rows) {
-    finish(flights_.size());
     emit(*out_, PutRows{loop_, mine_, rows});
   }
 
