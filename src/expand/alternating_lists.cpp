@@ -105,9 +105,9 @@ class AlternatingList {
           for (int i : lines_of(u))
             if (brings(line(i), p.part)) last[i] = p;
       for (const auto& [number, p] : last) last_[own][p].push_back(number);
-      for (size_t u = 0; u < units_.size() && !own; ++u)
+      for (size_t u = 0; u < units_.size(); ++u)
         for (int i : lines_of(u))
-          if (!last.count(i)) passed_by_.insert(i);
+          if (!last.count(i)) passed_by_[own].insert(i);
     }
   }
   const std::vector<int>& last_of(const Product& p, Iteration at) const {
@@ -275,16 +275,18 @@ class AlternatingList {
     }
   }
   void put(const std::vector<ValueId>& rows) {
+    see_full(own_);
     emit(*out_, PutRows{loop_, mine_, rows});
+    pass_by(own_);
   }
 
-  // Slots that only the other reads are given back by both, in the order of iterations. In between the
-  // warpgroup's threads meet: a slot that one gives back could be full again before another has seen it so.
+  // Slots that only the other warpgroup reads are given back by both, in the order of iterations. In between
+  // the warpgroup's threads meet: a slot that one gives back could be full again before another has seen it.
   void see_full(Iteration at) {
-    for (int number : passed_by_) emit(*out_, Wait{number, at});
+    for (int number : passed_by_[is_own(at)]) emit(*out_, Wait{number, at});
   }
   void pass_by(Iteration at) {
-    for (int number : passed_by_) x_.release({number, at}, *out_);
+    for (int number : passed_by_[is_own(at)]) x_.release({number, at}, *out_);
   }
   void fetch(const std::vector<ValueId>& rows, bool beside) {
     FetchRows fetched{loop_, kWarpgroups - 1 - mine_, rows, {}};
@@ -324,7 +326,7 @@ class AlternatingList {
   size_t head_ = 0, tail_ = 0;                    // of `work_`
   // By whether the iteration is this warpgroup's.
   std::map<Product, std::vector<int>> last_[2];
-  std::set<int> passed_by_;  // in iterations of the other
+  std::set<int> passed_by_[2];
   Iteration own_;
   std::vector<Flight> flights_;                  // oldest first
   std::vector<std::pair<int, int64_t>> waited_;  // pipelines and iterations, which are not given back

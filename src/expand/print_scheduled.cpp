@@ -45,7 +45,7 @@ class Printer {
   std::string run() {
     text_ = "kernel " + k_.schedule->kernel + "\n";
     for (const Pipeline& line : k_.pipelines) {
-      text_ += "pipeline " + line.name + ": " + transport_name(line.transport) + " {";
+      text_ += "pipeline " + name_of(line) + ": " + transport_name(line.transport) + " {";
       const char* separator = "";
       for (ValueId v : line.values) text_ += std::exchange(separator, ", ") + value(v);
       text_ += "}, " + std::to_string(line.slots) + " slots, " +
@@ -65,10 +65,7 @@ class Printer {
  private:
   const std::string& path(StmtId id) const { return paths_[id.value]; }
   const std::string& value(ValueId v) const { return k_.ops->values[v].name; }
-  std::string name(int pipeline) const {
-    const Pipeline& line = k_.pipelines[static_cast<size_t>(pipeline)];
-    return line.name + (line.parts > 1 ? " part " + std::to_string(line.part) : "");
-  }
+  std::string name(int pipeline) const { return name_of(k_.pipelines[static_cast<size_t>(pipeline)]); }
   std::string slot(int pipeline, Iteration at) const {
     return k_.pipelines[static_cast<size_t>(pipeline)].loop.valid()
                ? name(pipeline) + " [" + text_of(at) + "]"

@@ -173,9 +173,9 @@ struct PerWarpgroup {
 struct ProductsDone {
   bool waits = false;  // this is the other
 };
-// One of two warpgroups is done with this part of an iteration's work: values of rows go to the other by shared
-// memory, and behind the middle part tiles that it has written are there for products of both. The other
-// waits for it.
+// One of two warpgroups is done with this part of an iteration's work: values of rows go to the other by
+// shared memory, and behind the middle part tiles that it has written are there for products of both. The
+// other waits for it.
 struct PutRows {
   StmtId loop;
   int64_t warpgroup = 0;  // that puts
@@ -317,6 +317,9 @@ struct ScheduledKernel {
   std::vector<analysis::SumShare> shares;  // of them, where each block takes one
   std::vector<Role> roles;
 };
+
+// With its part, where the tile comes in several.
+std::string name_of(const Pipeline& line);
 
 // A producer fills tiles of the loop's iterations.
 bool fed_by_producer(const ScheduledKernel& k, StmtId loop);

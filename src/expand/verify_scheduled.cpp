@@ -91,10 +91,7 @@ class Player {
       broken_.push_back(std::move(words));
   }
   const std::string& path(StmtId id) const { return paths_[id.value]; }
-  std::string name(int line) const { return name(k_.pipelines[static_cast<size_t>(line)]); }
-  static std::string name(const Pipeline& line) {
-    return line.name + (line.parts > 1 ? " part " + std::to_string(line.part) : "");
-  }
+  std::string name(int line) const { return name_of(k_.pipelines[static_cast<size_t>(line)]); }
   static int64_t part_of(const Event& e) {
     const auto* issue = std::get_if<Issue>(&e.stmt->node);
     return issue ? issue->part : Issue::kWhole;
@@ -285,11 +282,11 @@ class Player {
     const auto iteration = pipeline.loop.valid() ? e.iteration(pipeline.loop) : lines_[i].released;
     if (!iteration) {
       if (pipeline.transport == Transport::tensor_copy)
-        tell(path(id) + " reads pipeline '" + name(pipeline) + "' outside of its loop");
+        tell(path(id) + " reads pipeline '" + name_of(pipeline) + "' outside of its loop");
       return;
     }
     if (pipeline.transport == Transport::tensor_copy && !lines_[i].waited.count(*iteration))
-      tell(path(id) + " reads use " + std::to_string(*iteration) + " of pipeline '" + name(pipeline) +
+      tell(path(id) + " reads use " + std::to_string(*iteration) + " of pipeline '" + name_of(pipeline) +
            "', which is not waited for or released");
     const bool by_threads =
         pipeline.transport == Transport::async_copy || pipeline.transport == Transport::register_copy;

@@ -19,7 +19,7 @@ const analysis::KernelOp* Operations::op_of(ir::StmtId stmt) const {
 
 std::string Operations::use_text(const Use& u) const {
   return "use " + std::to_string(u.number) + " of pipeline '" +
-         k_.pipelines[static_cast<size_t>(u.pipeline)].name + "'";
+         name_of(k_.pipelines[static_cast<size_t>(u.pipeline)]) + "'";
 }
 
 void Operations::fail(ir::StmtId at, std::string message) {

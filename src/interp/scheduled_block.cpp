@@ -94,7 +94,8 @@ Place ScheduledBlock::place_of(const RoleState& r, ValueId value) {
     const bool handed = line.transport == Transport::tensor_copy;
     const auto scope = std::find_if(r.scopes.rbegin(), r.scopes.rend(),
                                     [&](const Scope& s) { return line.loop.valid() && s.loop == line.loop; });
-    Use use{static_cast<int>(i), 0, r.uses[i]};
+    // Of parts the last one has its use counted last.
+    Use use{static_cast<int>(i), 0, r.uses[i + static_cast<size_t>(line.parts - 1 - line.part)]};
     if (scope != r.scopes.rend()) {
       const bool anew = expand::begins_anew(line);
       use.run = anew ? scope->run : 0;
@@ -145,9 +146,12 @@ void ScheduledBlock::execute(RoleState& r, const expand::Issue& s) {
     for (const Operation::Access& a : f.work->accesses)
       if (a.write) f.use = a.place.use;
     if (f.kind == Flight::Kind::tensor_copy) {
+      while (!brings(line(f.use.pipeline), s.part)) ++f.use.pipeline;  // parts follow each other
       const HandOver& slot = tiles_.slot(f.use.pipeline, f.use.number);
       if (slot.state != State::acquired || slot.use != f.use.number)
         return ops_.fail(s.op, ops_.use_text(f.use) + " is filled, and its slot is not acquired for it");
+      // Elements of all parts come with the last.
+      if (s.part != expand::Issue::kWhole && s.part + 1 < line(f.use.pipeline).parts) return;
     }
     f.group = r.groups;
     ops_.issue_copy(*f.work);

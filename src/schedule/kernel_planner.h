@@ -75,6 +75,7 @@ class KernelPlanner {
 
   // plan_kernel_turn_operands.cpp
   Checked part_tiles_of_turns();
+  bool is_shared_operand(const plan::PipelinePlan& c, const analysis::Alternation& a) const;
   std::string no_parts_of_tile(const plan::PipelinePlan& c, const analysis::Alternation& a) const;
   Checked plan_own_operands(KernelSchedule& s) const;
   std::string no_own_left(OpId product, const analysis::Alternation& a, const KernelSchedule& s) const;

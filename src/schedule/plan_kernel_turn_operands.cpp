@@ -46,7 +46,7 @@ std::string KernelPlanner::no_parts_of_tile(const plan::PipelinePlan& c,
                                 : std::nullopt;
         if (!boxes) return why;
         if (boxes->column_boxes % kWarpgroups != 0)
-          return "its columns come in " + std::to_string(boxes->column_boxes) + " boxes";
+          return "its columns do not divide into boxes for each warpgroup";
         continue;
       }
       const bool own = contains(a.products, i), shared = contains(a.shared, i);
@@ -71,6 +71,15 @@ std::string KernelPlanner::no_parts_of_tile(const plan::PipelinePlan& c,
   return shared_columns ? "" : "no product has columns of it for each warpgroup";
 }
 
+// A product of both warpgroups reads one of its tiles.
+bool KernelPlanner::is_shared_operand(const plan::PipelinePlan& c, const analysis::Alternation& a) const {
+  return std::any_of(a.shared.begin(), a.shared.end(), [&](OpId i) {
+    return std::any_of(ops_.ops[i].accesses.begin(), ops_.ops[i].accesses.end(), [&](const auto& x) {
+      return x.value.valid() && std::count(c.values.begin(), c.values.end(), ops_.values[x.value].name) > 0;
+    });
+  });
+}
+
 Checked KernelPlanner::part_tiles_of_turns() {
   const ir::KernelPaths paths(p_, index_);
   for (const auto& [loop, a] : alternations_)
@@ -80,6 +89,7 @@ Checked KernelPlanner::part_tiles_of_turns() {
       const int64_t asked = given ? given->parts : 0;
       c.parts = asked;
       if (asked == 1) continue;
+      if (asked == 0 && !is_shared_operand(c, a)) continue;
       std::string why = no_parts_of_tile(c, a);
       if (why.empty() && asked > kWarpgroups)
         why = "two warpgroups share its columns, expected " + std::to_string(kWarpgroups) + " parts";

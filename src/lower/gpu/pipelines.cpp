@@ -56,7 +56,7 @@ void declare_pipelines(LoweringContext& k) {
     k.out.arena_bytes = std::max(k.out.arena_bytes, place->offset + place->bytes);
     const int64_t bytes = k.in.target.transaction_barrier_bytes * p.slots,
                   offset = place->offset + p.part * 2 * bytes;
-    const std::string name = p.name + (p.parts > 1 ? "." + std::to_string(p.part) : "");
+    const std::string name = expand::name_of(p);
     line.full = static_cast<int>(k.out.barriers.size());
     k.out.barriers.push_back({name + ".full", p.slots, 1, offset});
     line.empty = static_cast<int>(k.out.barriers.size());

@@ -55,6 +55,7 @@ class WarpgroupGemm {
     sum_ = fragment_view(k_, value);
     clear = clear || k_.role.products_overwrite;
     take_part(swapped_ ? 0 : 1);
+    clear = clear && steps_.first == 0;  // the first part has cleared them
     gather_places();
     if (k_.failed()) return;
     if (shape_.promote) return promoted(left, right, clear);

@@ -3,16 +3,26 @@
 
 #include <cstdio>
 #include <functional>
+#include <set>
 
 #include "expand/versions.h"
 #include "scheduled_support.h"
 
 namespace tilegen::expand {
 
-// Outer ones before what is in them.
+// Outer ones before what is in them. What lists of warpgroups come to is not what runs.
 inline std::vector<Block*> blocks_of(Block& body) {
   std::vector<Block*> list;
-  for_each_block(body, [&](Block& b) { list.push_back(&b); });
+  std::set<Block*> not_run;
+  for_each_block(body, [&](Block& b) {
+    for (Stmt& s : b)
+      if (auto* lists = std::get_if<PerWarpgroup>(&s.node)) {
+        not_run.insert(&lists->body);
+        for_each_block(lists->body, [&](Block& inside) { not_run.insert(&inside); });
+      }
+    list.push_back(&b);
+  });
+  std::erase_if(list, [&](Block* b) { return not_run.count(b) > 0; });
   std::reverse(list.begin(), list.end());
   return list;
 }

@@ -74,6 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair("tests/files/plan/hopper/products_without_loop.tl", "sm_90a"),
                       std::pair("tests/files/plan/hopper/tile_of_an_outer_loop.tl", "sm_90a"),
                       std::pair("tests/files/plan/hopper/product_in_a_branch.tl", "sm_90a"),
+                      std::pair("tests/differential/regressions/alternating_warpgroups.tl", "sm_90a"),
                       std::pair("tests/files/plan/gemm_bias_relu.tl", "sm_80"),
                       std::pair("tests/files/plan/flash_attention.tl", "sm_80")));
 
