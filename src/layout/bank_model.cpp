@@ -55,19 +55,43 @@ int64_t sum_of_phases(std::span<const int64_t> addresses, int bytes, const BankM
 }  // namespace
 
 int64_t wavefronts(std::span<const int64_t> byte_addresses, int bytes, const BankModel& model) {
-  SmallVector<int64_t, 64> words_of_bank;
-  const bool masked = is_power_of_two(model.banks);
-  const auto bank_of = [&](int64_t word) {
-    return static_cast<size_t>(masked ? word & (model.banks - 1) : floor_mod(word, model.banks));
-  };
+  constexpr int64_t kMostSeen = int64_t{1} << 16;  // words between the first and the last: a bit each
+  SmallVector<int32_t, 64> banks;
+  SmallVector<uint64_t, 128> seen;
+  for (int bank = 0; bank < model.banks; ++bank) banks.push_back(0);
+  int32_t* const words_of_bank = banks.data();
+  const bool masked = is_power_of_two(model.banks), shifted = is_power_of_two(model.bank_bytes);
+  const int shift = shifted ? std::countr_zero(static_cast<uint64_t>(model.bank_bytes)) : 0;
+  const auto word_of = [&](int64_t a) { return shifted ? a >> shift : floor_div(a, model.bank_bytes); };
   return sum_of_phases(byte_addresses, bytes, model, [&](std::span<const int64_t> lanes) {
-    words_of_bank.clear();
-    for (int bank = 0; bank < model.banks; ++bank) words_of_bank.push_back(0);
-    int64_t most = 0;
-    SortedLanes(lanes).for_each_run(bytes, model.bank_bytes, [&](int64_t first, int64_t last) {
-      for (int64_t word = first; word <= last; ++word) most = std::max(most, ++words_of_bank[bank_of(word)]);
-    });
-    return most;
+    std::fill_n(words_of_bank, model.banks, 0);
+    int32_t most = 0;
+    const auto take = [&](int64_t word) {
+      const int64_t bank = masked ? word & (model.banks - 1) : floor_mod(word, model.banks);
+      most = std::max(most, ++words_of_bank[bank]);
+    };
+    int64_t low = lanes.front(), high = low;
+    for (const int64_t a : lanes) low = std::min(low, a), high = std::max(high, a);
+    const int64_t base = word_of(low), range = word_of(high + bytes - 1) - base + 1;
+    if (range > kMostSeen) {
+      SortedLanes(lanes).for_each_run(bytes, model.bank_bytes, [&](int64_t first, int64_t last) {
+        for (int64_t word = first; word <= last; ++word) take(word);
+      });
+      return int64_t{most};
+    }
+    const auto parts = static_cast<size_t>(range + 63) / 64;
+    while (seen.size() < parts) seen.push_back(0);
+    uint64_t* const bits_of = seen.data();
+    std::fill_n(bits_of, parts, 0);
+    for (const int64_t address : lanes)
+      for (int64_t word = word_of(address), last = word_of(address + bytes - 1); word <= last; ++word) {
+        const auto at = static_cast<uint64_t>(word - base);
+        const uint64_t bit = uint64_t{1} << at % 64;
+        if (bits_of[at / 64] & bit) continue;
+        bits_of[at / 64] |= bit;
+        take(word);
+      }
+    return int64_t{most};
   });
 }
 

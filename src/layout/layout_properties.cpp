@@ -140,8 +140,14 @@ class Residues {
     const int64_t period = static_cast<int64_t>(seen_.size());
     const int64_t step = stride % period;
     if (step == 0) return;
-    const int64_t turns = std::min(extent, period / std::gcd(step, period));
+    const int64_t around = std::gcd(step, period), turns = std::min(extent, period / around);
     std::vector<char> next(seen_.size(), false);
+    if (turns == period / around) {  // it reaches all that are as far from a multiple of `around`
+      for (int64_t start = 0; start < period; ++start) next[start % around] |= seen_[start];
+      for (int64_t at = around; at < period; ++at) next[at] = next[at - around];
+      seen_ = std::move(next);
+      return;
+    }
     for (int64_t start = 0; start < period; ++start) {
       if (!seen_[start]) continue;
       int64_t at = start;
@@ -163,9 +169,11 @@ int64_t swizzled_place(const Layout& l, int64_t offset) {
   return l.swizzle().apply(offset * l.element_bytes()) / l.element_bytes();
 }
 
+// The swizzle moves the elements of one chunk as a whole: those tell that lie next to a border.
 bool keeps_run(const Layout& l, int64_t start, int64_t run) {
+  const int64_t chunk = (int64_t{1} << l.swizzle().base) / l.element_bytes();
   const int64_t first = swizzled_place(l, start);
-  for (int64_t i = 1; i < run; ++i)
+  for (int64_t i = chunk - start % chunk; i < run; i += chunk)
     if (swizzled_place(l, start + i) != first + i) return false;
   return true;
 }

@@ -88,7 +88,7 @@ TEST(BankModel, CountsTheWordsOfEachBankOnce) {
   for (const BankModel& m : {BankModel{32, 4}, BankModel{64, 4}, BankModel{24, 6}})
     for (int round = 0; round < 400; ++round) {
       const int bytes = 1 << random() % 5;
-      const auto reach = static_cast<int64_t>(32 << random() % 8);
+      const auto reach = static_cast<int64_t>(32 << random() % 20);
       std::vector<int64_t> addresses(random() % 100);
       for (int64_t& a : addresses) a = static_cast<int64_t>(random()) % reach * (random() % 2 ? 1 : bytes);
       const auto [taken, least] = counted(addresses, bytes, m);
