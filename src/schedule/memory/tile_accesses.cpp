@@ -13,6 +13,7 @@
 #include "infer/access_cost.h"
 #include "ir/store_parts.h"
 #include "ops/op.h"
+#include "schedule/memory/index_value.h"
 #include "support/checked.h"
 
 namespace tilegen::schedule {
@@ -28,47 +29,6 @@ using layout::kReplica;
 namespace {
 
 constexpr int64_t kMaxRequests = 64;  // of one access that are listed
-constexpr int kMaxNodes = 256;        // of an index that are evaluated
-
-// An index under the variables of a point; whatever else varies is the same for all threads, and 0.
-class IndexValue {
- public:
-  IndexValue(const ir::Program& p, const std::vector<ir::VarId>& vars) : p_(p), vars_(vars) {}
-
-  std::optional<int64_t> at(ir::ExprId index, std::span<const int64_t> point) {
-    point_ = point;
-    left_ = kMaxNodes;
-    if (const ir::ExprNode& n = p_.exprs[index]; n.op == ir::ExprOp::var) return value_of(n);
-    const auto v = eval(index);
-    return v ? std::optional(v->i) : std::nullopt;
-  }
-
- private:
-  int64_t value_of(const ir::ExprNode& var) const {
-    const auto it = std::find(vars_.begin(), vars_.end(), var.var());
-    return it == vars_.end() ? 0 : point_[static_cast<size_t>(it - vars_.begin())];
-  }
-  // Expressions are of bounded depth (ir/expr.h).
-  std::optional<ir::ScalarValue> eval(ir::ExprId id) {
-    if (--left_ < 0) return std::nullopt;
-    const ir::ExprNode& n = p_.exprs[id];
-    if (n.op == ir::ExprOp::const_int) return ir::ScalarValue{n.type, n.imm, 0};
-    if (n.op == ir::ExprOp::var) return ir::ScalarValue{n.type, value_of(n), 0};
-    if (n.op == ir::ExprOp::load || ir::is_float(n.type)) return std::nullopt;
-    std::optional<ir::ScalarValue> operands[3];
-    for (int i = 0; i < ir::expr_arity(n.op); ++i) {
-      operands[i] = eval(i == 0 ? n.a : i == 1 ? n.b : n.c);
-      if (!operands[i]) return std::nullopt;
-    }
-    const auto operand = [&](int i) { return operands[i].value_or(ir::ScalarValue()); };
-    return ir::eval_operation(n.op, n.type, operand(0), operand(1), operand(2));
-  }
-
-  const ir::Program& p_;
-  const std::vector<ir::VarId>& vars_;
-  std::span<const int64_t> point_;
-  int left_ = 0;
-};
 
 // The element of the tile at a point of the iterations; false where there is none, or nobody knows it.
 using ElementAt = std::function<bool(std::span<const int64_t> point, std::span<int64_t> index)>;
@@ -94,6 +54,7 @@ class Walk {
   }
 
   int64_t steps() const { return steps_; }
+  size_t rank() const { return shape_.size(); }
   int64_t vector() const { return vector_; }
   int lane_dim() const { return lane_dim_; }
 
@@ -193,14 +154,24 @@ class Collector {
   }
 
   // Requests of all warps in all steps, or an even part of them, of `beside` elements for each point.
+  // `along`: the dimension of the points along which only the index of the tile's rows changes, by one a
+  // point; negative: none is known.
   void walk(const Fragment& iteration, int64_t vector, bool write, const ElementAt& element,
-            int64_t beside = 1) {
+            int64_t beside = 1, int along = -1) {
     const Walk w(iteration, std::min(vector, most_));
     const int64_t warps = ceil_div(iteration.threads(), int64_t{target_.warp}), all = warps * w.steps();
     const int64_t stride = all <= kMaxRequests ? 1 : ceil_div(all, kMaxRequests) | 1;
     const double weight = depth_ * static_cast<double>(all) / static_cast<double>(ceil_div(all, stride));
     std::vector<int64_t> point(iteration.shape().size()), index(shape_.size()), next(shape_.size());
     for (int64_t r = 0; r < all; r += stride) {
+      if (along >= 0 && along == w.lane_dim() && branches_ == 0) {
+        TileRequest whole{{}, std::max(w.vector(), beside), weight};
+        if (whole_vectors(w, iteration.threads(), r % warps, r / warps, write, element, whole.indices)) {
+          result_.widest = std::max(result_.widest, whole.elements);
+          if (!whole.indices.empty()) result_.requests.push_back(std::move(whole));
+          continue;
+        }
+      }
       std::vector<TileRequest> lanes(static_cast<size_t>(w.vector()));  // one by one
       bool together = branches_ == 0;  // a condition is asked for each element
       for (int64_t lane = 0; lane < target_.warp; ++lane) {
@@ -232,6 +203,22 @@ class Collector {
       }
     }
   }
+  // The elements with which the vectors of a warp's lanes begin, where all lie in the tile, at their
+  // multiples; else false. Elements of a vector follow the first one.
+  bool whole_vectors(const Walk& w, int64_t threads, int64_t warp, int64_t step, bool write,
+                     const ElementAt& element, std::vector<int64_t>& first) {
+    std::vector<int64_t> point(w.rank()), index(shape_.size());
+    first.reserve(static_cast<size_t>(target_.warp) * shape_.size());
+    for (int64_t lane = 0; lane < target_.warp; ++lane) {
+      const int64_t thread = warp * target_.warp + lane;
+      if (thread >= threads || !w.point(thread, step, write, point)) continue;
+      if (!element(point, index) || !inside(index) || index[row_] % w.vector() != 0 ||
+          index[row_] + w.vector() > shape_[row_])
+        return false;
+      first.insert(first.end(), index.begin(), index.end());
+    }
+    return true;
+  }
   // Consecutive along the last dimension.
   bool follows(std::span<const int64_t> first, std::span<const int64_t> index, int64_t by) const {
     for (size_t d = 0; d < index.size(); ++d)
@@ -239,6 +226,15 @@ class Collector {
     return !index.empty();
   }
 
+  // The dimension of the points that is the index of the tile's rows, and no other's; negative: none.
+  int straight_dim(const ops::ElementAccess& a) const {
+    if (a.dim_of.empty()) return -1;
+    const int along = a.dim_of[row_];
+    for (size_t d = 0; d < a.dim_of.size(); ++d)
+      if (d != row_ && (a.dim_of[d] == along || (a.dim_of[d] < 0 && !a.terms.empty() && !a.terms[d].empty())))
+        return -1;
+    return along;
+  }
   int64_t constant(ir::ExprId e) const {
     int64_t v = 0;
     return p_.exprs.is_const_int(e, &v) ? v : 0;
@@ -297,7 +293,7 @@ class Collector {
         return true;
       };
       if (part < 0) {
-        walk(*plan.iteration, std::max<int64_t>(plan.vector, 1), a.write, element);
+        walk(*plan.iteration, std::max<int64_t>(plan.vector, 1), a.write, element, 1, straight_dim(a));
         continue;
       }
       const ops::ElementAccess& held = op.view.accesses[static_cast<size_t>(part)];

@@ -40,8 +40,11 @@ std::vector<Layout> tile_layout_candidates(const std::vector<int64_t>& shape, in
   const int64_t unit = widest * element_bytes, row = shape[rows] * element_bytes;
   const int64_t tile = plain.output_extent(0) * element_bytes;
   const int base = std::countr_zero(static_cast<uint64_t>(unit));
+  // What lies side by side are whole units where rows and units are powers of two: the swizzle moves units.
+  const auto is_power = [](int64_t n) { return n > 0 && std::has_single_bit(static_cast<uint64_t>(n)); };
+  const bool whole_units = is_power(unit) && is_power(shape[rows]) && shape[rows] % widest == 0;
   const auto keeps_units = [&](const Layout& l) {
-    return l.contiguous_run(static_cast<int>(rows)) % widest == 0;
+    return whole_units || l.contiguous_run(static_cast<int>(rows)) % widest == 0;
   };
   for (int64_t span : layout::kBoxSwizzles) {
     const int bits = std::countr_zero(static_cast<uint64_t>(span)) - base;
@@ -73,31 +76,48 @@ struct Count {
 
 class Counter {
  public:
-  Counter(const TileAccesses& accesses, size_t rank, int element_bytes, const layout::BankModel& banks)
-      : accesses_(accesses), rank_(rank), bytes_(element_bytes), banks_(banks) {}
+  Counter(const TileAccesses& accesses, const std::vector<int64_t>& shape, int element_bytes,
+          const layout::BankModel& banks)
+      : accesses_(accesses), shape_(shape), bytes_(element_bytes), banks_(banks) {}
 
   // Of as many as are fewer than `most`.
-  Count count(const Layout& l, double most) const {
+  Count count(const Layout& l, double most) {
+    // Swizzled rows lie where plain ones do before the swizzle moves them.
+    const bool rows =
+        l.digits() == row_major_.digits() && (l.swizzle().none() || l.element_bytes() == bytes_);
+    if (rows && plain_.empty())
+      for (const TileRequest& r : accesses_.requests) add_addresses(r, row_major_, plain_);
     Count c;
-    std::vector<int64_t> addresses;
+    size_t first = 0;
     for (const TileRequest& r : accesses_.requests) {
-      addresses.clear();
-      for (size_t at = 0; at < r.indices.size(); at += rank_)
-        addresses.push_back(l.offset({r.indices.data() + at, rank_}) * bytes_);
+      moved_.clear();
+      if (rows)
+        for (size_t left = r.indices.size() / shape_.size(); left > 0; --left)
+          moved_.push_back(l.swizzle().apply(plain_[first++]));
+      else
+        add_addresses(r, l, moved_);
       const int bytes = static_cast<int>(r.elements) * bytes_;
-      const int64_t taken = layout::wavefronts(addresses, bytes, banks_);
+      const int64_t taken = layout::wavefronts(moved_, bytes, banks_);
       c.weighed += r.weight * static_cast<double>(taken);
-      c.conflicts = c.conflicts || taken > layout::least_wavefronts(addresses, bytes, banks_);
+      c.conflicts = c.conflicts || taken > layout::least_wavefronts(moved_, bytes, banks_);
       if (c.weighed >= most) break;
     }
     return c;
   }
 
  private:
+  void add_addresses(const TileRequest& r, const Layout& l, std::vector<int64_t>& list) const {
+    for (size_t at = 0; at < r.indices.size(); at += shape_.size())
+      list.push_back(l.offset({r.indices.data() + at, shape_.size()}) * bytes_);
+  }
+
   const TileAccesses& accesses_;
-  const size_t rank_;
+  const std::vector<int64_t>& shape_;
   const int bytes_;
   const layout::BankModel banks_;
+  const Layout row_major_ = Layout::row_major(shape_);
+  std::vector<int64_t> plain_;  // of the lanes of all requests, row-major
+  std::vector<int64_t> moved_;  // of those of one
 };
 
 // No product reads the tile where it lies.
@@ -148,8 +168,8 @@ struct Choice {
   Layout layout;
 };
 // Another layout in its place where one takes fewer transactions.
-void choose(const std::vector<Layout>& list, const Counter& counter,
-            const std::function<bool(const Layout&)>& fits, Choice& best) {
+void choose(const std::vector<Layout>& list, Counter& counter, const std::function<bool(const Layout&)>& fits,
+            Choice& best) {
   for (const Layout& l : list) {
     const Count c = counter.count(l, best.count.weighed * (1 - 1e-9));
     if (c.weighed >= best.count.weighed * (1 - 1e-9) || !fits(l)) continue;
@@ -193,7 +213,7 @@ void plan_tile_layouts(const ir::Program& p, const analysis::KernelOps& ops, con
     Count plain;
     for (const bool joined : {true, false}) {
       const TileAccesses accesses = accesses_with(joined);
-      const Counter counter(accesses, shape.size(), bytes, t.banks);
+      Counter counter(accesses, shape, bytes, t.banks);
       const Count as_it_is = counter.count(before, INFINITY);
       if (joined) plain = as_it_is;
       if (joined) best = Choice{as_it_is, before};

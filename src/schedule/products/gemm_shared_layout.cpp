@@ -119,16 +119,24 @@ std::vector<Requests> requests_of(const Layout& l, const std::vector<WarpAccess>
   return list;
 }
 
-// Of a layout without a swizzle, as if it had one.
+// Of a layout without a swizzle, as if it had one. Of as many as are fewer than `most`.
 int64_t wavefronts_of(const std::vector<Requests>& requests, const layout::Swizzle& swizzle,
-                      const layout::BankModel& banks) {
+                      const layout::BankModel& banks, int64_t most) {
   int64_t sum = 0;
   std::vector<int64_t> moved;
   for (const Requests& r : requests) {
+    if (sum >= most) break;
     moved.clear();
     for (int64_t a : r.addresses) moved.push_back(swizzle.apply(a));
     sum += layout::wavefronts(moved, r.bytes, banks);
   }
+  return sum;
+}
+
+// What no layout of the tile goes below.
+int64_t least_wavefronts_of(const std::vector<Requests>& requests, const layout::BankModel& banks) {
+  int64_t sum = 0;
+  for (const Requests& r : requests) sum += layout::least_wavefronts(r.addresses, r.bytes, banks);
   return sum;
 }
 
@@ -216,20 +224,28 @@ Layout shared_layout(const MmaAtom& atom, int side, const MatrixDims& m, ir::DTy
                              : row_writes(m, bytes);
   const Layout plain = Layout::row_major(m.shape);
   const int64_t tile_bytes = plain.output_extent(0) * bytes, row_bytes = m.shape.back() * bytes;
+  constexpr int64_t kReads = 4;  // for each time that it is written
+  // Of as much as is less than `most`.
   auto cost_with = [&](const std::vector<Requests>& read, const std::vector<Requests>& written,
-                       const layout::Swizzle& swizzle) {
-    return 4 * wavefronts_of(read, swizzle, banks) + wavefronts_of(written, swizzle, banks);
+                       const layout::Swizzle& swizzle, int64_t most) {
+    const int64_t of_reads = kReads * wavefronts_of(read, swizzle, banks, ceil_div(most, kReads));
+    return of_reads >= most ? of_reads : of_reads + wavefronts_of(written, swizzle, banks, most - of_reads);
   };
-  auto cost = [&](const Layout& l) {
-    return cost_with(requests_of(l, reads, bytes), requests_of(l, writes, bytes), {});
+  auto cost = [&](const Layout& l, int64_t most) {
+    return cost_with(requests_of(l, reads, bytes), requests_of(l, writes, bytes), {}, most);
   };
   const bool plain_fits = row_bytes % target::kMatrixRowBytes == 0;
   Layout best = !blocks || k_is_contiguous(m, side) ? plain : with_k_together(m, side, k_together);
-  int64_t best_cost = blocks || plain_fits ? cost(best) : INT64_MAX;
+  constexpr int64_t kAny = INT64_MAX / 2;
+  int64_t best_cost = blocks || plain_fits ? cost(best, kAny) : kAny;
+  // The same bytes are touched wherever they lie.
+  const int64_t least = kReads * least_wavefronts_of(requests_of(best, reads, bytes), banks) +
+                        least_wavefronts_of(requests_of(best, writes, bytes), banks);
   const auto consider_swizzles = [&](const Layout& unswizzled, const auto& each_swizzle) {
     const auto read = requests_of(unswizzled, reads, bytes), written = requests_of(unswizzled, writes, bytes);
     each_swizzle([&](const layout::Swizzle& swizzle) {
-      const int64_t c = cost_with(read, written, swizzle);
+      if (best_cost <= least) return;
+      const int64_t c = cost_with(read, written, swizzle, best_cost);
       if (c >= best_cost) return;
       if (auto l = unswizzled.with_swizzle(swizzle, bytes)) {
         best_cost = c;
@@ -255,7 +271,7 @@ Layout shared_layout(const MmaAtom& atom, int side, const MatrixDims& m, ir::DTy
     });
   const int64_t pad_to = ceil_div(row_bytes, target::kMatrixRowBytes) * target::kMatrixRowBytes;
   const auto consider = [&](const Layout& l) {
-    if (const int64_t c = cost(l); c < best_cost) {
+    if (const int64_t c = cost(l, best_cost); c < best_cost) {
       best_cost = c;
       best = l;
     }
