@@ -23,11 +23,12 @@ using ir::VarId;
 
 class Finder {
  public:
-  Finder(const ir::Program& p, int kernel, StmtId loop, int64_t parts)
+  Finder(const ir::Program& p, int kernel, StmtId loop, int64_t parts, const KernelOps* ops)
       : p_(p),
         e_(p.exprs),
         kernel_(p.kernels[static_cast<size_t>(kernel)]),
-        ops_(collect_kernel_ops(p, kernel)),
+        collected_(ops ? KernelOps() : collect_kernel_ops(p, kernel)),
+        ops_(ops ? *ops : collected_),
         paths_(p, kernel),
         parts_(parts) {
     const auto behind = std::find(kernel_.body.begin(), kernel_.body.end(), loop);
@@ -283,7 +284,8 @@ class Finder {
   const ir::Program& p_;
   const ir::ExprPool& e_;
   const ir::Kernel& kernel_;
-  const KernelOps ops_;
+  const KernelOps collected_;
+  const KernelOps& ops_;
   const ir::KernelPaths paths_;
   const int64_t parts_;
   ir::Block after_;
@@ -296,8 +298,8 @@ class Finder {
 
 }  // namespace
 
-EpilogueCut epilogue_cut(const ir::Program& p, int kernel, StmtId loop, int64_t parts) {
-  return Finder(p, kernel, loop, parts).find();
+EpilogueCut epilogue_cut(const ir::Program& p, int kernel, StmtId loop, int64_t parts, const KernelOps* ops) {
+  return Finder(p, kernel, loop, parts, ops).find();
 }
 
 }  // namespace tilegen::analysis

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/kernel_ops.h"
 #include "ir/program.h"
 
 namespace tilegen::analysis {
@@ -29,6 +30,8 @@ struct EpilogueCut {
   int64_t width = 0;  // of a share
   std::string refusal;
 };
-EpilogueCut epilogue_cut(const ir::Program& p, int kernel, ir::StmtId loop, int64_t parts);
+// `ops` where they have been collected, else null.
+EpilogueCut epilogue_cut(const ir::Program& p, int kernel, ir::StmtId loop, int64_t parts,
+                         const KernelOps* ops = nullptr);
 
 }  // namespace tilegen::analysis

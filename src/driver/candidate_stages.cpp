@@ -42,6 +42,7 @@ void leave_out_unguarded(const thread::ThreadProgram& code, bool given, plan::Ke
 void take_plan(Candidate& c, Candidate& other) {
   c.plan = std::move(other.plan);
   c.estimate = other.estimate;
+  c.ops = std::move(other.ops);
   c.scheduled = std::move(other.scheduled);
   c.scheduled->schedule = &*c.plan;
 }
@@ -53,6 +54,7 @@ const plan::KernelSchedule* CandidateStages::given_of(const Candidate& c) const 
 bool CandidateStages::form_as_given(Candidate& c, const plan::KernelSchedule* given) const {
   c.overlap = {};
   c.split.reset();
+  c.ops.reset();
   const int kernel = static_cast<int>(c.kernel);
   const plan::KernelSchedule* decided = is_planned(c) ? &planned_->kernels[c.kernel] : given;
   const bool copy_engine = !is_planned(c) && tensor_copies_at(level_) != schedule::TensorCopies::none;
@@ -81,8 +83,15 @@ bool CandidateStages::relies_on_sizes(const Candidate& c) const {
 double CandidateStages::microseconds(Candidate& c) const {
   if (!c.estimate)
     c.estimate = estimated_microseconds(program_of(c), static_cast<int>(c.kernel), *c.plan, target_,
-                                        options_.sizes, c.scheduled ? c.scheduled->ops.get() : nullptr);
+                                        options_.sizes, &ops_of(c));
   return *c.estimate;
+}
+
+const analysis::KernelOps& CandidateStages::ops_of(Candidate& c) const {
+  if (!c.ops)
+    c.ops = std::make_shared<const analysis::KernelOps>(
+        analysis::collect_kernel_ops(program_of(c), static_cast<int>(c.kernel)));
+  return *c.ops;
 }
 
 void CandidateStages::plan(Candidate& c, const plan::KernelSchedule* given) const {
@@ -103,6 +112,8 @@ void CandidateStages::plan(Candidate& c, const plan::KernelSchedule* given) cons
   const auto blocks = known_blocks(program_of(c), kernel, options_.sizes);
   how.single_wave = blocks && *blocks <= target_.multiprocessors;
   how.read = &read_;
+  ops_of(c);
+  how.ops = c.ops;
   how.tensor_copies = tensor_copies_at(level_);
   how.assumptions = assumptions_at(level_);
   auto plan = given && fallback_ ? plan_fallback(program_of(c), kernel, target_, *given, how)

@@ -23,6 +23,7 @@ struct Candidate {
   bool alone = false;                        // they do not: such a plan was rejected
   bool clusterless = false;                  // blocks bring no tiles for each other: such a plan was rejected
   int64_t most_stages = 0;                   // of loops that ask for none; 0: any
+  std::shared_ptr<const analysis::KernelOps> ops;  // of the program that is planned, where they are known
   bool direct = false;  // tiles come by asynchronous copies where they could come through registers
   std::optional<plan::KernelSchedule> plan;
   std::optional<double> estimate;  // microseconds of `plan` as it is, where they have been asked for
@@ -64,6 +65,8 @@ class CandidateStages {
     return c.split ? *c.split : unsplit_program_of(c);
   }
   double microseconds(Candidate& c) const;
+  // Of program_of(c), collected once.
+  const analysis::KernelOps& ops_of(Candidate& c) const;
   const target::Target& target() const { return target_; }
   const cost::Sizes& sizes() const { return options_.sizes; }
   // The first given decision without which the code holds; empty: none alone.

@@ -204,6 +204,7 @@ class Settler : private CandidateStages {
     other.kernel = c.kernel;
     other.form = c.form;
     other.overlap = c.overlap;
+    other.ops = c.ops;
     other.most_stages = stages;
     other.direct = direct;
     make(other, nullptr);
@@ -268,6 +269,7 @@ class Settler : private CandidateStages {
     Candidate other;
     other.kernel = c.kernel;
     other.overlap = c.overlap;
+    other.ops = c.ops;
     make(other, &with);
     if (other.rejected) return;
     const double alone = microseconds(c), together = microseconds(other);
@@ -288,7 +290,8 @@ class Settler : private CandidateStages {
 
   void find_shared_loop(Candidate& c) const {
     std::string why;
-    c.shared = loop_to_share(unsplit_program_of(c), static_cast<int>(c.kernel), target_, options_.sizes, why);
+    c.shared = loop_to_share(unsplit_program_of(c), static_cast<int>(c.kernel), target_, options_.sizes,
+                             ops_of(c), why);
     if (!why.empty()) c.plan->notes.push_back({program_.kernels[c.kernel].name, why});
   }
 

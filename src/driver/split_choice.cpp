@@ -17,8 +17,8 @@ constexpr double kWorthSharing = 0.95;
 
 class SplitChoice {
  public:
-  SplitChoice(const CandidateStages& stages, const Candidate& c, ir::StmtId loop, const OnRejected& rejected)
-      : stages_(stages), c_(c), loop_(loop), rejected_(rejected) {}
+  SplitChoice(const CandidateStages& stages, Candidate& c, ir::StmtId loop, const OnRejected& rejected)
+      : stages_(stages), c_(c), ops_(stages.ops_of(c)), loop_(loop), rejected_(rejected) {}
 
   // Of each way to meet the shortest, the shorter of them first.
   std::vector<Candidate> shorter_than(double microseconds) {
@@ -79,7 +79,7 @@ class SplitChoice {
         parts_to_try(whole, kernel(), stages_.target(), stages_.sizes(), loop_, through);
     if (through == SplitThrough::cluster_shares)
       std::erase_if(parts, [&](int64_t n) {
-        std::string why = expand::split_refusal(whole, kernel(), stages_.target(), loop_, n, through);
+        std::string why = expand::split_refusal(whole, kernel(), stages_.target(), loop_, n, through, &ops_);
         if (!why.empty() && unshared_.empty()) unshared_ = std::move(why);
         return !why.empty();
       });
@@ -129,6 +129,7 @@ class SplitChoice {
 
   const CandidateStages& stages_;
   const Candidate& c_;
+  const analysis::KernelOps& ops_;  // of the unsplit program
   const ir::StmtId loop_;
   const OnRejected& rejected_;
   expand::Written written_;  // of the whole program, once there are forms

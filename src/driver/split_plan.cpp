@@ -62,13 +62,14 @@ std::optional<double> known_blocks(const ir::Program& p, int kernel, const cost:
 }
 
 ir::StmtId loop_to_share(const ir::Program& p, int kernel, const target::Target& t, const cost::Sizes& given,
-                         std::string& why) {
+                         const analysis::KernelOps& ops, std::string& why) {
   const std::optional<double> blocks = known_blocks(p, kernel, given);
   if (!blocks || *blocks < 1 || 2 * *blocks > t.multiprocessors) return {};
   for (ir::StmtId id : p.kernels[static_cast<size_t>(kernel)].body) {
     const auto* loop = p.as<ir::Loop>(id);
     if (!loop || loop->kind != ir::LoopKind::pipelined || !is_known(p, loop->extents[0], given)) continue;
-    const std::string refused = expand::split_refusal(p, kernel, t, id, 2, expand::SplitThrough::workspace);
+    const std::string refused =
+        expand::split_refusal(p, kernel, t, id, 2, expand::SplitThrough::workspace, &ops);
     if (refused.empty()) return id;
     if (why.empty())
       why = "a grid of " + std::to_string(static_cast<int64_t>(*blocks)) + " does not fill " +

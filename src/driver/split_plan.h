@@ -28,7 +28,7 @@ std::optional<double> known_blocks(const ir::Program& p, int kernel, const cost:
 // more blocks than run at once take longer in every case that was measured (bench/results/few_blocks.json).
 // Invalid: none, and `why` says why where the grid is so. Known are constants and what is given.
 ir::StmtId loop_to_share(const ir::Program& p, int kernel, const target::Target& t, const cost::Sizes& sizes,
-                         std::string& why);
+                         const analysis::KernelOps& ops, std::string& why);
 
 // Numbers of parts whose estimates are compared. Through a cluster all that it can have; through a workspace
 // the one that fills the machine, of as many iterations for each where that is more than half of it.

@@ -155,8 +155,9 @@ class Sharing {
 
 }  // namespace
 
-std::string share_refusal(const ir::Program& p, int kernel, StmtId loop, int64_t parts) {
-  const std::string why = analysis::epilogue_cut(p, kernel, loop, parts).refusal;
+std::string share_refusal(const ir::Program& p, int kernel, StmtId loop, int64_t parts,
+                          const analysis::KernelOps& ops) {
+  const std::string why = analysis::epilogue_cut(p, kernel, loop, parts, &ops).refusal;
   return why.empty() ? "" : "what follows it cannot be shared: " + why;
 }
 

@@ -16,12 +16,14 @@
 
 #include <string>
 
+#include "analysis/kernel_ops.h"
 #include "ir/program.h"
 
 namespace tilegen::expand {
 
-// Of a program or its form. Empty: what follows the loop can be shared.
-std::string share_refusal(const ir::Program& p, int kernel, ir::StmtId loop, int64_t parts);
+// Of a program or its form. Empty: what follows the loop can be shared. `ops` of the kernel.
+std::string share_refusal(const ir::Program& p, int kernel, ir::StmtId loop, int64_t parts,
+                          const analysis::KernelOps& ops);
 
 void share_sums(ir::Program& form, int kernel, ir::StmtId loop, ir::VarId part, int64_t parts);
 

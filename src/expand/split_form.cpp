@@ -62,12 +62,15 @@ const char* split_through_name(SplitThrough through) {
 }
 
 std::string split_refusal(const ir::Program& p, int kernel, const target::Target& t, ir::StmtId loop,
-                          int64_t parts, SplitThrough through) {
+                          int64_t parts, SplitThrough through, const analysis::KernelOps* ops) {
   if (std::string why = part_refusal(t, parts, through); !why.empty()) return why;
   const ir::Kernel& k = p.kernels[static_cast<size_t>(kernel)];
   if (k.grid.size() >= kMaxGridRank) return "the grid has three dimensions";
-  std::string why = analysis::split_loop(p, kernel, analysis::collect_kernel_ops(p, kernel), loop).refusal;
-  if (why.empty() && through == SplitThrough::cluster_shares) why = share_refusal(p, kernel, loop, parts);
+  analysis::KernelOps collected;
+  if (!ops) ops = &(collected = analysis::collect_kernel_ops(p, kernel));
+  std::string why = analysis::split_loop(p, kernel, *ops, loop).refusal;
+  if (why.empty() && through == SplitThrough::cluster_shares)
+    why = share_refusal(p, kernel, loop, parts, *ops);
   return why;
 }
 

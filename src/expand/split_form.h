@@ -21,6 +21,7 @@
 #include <memory>
 #include <string>
 
+#include "analysis/kernel_ops.h"
 #include "ir/program.h"
 #include "plan/schedule.h"
 #include "target/target.h"
@@ -39,9 +40,10 @@ const char* split_through_name(SplitThrough through);
 
 constexpr int64_t kMaxWorkspaceParts = 64;
 
-// Empty: the kernel can have the form.
+// Empty: the kernel can have the form. `ops` where they have been collected, else null.
 std::string split_refusal(const ir::Program& p, int kernel, const target::Target& t, ir::StmtId loop,
-                          int64_t parts, SplitThrough through = SplitThrough::cluster);
+                          int64_t parts, SplitThrough through = SplitThrough::cluster,
+                          const analysis::KernelOps* ops = nullptr);
 
 // `written`: how `p` was written, for callers that make several forms; null where it is to be found.
 using Written = std::shared_ptr<const ir::Program::Written>;

@@ -41,7 +41,9 @@ class KernelPlanner {
         kernel_(p.kernels[static_cast<size_t>(kernel)]),
         target_(t),
         options_(options),
-        ops_(analysis::collect_kernel_ops(p, kernel)),
+        collected_(options.ops ? options.ops
+                               : std::make_shared<const KernelOps>(analysis::collect_kernel_ops(p, kernel))),
+        ops_(*collected_),
         liveness_(p, kernel, ops_),
         dependences_(p, ops_) {
     if (kernel_.split) parts_ = analysis::split_loop(p, kernel, ops_, kernel_.split->loop).sums;
@@ -122,7 +124,8 @@ class KernelPlanner {
   const ir::Kernel& kernel_;
   const target::Target& target_;
   const PlanOptions& options_;
-  const KernelOps ops_;
+  const std::shared_ptr<const KernelOps> collected_;
+  const KernelOps& ops_;
   const analysis::Liveness liveness_;
   analysis::LoopDependences dependences_;
   std::vector<ValueId> parts_;  // sums of a loop that blocks share

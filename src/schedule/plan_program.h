@@ -8,8 +8,10 @@
 // target_unsupported.
 #pragma once
 
+#include <memory>
 #include <set>
 
+#include "analysis/kernel_ops.h"
 #include "ir/program.h"
 #include "plan/schedule.h"
 #include "target/target.h"
@@ -59,6 +61,8 @@ struct PlanOptions {
   const plan::OverlapPlan* overlap = nullptr;
   // Of the program, once for all kernels; plan_program finds it itself.
   const std::set<ir::BufferId>* read = nullptr;
+  // Of the kernel that is planned, where they have been collected; else null.
+  std::shared_ptr<const analysis::KernelOps> ops = nullptr;
 };
 
 // What some kernel of the program reads.
