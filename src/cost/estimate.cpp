@@ -80,10 +80,56 @@ class Sample {
     }
   }
 
+  void start_following() { sizes_.start_asking(); }
+  // The block that is set, by those of its indices that something has followed since.
+  std::vector<int64_t> followed() const {
+    std::vector<int64_t> indices;
+    for (ir::VarId v : kernel_.block_vars) {
+      const bool asked = sizes_.asked(v);
+      indices.push_back(asked ? sizes_.of(v).value_or(0) : 0);
+    }
+    return indices;
+  }
+
  private:
   const ir::Kernel& kernel_;
   SizedProgram& sizes_;
   std::vector<int64_t> grid_;
+};
+
+// Blocks of a sample on their way: those that differ in nothing that the way follows go the same.
+class Walks {
+ public:
+  Walks(Sample& sample, KernelWalk& walk) : sample_(sample), walk_(walk) { sample.start_following(); }
+
+  Span block(int64_t number, double weight) {
+    sample_.set(number);
+    for (const Walked& w : walked_)
+      if (followed(w.number, number)) return walk_.add_times(w.times), w.span;
+    Walked w{number, {}, walk_.times()};
+    w.span = walk_.block(weight);
+    for (size_t i = 0; i < w.times.size(); ++i) w.times[i] = walk_.times()[i] - w.times[i];
+    walked_.push_back(std::move(w));
+    return walked_.back().span;
+  }
+
+ private:
+  struct Walked {
+    int64_t number;
+    Span span;
+    std::vector<double> times;  // of its ops
+  };
+  // As far as the way followed indices, the blocks have the same.
+  bool followed(int64_t before, int64_t number) {
+    sample_.set(before);
+    const std::vector<int64_t> indices = sample_.followed();
+    sample_.set(number);
+    return indices == sample_.followed();
+  }
+
+  Sample& sample_;
+  KernelWalk& walk_;
+  std::vector<Walked> walked_;
 };
 
 // Cycles of one wave, of so many blocks of a multiprocessor.
@@ -143,11 +189,11 @@ KernelEstimate estimate_kernel(int index, const PlannedKernel& k, SizedProgram& 
   // Twice: how much of what blocks read and write comes from device memory shows when all of it is known.
   for (int pass = 0; pass < 2; ++pass) {
     KernelWalk walk(k, kernel, works, 1 / l2_bytes_per_cycle + cold * memory_cycles, ahead);
+    Walks walks(sample, walk);
     e.block = {};
     for (int64_t s = 0; s < sample.count; ++s) {
-      sample.set(s);
       const double weight = 1.0 / static_cast<double>(sample.count);
-      Span one = walk.block(weight);
+      Span one = walks.block(s, weight);
       longest = std::max(longest, one.serial);
       e.block += one *= weight;
     }

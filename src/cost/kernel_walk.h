@@ -42,7 +42,11 @@ class KernelWalk {
   Span block(double weight);
 
   const std::vector<double>& times() const { return times_; }  // by op
-  bool known() const { return known_; }                        // every loop's length
+  // Of a block that is as one that was walked: its ops' times.
+  void add_times(const std::vector<double>& more) {
+    for (size_t i = 0; i < times_.size(); ++i) times_[i] += more[i];
+  }
+  bool known() const { return known_; }  // every loop's length
   // Cycles that the sums of blocks take to meet in a workspace, beside which nothing runs.
   double meeting() const { return meeting_; }
 

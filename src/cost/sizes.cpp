@@ -14,7 +14,8 @@ int64_t nominal(const ir::Var& dim) {
 
 }  // namespace
 
-SizedProgram::SizedProgram(const ir::Program& p, const Sizes& sizes) : p_(p), values_(p.vars.size()) {
+SizedProgram::SizedProgram(const ir::Program& p, const Sizes& sizes)
+    : p_(p), values_(p.vars.size()), asked_(p.vars.size()) {
   for (size_t v = 0; v < p.vars.size(); ++v) {
     const ir::Var& var = p.vars[v];
     if (var.kind != ir::VarKind::dim && var.kind != ir::VarKind::scalar) continue;
@@ -33,7 +34,7 @@ std::optional<int64_t> SizedProgram::value(ir::ExprId e) const {
   const ir::ExprNode& n = p_.exprs[e];
   if (ir::is_float(n.type)) return std::nullopt;
   if (n.op == ir::ExprOp::const_int) return n.imm;
-  if (n.op == ir::ExprOp::var) return values_[n.var().value];
+  if (n.op == ir::ExprOp::var) return of(n.var());
   if (n.op == ir::ExprOp::load) return std::nullopt;
   const auto operand = [&](ir::ExprId id) -> std::optional<ir::ScalarValue> {
     const auto v = value(id);

@@ -24,12 +24,19 @@ class SizedProgram {
   SizedProgram(const ir::Program& p, const Sizes& sizes);
 
   void set(ir::VarId v, int64_t value) { values_[v.value] = value; }
-  std::optional<int64_t> of(ir::VarId v) const { return values_[v.value]; }
+  std::optional<int64_t> of(ir::VarId v) const {
+    asked_[v.value] = 1;
+    return values_[v.value];
+  }
   std::optional<int64_t> value(ir::ExprId e) const;
+  // Whether what was told since then followed the variable's number.
+  void start_asking() { asked_.assign(asked_.size(), 0); }
+  bool asked(ir::VarId v) const { return asked_[v.value] != 0; }
 
  private:
   const ir::Program& p_;
   std::vector<std::optional<int64_t>> values_;  // by variable
+  mutable std::vector<char> asked_;
 };
 
 }  // namespace tilegen::cost
