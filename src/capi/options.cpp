@@ -37,7 +37,7 @@ constexpr OptionRow kOptions[] = {
     flag_row("keep_assembly", "false", false, &OptionValues::keep_assembly,
              "keep the assembly of the target"),
     flag_row("plan_only", "false", true, &OptionValues::plan_only,
-             "stop after planning: the artifact has a schedule and no code"),
+             "make no code: the artifact has the schedule, of the plan that lowering and its checks take"),
     flag_row("native_text", "true", true, &OptionValues::native_text,
              "false: refuse a program whose functions have native text, for programs from strangers"),
     flag_row("verify", "false", false, &OptionValues::verify, "verify between stages"),

@@ -80,8 +80,8 @@ struct CompileOptions {
   bool conversions = true;  // false: refuse instead of inserting layout conversions
   bool keep_ir = false;
   bool keep_assembly = false;
-  bool plan_only = false;  // stop after planning (any target); the artifact has only the schedule
-  // With plan_only: of the plan no more is decided than an estimate sees; the artifact has nothing else.
+  bool plan_only = false;  // no code, of any target; the schedule is of the plan that the checks take
+  // With plan_only: of the plan no more is decided than an estimate sees; no check is asked, no plan kept.
   bool estimate_only = false;
   bool verify = false;      // verify between stages (tests, fuzzing)
   bool native_text = true;  // false: refuse functions with native text

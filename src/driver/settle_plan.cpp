@@ -144,7 +144,7 @@ class Settler : private CandidateStages {
       if (Checked ok = stage("split", share, planned); !ok) return ok;
     if (settled(&Candidate::plan))
       stages_.dump("schedule", [&] { return plan::schedule_to_text(schedule_of(all)); });
-    if (options_.plan_only) return Unit{};
+    if (options_.estimate_only) return Unit{};
     if (settled(&Candidate::scheduled))
       stages_.dump("scheduled", [&] {
         std::string text;

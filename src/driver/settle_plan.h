@@ -17,13 +17,13 @@ namespace tilegen::driver {
 
 struct SettledPlan {
   plan::Schedule schedule;
-  std::vector<thread::ThreadProgram> kernels;  // none with plan_only
+  std::vector<thread::ThreadProgram> kernels;  // none with estimate_only
   std::optional<double> estimate;              // microseconds, with estimate_only
   std::vector<SplitProgram> splits;  // of each kernel: the form that it was made of, where its loop is split
 };
 
-// For one level. `planned`: decisions of another level to begin with as they are. With plan_only lowering and
-// checks are not asked.
+// For one level. `planned`: decisions of another level to begin with as they are. With estimate_only
+// lowering and checks are not asked.
 Expected<SettledPlan> settle_plan(const ir::Program& program, const target::Target& target,
                                   const CompileOptions& options, AssumptionLevel level,
                                   const plan::Schedule* planned, Stages& stages);

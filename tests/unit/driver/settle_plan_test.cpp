@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
+#include "plan/schedule.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::driver {
@@ -122,6 +123,24 @@ TEST(SettlePlan, ARejectedKernelTakesTheNextFormAndSaysSo) {
             "the kernel is planned without tensor copies to tensors: as first planned it was rejected, "
             "gemm/ko: a test says no");
   EXPECT_EQ((*a)->schedule.kernels[1], (*first)->schedule.kernels[1]);
+}
+
+// What is shown of a plan is what compiles.
+TEST(SettlePlan, AScheduleWithoutCodeIsThatOfTheCode) {
+  for (const char* name : {"sm_80", "sm_90a", "sim:sm_90a", "gfx942"}) {
+    CompileOptions options;
+    options.check = [](const ThreadProgram& code) {
+      return says(has<thread::TensorStore>(code) || has<thread::AsyncCopy>(code));
+    };
+    const auto whole = compile(program(), *target::find_target(name), options);
+    ASSERT_TRUE(whole) << whole.error().to_text();
+    options.plan_only = true;
+    const auto planned = compile(program(), *target::find_target(name), options);
+    ASSERT_TRUE(planned) << planned.error().to_text();
+    EXPECT_EQ(plan::schedule_to_text((*planned)->schedule), plan::schedule_to_text((*whole)->schedule));
+    EXPECT_EQ(notes_of_forms(**planned).size(), std::string(name) == "gfx942" ? 0u : 1u) << name;
+    EXPECT_TRUE((*planned)->kernels.empty());
+  }
 }
 
 TEST(SettlePlan, EveryLevelOfASimulatedTargetIsSettled) {
