@@ -55,6 +55,39 @@ kernel k grid (b: ceildiv(n, 16)) threads $threads {
       }
 }
 
+// Elements side by side, which machines add to at once: whole rows, rows that begin at pairs or anywhere,
+// boxes that hang over an edge, conditions of rows and of elements.
+TEST(Atomics, SumsOfNeighbours) {
+  int at = 0;
+  for (DType t : {DType::f16, DType::bf16, DType::f32})
+    for (const int columns : {64, 66, 65})
+      for (const int first : {0, 2, 8}) {
+        ++at;
+        expect_agree(replaced(R"(tl 1 program p
+dim n
+tensor X: $type[n, 64] readonly
+tensor Z: $type[n, $columns]
+tensor Y: $type[n, $columns]
+kernel k grid (b: ceildiv(n, 16)) threads $threads {
+  alloc x: fragment $type[16, 64]
+  copy X[b * 16, 0] -> x
+  atomic x -> Z[b * 8, $first] {kind=add}
+  parallel i, j in 16, 64 {
+    if b * 16 + i < n and j < 48 and (i % 3 == 0 or X[b * 16 + i, j] > cast($type, 0)) {
+      atomic_add(Y[b * 16 + i, j], x[i, j])
+    }
+  }
+}
+)",
+                              {{"type", ir::dtype_name(t)},
+                               {"columns", std::to_string(columns)},
+                               {"first", std::to_string(first)},
+                               {"threads", std::to_string(64 << at % 3)}}),
+                     launches_of(t, "add", static_cast<uint64_t>(at)));
+        if (HasFailure()) return;
+      }
+}
+
 // Old values of tiles: of kinds, into fragments, shared tiles, boxes of them and the source itself.
 TEST(Atomics, OldValuesOfTiles) {
   int at = 0;

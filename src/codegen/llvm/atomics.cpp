@@ -20,12 +20,14 @@ namespace {
 using Instruction = llvm::AtomicRMWInst::BinOp;
 
 // Minima and maxima of floats are loops: of NaN the instructions have rules of their own. So are all of fewer
-// than 32 bits, but for integers on hosts and sums of f16 on NVIDIA.
-std::optional<Instruction> instruction(const MachineFeatures& f, AtomicKind kind, DType type) {
+// than 32 bits, but for integers on hosts and sums of floats where the machine has them.
+std::optional<Instruction> instruction(const MachineFeatures& f, AtomicKind kind, DType type,
+                                       bool sums_narrow) {
   const bool floating = ir::is_float(type);
   const bool is_signed = ir::dtype_kind(type) == ir::DTypeKind::signed_int;
-  const bool half_sum = f.nvptx && type == DType::f16 && kind == AtomicKind::add;
-  if (ir::dtype_bits(type) < 32 && (floating || f.nvptx || f.amdgpu) && !half_sum) return std::nullopt;
+  if (ir::dtype_bits(type) < 32 && (floating || f.nvptx || f.amdgpu) &&
+      !(kind == AtomicKind::add && sums_narrow))
+    return std::nullopt;
   if (floating && kind != AtomicKind::exchange && kind != AtomicKind::add) return std::nullopt;
   switch (kind) {
     case AtomicKind::compare_exchange:
@@ -157,10 +159,11 @@ void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f,
   where(b, parts.condition, [&] {
     Value* old = nullptr;
     if (ir::releases(parts.order)) fence(b, f, llvm::AtomicOrdering::Release, pointer);
-    if (const auto op = instruction(f, kind, type))
-      old = b.CreateAtomicRMW(*op, pointer, to_storage(b, type, held), align, llvm::AtomicOrdering::Monotonic,
-                              scope_of(b, f));
-    else if (kind == AtomicKind::compare_exchange && ir::dtype_bits(type) >= 32)
+    if (const auto op = instruction(f, kind, type, parts.sums_narrow)) {
+      Value* stored = to_storage(b, type, held);
+      if (type == DType::bf16 && *op == Instruction::FAdd) stored = b.CreateBitCast(stored, b.getBFloatTy());
+      old = b.CreateAtomicRMW(*op, pointer, stored, align, llvm::AtomicOrdering::Monotonic, scope_of(b, f));
+    } else if (kind == AtomicKind::compare_exchange && ir::dtype_bits(type) >= 32)
       old = compare_exchange(b, f, type, pointer, parts.expected, held);
     else
       old = swap_loop(b, ops, f, kind, type, pointer, held, parts.expected);
@@ -169,19 +172,23 @@ void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f,
   });
 }
 
-bool adds_pairs(const MachineFeatures& f, AtomicKind kind, DType type, Value* pointer) {
-  return f.nvptx && kind == AtomicKind::add && type == DType::f16 &&
-         pointer->getType()->getPointerAddressSpace() == kGlobalSpace;
-}
-
-void emit_pair_add(llvm::IRBuilder<>& b, const MachineFeatures& f, Value* pointer, Value* pair,
-                   const AtomicParts& parts) {
-  auto* type = llvm::FunctionType::get(b.getVoidTy(), {pointer->getType(), pair->getType()}, false);
+void emit_wide_add(llvm::IRBuilder<>& b, const MachineFeatures& f, const char* form, Value* pointer,
+                   const std::vector<Value*>& words, const AtomicParts& parts) {
+  std::string registers, constraints = "l,";
+  std::vector<Value*> operands = {pointer};
+  std::vector<llvm::Type*> types = {pointer->getType()};
+  for (Value* word : words) {
+    registers += (registers.empty() ? "$" : ", $") + std::to_string(operands.size());
+    constraints += "r,";
+    operands.push_back(b.CreateBitCast(word, b.getInt32Ty()));
+    types.push_back(b.getInt32Ty());
+  }
+  if (words.size() > 1) registers = "{" + registers + "}";
+  auto* type = llvm::FunctionType::get(b.getVoidTy(), types, false);
+  const std::string text = std::string("red.global.add") + form + " [$0], " + registers + ";";
   where(b, parts.condition, [&] {
     if (ir::releases(parts.order)) fence(b, f, llvm::AtomicOrdering::Release, pointer);
-    b.CreateCall(type,
-                 llvm::InlineAsm::get(type, "red.global.add.noftz.f16x2 [$0], $1;", "l,r,~{memory}", true),
-                 {pointer, pair});
+    b.CreateCall(type, llvm::InlineAsm::get(type, text, constraints + "~{memory}", true), operands);
     if (ir::acquires(parts.order)) fence(b, f, llvm::AtomicOrdering::Acquire, pointer);
   });
 }

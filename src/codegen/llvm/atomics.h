@@ -4,6 +4,8 @@
 
 #include <llvm/IR/IRBuilder.h>
 
+#include <vector>
+
 #include "codegen/llvm/operators.h"
 #include "ir/program.h"
 
@@ -15,6 +17,7 @@ struct AtomicParts {
   llvm::Value* expected = nullptr;   // held, of compare_exchange
   llvm::Value* old_to = nullptr;     // if given, memory for the old value
   ir::AtomicOrder order = ir::AtomicOrder::relaxed;
+  bool sums_narrow = false;  // the machine adds to floats of the type's 16 bits by an instruction
 };
 
 // memory at `pointer`, of the type as it is stored, = kind(memory, held). An order is fences around a relaxed
@@ -22,11 +25,10 @@ struct AtomicParts {
 void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f, ir::AtomicKind kind,
                  ir::DType type, llvm::Value* pointer, llvm::Value* held, const AtomicParts& parts);
 
-// Two neighbours of such memory, aligned as a pair, are added to by one instruction: each is an operation of
-// its own. `pair`: the two as they are stored, in a word.
-bool adds_pairs(const MachineFeatures& f, ir::AtomicKind kind, ir::DType type, llvm::Value* pointer);
-void emit_pair_add(llvm::IRBuilder<>& b, const MachineFeatures& f, llvm::Value* pointer, llvm::Value* pair,
-                   const AtomicParts& parts);
+// Neighbours of such memory, aligned together, are added to by one instruction of global memory
+// (target/atomic_sums.h): each is an operation of its own. `words`: they as they are stored.
+void emit_wide_add(llvm::IRBuilder<>& b, const MachineFeatures& f, const char* form, llvm::Value* pointer,
+                   const std::vector<llvm::Value*>& words, const AtomicParts& parts);
 
 // The record of ir/print.h: the next one of the buffer at `base`, if one is left.
 void emit_append(llvm::IRBuilder<>& b, const MachineFeatures& f, llvm::Value* base, llvm::Value* index,

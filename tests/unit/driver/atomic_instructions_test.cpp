@@ -8,7 +8,7 @@
 namespace tilegen::driver {
 namespace {
 
-std::string code_of(const std::string& tensors, const std::string& body) {
+std::string code_of(const std::string& tensors, const std::string& body, const char* target = "sm_80") {
   const std::string text =
       "tl 1 program p\ndim n\n" + tensors + "\nkernel k grid (b: n) threads 128 {\n" + body + "\n}\n";
   auto p = ir::parse_program(text, "test.tl", Limits{});
@@ -17,7 +17,7 @@ std::string code_of(const std::string& tensors, const std::string& body) {
   CompileOptions options;
   options.verify = options.keep_assembly = true;
   const auto a =
-      compile(std::make_shared<const ir::Program>(std::move(*p)), *target::find_target("sm_80"), options);
+      compile(std::make_shared<const ir::Program>(std::move(*p)), *target::find_target(target), options);
   EXPECT_TRUE(a) << a.error().to_text() << text;
   return a ? (*a)->assembly : "";
 }
@@ -53,6 +53,70 @@ TEST(AtomicInstructions, HalvesOneByOne) {
   const std::string least =
       code_of(tensors, "parallel i in 128 { atomic_min(Z[cast(i64, X[b, i])], cast(f16, 1)) }");
   EXPECT_EQ(count_of(least, "atom.global.cas.b32"), 1) << least;
+}
+
+// Sums of one tile of `type`, whose rows of `columns` begin at multiples of so many elements.
+std::string tile_sums(const std::string& type, int columns, const char* target) {
+  return code_of("tensor Z: " + type + "[n * 16, " + std::to_string(columns) + "]",
+                 "alloc h: fragment " + type + "[16, 64] fill h, 1 atomic h -> Z[b * 16, 0] {kind = add}",
+                 target);
+}
+
+TEST(AtomicInstructions, SumsOfVectors) {
+  struct Row {
+    const char *type, *form, *pair, *one;
+    int columns_of_pairs;
+  };
+  for (const Row& row :
+       {Row{"f32", ".v4.f32", ".v2.f32", "atom.global.add.f32", 66},
+        Row{"f16", ".noftz.v4.f16x2", ".noftz.f16x2", "atom.global.add.noftz.f16", 66},
+        Row{"bf16", ".noftz.v4.bf16x2", ".noftz.bf16x2", "atom.global.add.noftz.bf16", 66}}) {
+    for (const char* target : {"sm_90", "sm_90a"}) {
+      const std::string whole = tile_sums(row.type, 64, target);
+      EXPECT_GT(count_of(whole, std::string("red.global.add") + row.form), 0) << whole;
+      EXPECT_EQ(count_of(whole, "atom.") + count_of(whole, ".cas."), 0) << whole;
+      EXPECT_EQ(count_of(whole, ".version 8.1"), 1) << whole;
+      const std::string pairs = tile_sums(row.type, row.columns_of_pairs, target);
+      EXPECT_EQ(count_of(pairs, std::string("red.global.add") + row.pair + " "), 4) << pairs;
+      EXPECT_EQ(count_of(pairs, ".v4."), 0) << pairs;
+      // Rows that begin anywhere: one at a time.
+      const std::string odd = tile_sums(row.type, 65, target);
+      EXPECT_EQ(count_of(odd, row.one), 8) << odd;
+      EXPECT_EQ(count_of(odd, "red.") + count_of(odd, ".cas."), 0) << odd;
+    }
+    const std::string older = tile_sums(row.type, 64, "sm_80");
+    EXPECT_EQ(count_of(older, ".v4.") + count_of(older, "bf16x2"), 0) << older;
+  }
+  EXPECT_GT(count_of(tile_sums("bf16", 64, "sm_80"), "atom.global.cas.b32"), 0);
+}
+
+// What each element's own condition decides is no vector.
+TEST(AtomicInstructions, SumsUnderConditions) {
+  const std::string code =
+      code_of("dim m\ntensor Z: f32[m]\ntensor X: f32[m] readonly",
+              "parallel i in 512 { if X[i] > 0f32 { atomic_add(Z[i], 1f32) } }", "sm_90");
+  EXPECT_GT(count_of(code, "atom.global.add.f32"), 0) << code;
+  EXPECT_EQ(count_of(code, "red.global"), 0) << code;
+}
+
+// Alone, in shared memory, and with the old value: bf16 by an instruction where there is one.
+TEST(AtomicInstructions, Bf16OneByOne) {
+  const std::string tensors = "tensor X: i32[n, 128] readonly\ntensor Z: bf16[64]\ntensor Y: bf16[n, 128]";
+  const std::string add = "parallel i in 128 { atomic_add(Z[cast(i64, X[b, i])], cast(bf16, 1)) }";
+  EXPECT_EQ(count_of(code_of(tensors, add, "sm_90"), "atom.global.add.noftz.bf16"), 1);
+  EXPECT_EQ(count_of(code_of(tensors, add, "sm_80"), "atom.global.cas.b32"), 1);
+  const std::string tile = code_of(tensors,
+                                   "alloc s: shared bf16[64] fill s, 0 parallel i in 128 { "
+                                   "atomic_add(s[cast(i64, X[b, i])], cast(bf16, 1)) } copy s -> Z",
+                                   "sm_90");
+  EXPECT_GT(count_of(tile, "atom.shared.add.noftz.bf16"), 0) << tile;
+  EXPECT_EQ(count_of(tile, ".cas."), 0) << tile;
+  const std::string old = code_of(tensors,
+                                  "parallel i in 128 { let o = atomic_add(Z[cast(i64, X[b, i])], "
+                                  "cast(bf16, 1)) Y[b, i] = o }",
+                                  "sm_90");
+  EXPECT_GT(count_of(old, "atom.global.add.noftz.bf16"), 0) << old;
+  EXPECT_EQ(count_of(old, ".cas."), 0) << old;
 }
 
 }  // namespace

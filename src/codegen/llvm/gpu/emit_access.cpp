@@ -7,6 +7,7 @@
 #include "codegen/llvm/atomics.h"
 #include "codegen/llvm/gpu/gpu_emitter.h"
 #include "codegen/llvm/types.h"
+#include "target/atomic_sums.h"
 
 namespace tilegen::codegen {
 
@@ -22,6 +23,10 @@ bool left_to_hardware(const thread::Guard& g, ExprId condition, ExprId index) {
   for (size_t i = 0; i < g.bounds.size(); i += 2)
     if (g.bounds[i] == condition && g.bounds[i + 1] == index) return true;
   return false;
+}
+
+bool sums_narrow(const thread::ThreadProgram& p, const thread::Store& s, const target::Target& t) {
+  return target::find_atomic_sum(p, s, t, 2) != nullptr;
 }
 
 }  // namespace
@@ -71,14 +76,18 @@ void GpuEmitter::store_wide(const thread::Store& s, const Place& at, const Value
 void GpuEmitter::combine_wide(const thread::Store& s, const Place& at, const Values& held,
                               const Condition& condition) {
   const ir::DType type = program_.memory(s.memory).type;
-  const AtomicParts parts{condition.value, nullptr, nullptr, s.order};
+  const AtomicParts parts{condition.value, nullptr, nullptr, s.order, sums_narrow(program_, s, target_)};
+  const int64_t size = ir::dtype_bytes(type);
   const auto element = [&](size_t i) {
-    return pointer(b_, {at.pointer, at.offset + static_cast<int64_t>(i) * ir::dtype_bytes(type)});
+    return pointer(b_, {at.pointer, at.offset + static_cast<int64_t>(i) * size});
   };
-  const bool in_pairs = held.size() % 2 == 0 && adds_pairs(features_, *s.atomic, type, element(0));
-  for (size_t i = 0; i < held.size(); i += in_pairs ? 2 : 1) {
-    if (in_pairs)
-      emit_pair_add(b_, features_, element(i), packing_.words(type, {held.data() + i, 2}).front(), parts);
+  const target::AtomicSum* wide =
+      target::find_atomic_sum(program_, s, target_, part_bytes(static_cast<int64_t>(held.size()) * size));
+  const size_t step = wide && !wide->alone ? static_cast<size_t>(wide->bytes / size) : 1;
+  for (size_t i = 0; i < held.size(); i += step) {
+    if (step > 1)
+      emit_wide_add(b_, features_, wide->form, element(i), packing_.words(type, {held.data() + i, step}),
+                    parts);
     else
       emit_atomic(b_, ops_, features_, *s.atomic, type, element(i), held[i], parts);
   }
@@ -200,7 +209,8 @@ void GpuEmitter::emit_plain_store(const thread::Store& s) {
   Value* held = held_value(s.value);
   if (!s.old.valid() && !s.expected.valid()) return store_element(s, s.index, held, c);
   const AtomicParts parts{c.value, s.expected.valid() ? held_value(s.expected) : nullptr,
-                          s.old.valid() ? pointer(b_, place(s.old, s.old_index)) : nullptr, s.order};
+                          s.old.valid() ? pointer(b_, place(s.old, s.old_index)) : nullptr, s.order,
+                          sums_narrow(program_, s, target_)};
   emit_atomic(b_, ops_, features_, *s.atomic, program_.memory(s.memory).type,
               pointer(b_, place(s.memory, s.index)), held, parts);
 }

@@ -14,6 +14,7 @@
 #include "codegen/llvm/nvptx/ptx_emitter.h"
 #include "codegen/llvm/nvptx/widen_extrema.h"
 #include "codegen/llvm/optimise.h"
+#include "target/atomic_sums.h"
 
 namespace tilegen::codegen {
 namespace {
@@ -23,6 +24,17 @@ using Kernels = std::span<const thread::ThreadProgram>;
 constexpr int kStoreMatrixPtx = 78;  // PTX ISA, "stmatrix"
 constexpr int kCachingPtx = 74;      // PTX ISA, "createpolicy", eviction priorities of "ld" and "st"
 constexpr int kBarrierPtx = 78;      // PTX ISA, "mbarrier", ".shared::cta"
+
+// Of vectors of atomic sums, whatever their elements' places are.
+int sums_ptx(const target::Target& target, const thread::ThreadProgram& k, const thread::Loop& loop) {
+  int ptx = 0;
+  if (loop.form != thread::LoopForm::vectorized) return ptx;
+  for (thread::StmtId id : loop.body)
+    if (const auto* s = std::get_if<thread::Store>(&k.stmts[id.value].node))
+      if (const auto* sum = target::find_atomic_sum(k, *s, target, target.vector_bytes))
+        ptx = std::max(ptx, sum->isa_version);
+  return ptx;
+}
 
 // Least PTX version that serves the target and what the kernels use of it.
 int least_ptx(const target::Target& target, Kernels kernels) {
@@ -35,6 +47,8 @@ int least_ptx(const target::Target& target, Kernels kernels) {
       if (auto* mma = std::get_if<thread::WarpgroupMma>(&s.node))
         if (const auto instruction = target::find_warpgroup_atom(target, mma->atom))
           ptx = std::max(ptx, instruction->atom->isa_version);
+      if (const auto* loop = std::get_if<thread::Loop>(&s.node))
+        ptx = std::max(ptx, sums_ptx(target, k, *loop));
       if (std::holds_alternative<thread::StoreMatrix>(s.node)) ptx = std::max(ptx, kStoreMatrixPtx);
     }
   for (const thread::ThreadProgram& k : kernels)
