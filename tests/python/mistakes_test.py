@@ -75,6 +75,41 @@ class Plain(unittest.TestCase):
                      "select(4 <= i, 1.0f32, X[i])", "+ 2.0f32", "cast(f32, 7 // (i + 1) % 5)", "min(3, i) << 1"):
             self.assertIn(part, text.replace("i >= 4", "4 <= i"))
 
+    def test_choices_of_numbers_are_numbers(self):
+        """They have the type of what they are combined with or stored to, as in .tl; no type of their own is left in the text."""
+        def body(b, x, n):
+            with b.parallel(8, names=["i"]) as i:
+                chosen = b.select(i < 3, 1, 0)
+                b.store(x, i, chosen)
+                b.store(x, i, chosen * 0.5 + x(i) * -b.select(i == 1, 2, b.max(b.select(i > 4, 3, 4), 1.5)))
+                b.store(x, i, b.cast(i + chosen, f32) + b.select(chosen == 1, b.pow(7, 2), b.fma(1, 2, 3)))
+                b.store(x, i, b.cast(chosen, f32))
+        text = self.text(body)
+        for part in ("X[i] = select(i < 3, 1.0f32, 0.0f32)", "select(i < 3, 1.0f32, 0.0f32) * 0.5f32", "max(select(4 < i, 3.0f32, 4.0f32), 1.5f32)",
+                     "cast(f32, i + select(i < 3, 1, 0))", "select(select(i < 3, 1, 0) == 1, ", "X[i] = cast(f32, select(i < 3, 1, 0))"):
+            self.assertIn(part, text)
+        for found in (tg.f16, tg.bf16, tg.i8, tg.u32):
+            b = tg.Builder("typed")
+            y = b.tensor("Y", found, 8)
+            with b.kernel("k", 1):
+                with b.parallel(8, names=["i"]) as i:
+                    b.store(y, i, y(i) + b.select(i < 3, 1, 0))
+            self.assertIn("select(i < 3, 1", str(b.finish()))
+
+        def sliced(b, x, n):
+            first = b.select(n < 3, 1, 0)
+            b.fill(x[first : first + 4], 0)
+            b.fill(x[n + first : first + 4 + n], 0)
+        self.assertEqual(self.text(sliced).count(" :+ 4], 0.0f32"), 2)
+
+        def pointed(b, x, n):
+            with b.parallel(8) as i:
+                b.store(x, i, b.cast(i + b.select(i < 3, 1.5, 0), f32))
+        with self.assertRaisesRegex(TypeError, "1.5 is no i64"):
+            self.text(pointed)
+        with self.assertRaisesRegex(TypeError, "neither an expression"):
+            self.text(lambda b, x, n: b.select(n < 3, "1", 0))
+
     def test_loops_count_as_range_does(self):
         def loops(kind, *range_, **keywords):
             def body(b, x, n):

@@ -60,15 +60,20 @@ class Builder(Atomics, Combinations, Maths):
 
     # Expressions.
 
+    def type_of_number(self, value):
+        """The one that a number has where nothing says another."""
+        if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+            raise TypeError(f"{type(value).__name__} is neither an expression of a tile program nor a number"
+                            + ("; buffer(i, j) is one element" if isinstance(value, _Memory) else ""))
+        return boolean if isinstance(value, bool) else i64 if isinstance(value, numbers.Integral) else f32
+
     def expr(self, value, dtype=None):
         """An Expr of an Expr or a number; numbers take `dtype`, else i64 or f32. A number that an integer type does not
         have is refused."""
         if isinstance(value, Expr):
-            return value
-        if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
-            raise TypeError(f"{type(value).__name__} is neither an expression of a tile program nor a number"
-                            + ("; buffer(i, j) is one element" if isinstance(value, _Memory) else ""))
-        dtype = dtype or (boolean if isinstance(value, bool) else i64 if isinstance(value, numbers.Integral) else f32)
+            return value.of(dtype)
+        usual = self.type_of_number(value)
+        dtype = dtype or usual
         if dtype in FLOATS:
             return Expr(self, lib.tl_const_f64(self.handle, dtype.value, float(value)))
         if not isinstance(value, numbers.Integral) and not float(value).is_integer():
@@ -383,7 +388,7 @@ class Builder(Atomics, Combinations, Maths):
 
     @marked
     def fill(self, dst, value):
-        dtype = dst.dtype if isinstance(dst, Buffer) else None
+        dtype = getattr(dst.buffer if isinstance(dst, Region) else dst, "dtype", None)
         lib.tl_fill(self.handle, self._region(dst), self.expr(value, dtype).raw)
 
     @marked

@@ -52,6 +52,7 @@ class Expr:
     """A scalar of the program: a constant, a dimension, a loop variable, or what is computed from them. Every operator,
     == and != too, gives an Expr; as keys of a dict, or in a set, expressions are told apart by identity."""
     __array_ufunc__ = None  # a number of NumPy on the left leaves the operator to this class
+    is_open = False  # its type is its own (open_values.py)
 
     def __init__(self, builder, raw, text=None, sum=None):
         self.builder, self.raw, self._sum = builder, raw, sum
@@ -66,6 +67,10 @@ class Expr:
     def dtype(self):
         value = _lib.tl_expr_dtype(self.builder.handle, self.raw)
         return next((t for t in ALL if t.value == value), None)
+
+    def of(self, dtype):
+        """What it is where a value of the type is asked for."""
+        return self
 
     def _binary(self, op, other, swapped=False):
         dtype = self.dtype

@@ -2,6 +2,7 @@
 from . import _header as h
 from .arguments import choice
 from .expressions import Expr, lib
+from .open_values import OpenValue
 from .types import boolean, dtype_of, f32, u32
 
 _ROUNDINGS = {"nearest": h.TL_CAST_NEAREST, "zero": h.TL_CAST_ZERO, "down": h.TL_CAST_DOWN, "up": h.TL_CAST_UP}
@@ -74,21 +75,21 @@ class Maths:
 
     def ceildiv(self, a, b):
         """(a + b - 1) // b."""
-        a, b = self._alike(a, b)
-        return (a + (b - 1)) // b
+        return self._alike(lambda a, b: (a + (b - 1)) // b, a, b)
 
-    def _alike(self, *values):
-        """Expressions of expressions and numbers, which take the type of the first that has one."""
-        dtype = next((v.dtype for v in values if isinstance(v, Expr)), None)
-        return [self.expr(v, dtype) for v in values]
+    def _alike(self, make, *values):
+        """make(*expressions) of expressions and numbers, which take the type of the first that has one; of numbers alone the
+        result takes its own where it is used."""
+        dtype = next((v.dtype for v in values if isinstance(v, Expr) and not v.is_open), None)
+        if dtype is None and not any(isinstance(v, bool) for v in values):
+            return OpenValue(self, values, make)
+        return make(*(self.expr(v, dtype) for v in values))
 
     def _of_two(self, op, a, b):
-        a, b = self._alike(a, b)
-        return a._binary(op, b)
+        return self._alike(lambda a, b: a._binary(op, b), a, b)
 
     def fma(self, a, b, c):
-        a, b, c = self._alike(a, b, c)
-        return Expr(self, lib.tl_ternary(self.handle, h.TL_FMA, a.raw, b.raw, c.raw))
+        return self._alike(lambda a, b, c: Expr(self, lib.tl_ternary(self.handle, h.TL_FMA, a.raw, b.raw, c.raw)), a, b, c)
 
     def philox(self, seed, offset, lane):
         """A random u32: word lane % 4 of Philox 4x32-10 with key seed and counter offset + 2^64 * (lane // 4)."""
@@ -100,8 +101,9 @@ class Maths:
         return Expr(self, lib.tl_uniform(self.handle, word.raw))
 
     def select(self, condition, a, b):
-        a, b = self._alike(a, b)
-        return Expr(self, lib.tl_select(self.handle, self.expr(condition, boolean).raw, a.raw, b.raw))
+        """a where the condition holds, else b: select(c, 1, 0) has the type of what it is combined with or stored to."""
+        condition = self.expr(condition, boolean)
+        return self._alike(lambda a, b: Expr(self, lib.tl_select(self.handle, condition.raw, a.raw, b.raw)), a, b)
 
     def cast(self, a, dtype, rounding=None, end=None):
         """rounding: "nearest", "zero", "down" or "up"; end: "saturate", or "overflow" of 8-bit floats, whose casts saturate."""
