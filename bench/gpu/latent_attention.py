@@ -15,8 +15,8 @@ from tilegen import bf16, f16
 LATENT, TURNED, PAGE = 512, 64, 64
 WIDTH = LATENT + TURNED
 TYPES = {"f16": (f16, torch.float16), "bf16": (bf16, torch.bfloat16)}
-# Tile of heads and keys, threads, stages, tiles that the latent columns are in.
-TILES = [((64, 64), 256, 2, 1), ((64, 64), 256, 2, 2), ((64, 64), 256, 2, 4), ((64, 32), 256, 4, 1), ((64, 128), 256, 1, 2), ((64, 128), 256, 1, 4)]
+# Tile of heads and keys, threads, stages, tiles that the latent columns are in, blocks of a cluster.
+TILES = [((64, 64), 256, 2, 1, 2), ((64, 64), 256, 2, 1, 1), ((64, 64), 256, 2, 2, 1), ((64, 32), 256, 4, 1, 1), ((64, 128), 256, 1, 2, 1), ((64, 128), 256, 1, 4, 1)]
 
 
 class Latent(contest.Case):
@@ -56,9 +56,10 @@ class Latent(contest.Case):
         more = ("table", "lengths") if self.paged else ()
         arguments = lambda t: (self.scale, t["q"], t["kv"], *(t[x] for x in more), t["out"])
         page = PAGE if self.paged else 0
-        return {f"ours {tile[0]}x{tile[1]} {threads} {stages} / {pieces}":
-                (split_programs.latent_attention(self.dtype, tile, threads, stages, LATENT, TURNED, page, pieces), arguments)
-                for tile, threads, stages, pieces in TILES if not page or page % tile[1] == 0 or tile[1] % page == 0}
+        # Sequences of lengths that the kernel reads are different work, which blocks of a cluster do not have.
+        return {f"ours {tile[0]}x{tile[1]} {threads} {stages} / {pieces}" + (f", clusters of {cluster}" if cluster > 1 else ""):
+                (split_programs.latent_attention(self.dtype, tile, threads, stages, LATENT, TURNED, page, pieces, cluster), arguments)
+                for tile, threads, stages, pieces, cluster in TILES if not page or (cluster == 1 and (page % tile[1] == 0 or tile[1] % page == 0))}
 
     def peers(self, t):
         if self.paged:

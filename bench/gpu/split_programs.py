@@ -160,7 +160,7 @@ def attention_split(dtype, dim, tile, threads, stages, causal=False, group=1, wi
     return b.finish()
 
 
-def latent_attention(dtype, tile, threads, stages, latent=512, turned=64, page=0, pieces=1):
+def latent_attention(dtype, tile, threads, stages, latent=512, turned=64, page=0, pieces=1, cluster=1):
     """Attention of one query a sequence over heads that share latent keys (MLA, decoding): O = softmax(Q KV^T * scale) times
     the first `latent` columns of KV. `scale` is given times log2(e) and is positive.
 
@@ -169,6 +169,7 @@ def latent_attention(dtype, tile, threads, stages, latent=512, turned=64, page=0
             dimensions `pages` and `most` take the place of `keys`, and after KV stand table, i32 [batch, most], and lengths,
             i32 [batch]
     pieces  tiles that the first `latent` columns are in: each comes and is given back by itself
+    cluster blocks of as many tiles of heads that read the keys for each other
     """
     th, tk = tile
     check_pages(page, tk)
@@ -185,7 +186,8 @@ def latent_attention(dtype, tile, threads, stages, latent=512, turned=64, page=0
         table = b.tensor("table", i32, [batch, most], read_only=True)
         lengths = b.tensor("lengths", i32, [batch], read_only=True)
     O = b.tensor("O", dtype, [batch, heads, latent])
-    with b.kernel("latent_attention", [batch, ceil_div(heads, th)], threads=threads, names=["bb", "bh"]) as (bb, bh):
+    together = {"cluster": cluster, "cluster_along": "bh"} if cluster > 1 else {}
+    with b.kernel("latent_attention", [batch, ceil_div(heads, th)], threads=threads, names=["bb", "bh"], **together) as (bb, bh):
         Qs = [b.shared(named("Qs", i), dtype, [th, wide]) for i in range(pieces)]
         Ks = [b.shared(named("Ks", i), dtype, [tk, wide]) for i in range(pieces)]
         Qt, Kt = b.fragment("Qt", dtype, [th, turned]), b.shared("Kt", dtype, [tk, turned])
