@@ -172,11 +172,12 @@ void Expander::declare_pipelines() {
     line.home = &tree_.block_of(first);
     line.loop = tree_.loop_of(first);
     if (c.parts > 1 && (line.copies.size() > 1 || !in_turns(line.loop)))
-      return fail(kernel_.name,
-                  "pipeline '" + c.name +
-                      "' has parts, expected one tile of a loop whose "
-                      "iterations warpgroups have by turns",
-                  "leave `parts` out to have them planned");
+      return fail(
+          kernel_.name,
+          "pipeline '" + c.name + "' has " + std::to_string(c.parts) +
+              " parts, expected one, or one for each of two warpgroups that have its loop's iterations "
+              "by turns, of one tile",
+          "leave `parts` out to have them planned");
     line.parts = std::max<int64_t>(1, c.parts);
     for (line.part = 0; line.part < line.parts; ++line.part) out_.pipelines.push_back(line);
   }

@@ -55,7 +55,7 @@ int64_t sum_of_phases(std::span<const int64_t> addresses, int bytes, const BankM
 }  // namespace
 
 int64_t wavefronts(std::span<const int64_t> byte_addresses, int bytes, const BankModel& model) {
-  constexpr int64_t kMostSeen = int64_t{1} << 16;  // words between the first and the last: a bit each
+  constexpr int64_t kMaxBitmapWords = int64_t{1} << 16;  // words between the first and the last: a bit each
   SmallVector<int32_t, 64> banks;
   SmallVector<uint64_t, 128> seen;
   for (int bank = 0; bank < model.banks; ++bank) banks.push_back(0);
@@ -73,7 +73,7 @@ int64_t wavefronts(std::span<const int64_t> byte_addresses, int bytes, const Ban
     int64_t low = lanes.front(), high = low;
     for (const int64_t a : lanes) low = std::min(low, a), high = std::max(high, a);
     const int64_t base = word_of(low), range = word_of(high + bytes - 1) - base + 1;
-    if (range > kMostSeen) {
+    if (range > kMaxBitmapWords) {
       SortedLanes(lanes).for_each_run(bytes, model.bank_bytes, [&](int64_t first, int64_t last) {
         for (int64_t word = first; word <= last; ++word) take(word);
       });

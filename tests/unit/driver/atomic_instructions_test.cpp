@@ -105,18 +105,17 @@ TEST(AtomicInstructions, Bf16OneByOne) {
   const std::string add = "parallel i in 128 { atomic_add(Z[cast(i64, X[b, i])], cast(bf16, 1)) }";
   EXPECT_EQ(count_of(code_of(tensors, add, "sm_90"), "atom.global.add.noftz.bf16"), 1);
   EXPECT_EQ(count_of(code_of(tensors, add, "sm_80"), "atom.global.cas.b32"), 1);
-  const std::string tile = code_of(tensors,
-                                   "alloc s: shared bf16[64] fill s, 0 parallel i in 128 { "
-                                   "atomic_add(s[cast(i64, X[b, i])], cast(bf16, 1)) } copy s -> Z",
-                                   "sm_90");
-  EXPECT_GT(count_of(tile, "atom.shared.add.noftz.bf16"), 0) << tile;
-  EXPECT_EQ(count_of(tile, ".cas."), 0) << tile;
-  const std::string old = code_of(tensors,
-                                  "parallel i in 128 { let o = atomic_add(Z[cast(i64, X[b, i])], "
-                                  "cast(bf16, 1)) Y[b, i] = o }",
-                                  "sm_90");
-  EXPECT_GT(count_of(old, "atom.global.add.noftz.bf16"), 0) << old;
-  EXPECT_EQ(count_of(old, ".cas."), 0) << old;
+  for (const auto& [body, instruction] :
+       {std::pair("alloc s: shared bf16[64] fill s, 0 parallel i in 128 { atomic_add(s[cast(i64, X[b, i])], "
+                  "cast(bf16, 1)) } copy s -> Z",
+                  "atom.shared.add.noftz.bf16"),
+        std::pair(
+            "parallel i in 128 { let o = atomic_add(Z[cast(i64, X[b, i])], cast(bf16, 1)) Y[b, i] = o }",
+            "atom.global.add.noftz.bf16")}) {
+    const std::string code = code_of(tensors, body, "sm_90");
+    EXPECT_GT(count_of(code, instruction), 0) << code;
+    EXPECT_EQ(count_of(code, ".cas."), 0) << code;
+  }
 }
 
 }  // namespace
