@@ -325,6 +325,7 @@ enum {
   TL_TENSOR_READ_ONLY = 1,  /* tl_tensor: the program may not write it */
   TL_TENSOR_WORKSPACE = 2,  /* tl_tensor: memory of each launch's own, which no argument gives */
   TL_TENSOR_OPTIONAL = 4,   /* tl_tensor: a launch may pass a null address; tl_present asks */
+  TL_TENSOR_CONSTANT = 8,   /* tl_tensor: read-only, and written by no kernel that a launch may run beside */
   TL_GEMM_TRANSPOSE_A = 1,  /* tl_gemm: A is given as k x m */
   TL_GEMM_TRANSPOSE_B = 2,  /* tl_gemm: B is given as n x k */
   TL_GEMM_CLEAR = 4,        /* tl_gemm: C = A * B, the old C is dropped */
@@ -451,7 +452,7 @@ typedef struct tl_param_info {
   tl_dtype codes;    /* tensors of TL_U8 that hold a packed type's: that type; else 0 */
   const char* name;
   int32_t optional; /* tensors: a launch may pass a null address */
-  int32_t reserved;
+  int32_t constant; /* tensors: no kernel that a launch may run beside writes it */
 } tl_param_info;
 
 /* One compile-time parameter of a program, in the order of declaration. What is pointed to belongs to the
@@ -798,9 +799,12 @@ TL_API tl_expr tl_scalar(tl_builder* builder, const char* name, tl_dtype dtype);
 
 /** A tensor in global memory. `shape` holds `rank` i64 expressions over constants, dimensions and scalars,
  *  slowest first. `strides`, in elements, likewise, or NULL for compact row-major. `flags`:
- *  TL_TENSOR_READ_ONLY, TL_TENSOR_WORKSPACE, TL_TENSOR_OPTIONAL or 0. A workspace is what the program's
- *  kernels leave for each other: the library allocates it for each launch, its contents are unspecified when
- *  the first kernel begins, and it is no parameter. Dimensions that only its shape has are passed as
+ *  TL_TENSOR_READ_ONLY, TL_TENSOR_CONSTANT, TL_TENSOR_WORKSPACE, TL_TENSOR_OPTIONAL or 0. A constant tensor is
+ *  read-only, and the caller promises that no kernel still under way when a launch is queued writes it, as
+ *  holds for weights: blocks may read it before the kernel in front of them on the stream has ended (CUDA,
+ *  programmatic dependent launch). Copies and memsets in front on the stream are waited for in any case. A
+ *  workspace is what the program's kernels leave for each other: the library allocates it for each launch, its
+ *  contents are unspecified when the first kernel begins, and it is no parameter. Dimensions that only its shape has are passed as
  *  TL_ARG_I64. Of a packed type the last extent is known to be whole bytes and the last stride is 1; the
  *  argument is memory of the bytes, a TL_U8 tensor whose last extent counts them, or one of the type
  *  (DLPack's codes). */

@@ -9,14 +9,15 @@ def ceil_div(a, b):
     return (a + b - 1) // b
 
 
-def gemm(dtype, acc_dtype, out_dtype, tile, threads, stages, transpose_b=True, shape=None, transpose_a=False):
+def gemm(dtype, acc_dtype, out_dtype, tile, threads, stages, transpose_b=True, shape=None, transpose_a=False,
+         weights=False):
     """C[m,n] = A * B, A stored [k,m] and B stored [n,k] when transposed. `shape` fixes m, n, k; without it they are
-    symbolic."""
+    symbolic. `weights`: B is constant."""
     tm, tn, tk = tile
     b = tg.Builder("gemm")
     m, n, k = shape or (b.dim("m"), b.dim("n"), b.dim("k"))
     A = b.tensor("A", dtype, [k, m] if transpose_a else [m, k], read_only=True)
-    B = b.tensor("B", dtype, [n, k] if transpose_b else [k, n], read_only=True)
+    B = b.tensor("B", dtype, [n, k] if transpose_b else [k, n], read_only=True, constant=weights)
     C = b.tensor("C", out_dtype, [m, n])
     with b.kernel("gemm", [ceil_div(m, tm), ceil_div(n, tn)], threads=threads, names=["by", "bx"]) as (by, bx):
         As = b.shared("As", dtype, [tk, tm] if transpose_a else [tm, tk])

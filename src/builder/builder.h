@@ -32,6 +32,11 @@ namespace tilegen::builder {
 
 using ProgramCheck = std::vector<Diagnostic> (*)(const ir::Program&, const Limits&, const Cancellation*);
 
+// What a tensor is to the launch (ir::Buffer). `constant` ones are read-only, too.
+struct TensorUse {
+  bool read_only = false, constant = false, workspace = false, optional = false;
+};
+
 class Builder {
  public:
   Builder(std::string_view name, const Limits& limits);
@@ -53,8 +58,7 @@ class Builder {
   void dim_fact(ir::VarId dim, int64_t lower, int64_t upper, int64_t divisor);
   ir::VarId scalar(std::string_view name, ir::DType type);
   ir::BufferId tensor(std::string_view name, ir::DType type, std::span<const ir::ExprId> shape,
-                      std::span<const ir::ExprId> strides, bool read_only, bool workspace = false,
-                      bool optional = false);
+                      std::span<const ir::ExprId> strides, TensorUse use);
   // Of an optional tensor: whether the launch passes it.
   ir::ExprId present(ir::BufferId tensor);
   // The bytes of the tensor are codes of a packed type.

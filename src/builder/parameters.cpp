@@ -71,8 +71,7 @@ ir::VarId Builder::scalar(std::string_view name, ir::DType type) {
 }
 
 ir::BufferId Builder::tensor(std::string_view name, ir::DType type, std::span<const ir::ExprId> shape,
-                             std::span<const ir::ExprId> strides, bool read_only, bool workspace,
-                             bool optional) {
+                             std::span<const ir::ExprId> strides, TensorUse use) {
   constexpr std::string_view kCall = "tl_tensor";
   if (!ready(kCall) || !before_kernels(kCall) || !check_dtype(kCall, type) || !room_for_buffer(kCall))
     return {};
@@ -111,14 +110,15 @@ ir::BufferId Builder::tensor(std::string_view name, ir::DType type, std::span<co
   b.type = type;
   b.shape.assign(shape.begin(), shape.end());
   b.strides.assign(strides.begin(), strides.end());
-  b.read_only = read_only;
-  b.workspace = workspace;
-  b.optional = optional;
+  b.read_only = use.read_only || use.constant;
+  b.constant = use.constant;
+  b.workspace = use.workspace;
+  b.optional = use.optional;
   b.location = location_;
   program_.buffers.push_back(std::move(b));
   const ir::BufferId id(program_.buffers.size() - 1);
   program_.params.push_back({ir::Param::Kind::tensor, {}, id});
-  if (optional) ir::add_presence(program_, id);
+  if (use.optional) ir::add_presence(program_, id);
   return id;
 }
 

@@ -120,9 +120,14 @@ tl_buffer tl_tensor(tl_builder* builder, const char* name, tl_dtype dtype, uint3
     const auto type = c.dtype(dtype);
     const auto extents = c.exprs("shape", rank, shape);
     const auto steps = strides ? c.exprs("strides", rank, strides) : std::vector<ir::ExprId>();
-    if (!c.known_flags(flags, TL_TENSOR_READ_ONLY | TL_TENSOR_WORKSPACE | TL_TENSOR_OPTIONAL)) return {0};
-    return c.give(c->tensor(text, type, extents, steps, (flags & TL_TENSOR_READ_ONLY) != 0,
-                            (flags & TL_TENSOR_WORKSPACE) != 0, (flags & TL_TENSOR_OPTIONAL) != 0));
+    constexpr uint32_t kFlags =
+        TL_TENSOR_READ_ONLY | TL_TENSOR_CONSTANT | TL_TENSOR_WORKSPACE | TL_TENSOR_OPTIONAL;
+    if (!c.known_flags(flags, kFlags)) return {0};
+    return c.give(c->tensor(text, type, extents, steps,
+                            {.read_only = (flags & TL_TENSOR_READ_ONLY) != 0,
+                             .constant = (flags & TL_TENSOR_CONSTANT) != 0,
+                             .workspace = (flags & TL_TENSOR_WORKSPACE) != 0,
+                             .optional = (flags & TL_TENSOR_OPTIONAL) != 0}));
   });
 }
 

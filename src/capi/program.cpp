@@ -285,6 +285,7 @@ tl_status tl_program_param(const tl_program* program, size_t index, tl_param_inf
       info.rank = static_cast<uint32_t>(b.shape.size());
       info.read_only = b.read_only ? 1 : 0;
       info.optional = b.optional ? 1 : 0;
+      info.constant = b.constant ? 1 : 0;
       info.name = b.name.c_str();
     } else {
       const ir::Var& v = p.var(param.var);

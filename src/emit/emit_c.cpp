@@ -93,7 +93,8 @@ class ProgramSource {
                          "tl_tensor(t, " +
                              joined({quoted(names_.written().buffers[param.buffer.value]),
                                      dtype_constant(b.type), std::to_string(b.shape.size()), shape, strides,
-                                     flags({{b.read_only, "TL_TENSOR_READ_ONLY"},
+                                     flags({{b.read_only && !b.constant, "TL_TENSOR_READ_ONLY"},
+                                            {b.constant, "TL_TENSOR_CONSTANT"},
                                             {b.workspace, "TL_TENSOR_WORKSPACE"},
                                             {b.optional, "TL_TENSOR_OPTIONAL"}})}) +
                              ");"});

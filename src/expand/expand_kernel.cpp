@@ -10,6 +10,7 @@
 #include "analysis/split_loop.h"
 #include "analysis/transaction_barriers.h"
 #include "expand/expander.h"
+#include "expand/preamble.h"
 #include "expand/versions.h"
 #include "ir/op_kinds.h"
 #include "support/diag_codes.h"
@@ -407,7 +408,7 @@ Expected<ScheduledKernel> Expander::run() {
 Expected<ScheduledKernel> expand_kernel(const ir::Program& p, int kernel,
                                         const plan::KernelSchedule& schedule, const target::Target& target) {
   auto expanded = Expander(p, kernel, schedule, target).run();
-  if (expanded) add_versions(*expanded);
+  if (expanded) add_versions(*expanded), add_preamble(*expanded);
   return expanded;
 }
 

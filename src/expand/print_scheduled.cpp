@@ -235,6 +235,12 @@ class Printer {
                                  "tiles that the scheduler hands over", "tiles that the role fetches"};
     inside(words[static_cast<int>(s.walk)], s.body, d);
   }
+  void print(const Preamble& s, int d, const std::string&) {
+    inside("preamble: the first " + std::to_string(s.iterations) + " iterations of " + path(s.loop), s.body,
+           d);
+  }
+  void print(const BehindPreamble& s, int d, const std::string&) { inside("behind the preamble", s.body, d); }
+  void print(const GridDependencyWait&, int d, const std::string&) { line(d, "grid_dependency_wait"); }
   void print(const AwaitStores&, int d, const std::string&) { line(d, "await bulk stores"); }
   void print(const ClusterBarrier&, int d, const std::string&) { line(d, "barrier cluster"); }
 

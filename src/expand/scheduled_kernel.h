@@ -283,6 +283,22 @@ struct TileLoop {
   Block body;
 };
 
+// Iterations 0, 1, .. of the loop, as many as it has and `iterations` at most, of the block's first tile: a
+// producer begins their uses of pipelines before the kernel in front has ended.
+struct Preamble {
+  StmtId loop;
+  int64_t iterations = 0;
+  Block body;
+};
+// Of an iteration that no Preamble has begun.
+struct BehindPreamble {
+  StmtId loop;
+  int64_t iterations = 0;
+  Block body;
+};
+// The kernel in front of this one on its stream has ended. Where no role has a Preamble, all begin with it.
+struct GridDependencyWait {};
+
 // Bulk stores of the role have been read from shared memory.
 struct AwaitStores {};
 // All blocks of the cluster meet.
@@ -292,7 +308,8 @@ struct Stmt {
   std::variant<Run, Issue, Deposit, Await, Acquire, Commit, Wait, Peek, Release, CommitGroup, WaitGroup,
                OnBarrier, Barrier, Fence, Order, PerWarpgroup, ProductsDone, PutRows, FetchRows, WithFetched,
                SplitSums, JoinSums, ReduceParts, LoadOperands, Multiply, Serial, Branch, Version, Pipelined,
-               Steady, Remainder, At, WhereIterations, TileLoop, AwaitStores, ClusterBarrier>
+               Steady, Remainder, At, WhereIterations, TileLoop, Preamble, BehindPreamble, GridDependencyWait,
+               AwaitStores, ClusterBarrier>
       node;
 };
 
@@ -320,6 +337,12 @@ struct ScheduledKernel {
 
 // With its part, where the tile comes in several.
 std::string name_of(const Pipeline& line);
+
+// Of Run and Issue; invalid: another statement.
+StmtId operation_of(const Stmt& s);
+
+// Roles begin before the kernel in front has ended.
+bool has_preamble(const ScheduledKernel& k);
 
 // A producer fills tiles of the loop's iterations.
 bool fed_by_producer(const ScheduledKernel& k, StmtId loop);

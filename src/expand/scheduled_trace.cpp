@@ -85,7 +85,7 @@ class Tracer {
     const bool filled = std::any_of(k_.pipelines.begin(), k_.pipelines.end(),
                                     [&](const Pipeline& line) { return line.loop == node.loop; });
     const int64_t trips = filled ? run_.iterations : run_.trips;
-    for (int64_t i = 0; i < trips; ++i) block(node.body);
+    for (int64_t i = 0; i < trips; ++i, ++iterations_[node.loop]) block(node.body);
   }
   void step(const Stmt&, const Branch& node) { block(run_.conditions ? node.then_body : node.else_body); }
   void step(const Stmt&, const Version& node) { block(run_.conditions ? node.then_body : node.else_body); }
@@ -127,6 +127,18 @@ class Tracer {
     const int64_t tiles = node.walk == Walk::own ? 1 : run_.tiles;
     for (int64_t t = 0; t < tiles; ++t) block(node.body);
   }
+  // The uses of its iterations, which are the first ones, are counted where they are committed.
+  void step(const Stmt&, const Preamble& node) {
+    for (int64_t i = 0; i < std::min(node.iterations, run_.iterations); ++i) {
+      for (size_t line = 0; line < uses_.size(); ++line)
+        if (k_.pipelines[line].loop == node.loop) uses_[line] = i;
+      block(node.body);
+    }
+    std::fill(uses_.begin(), uses_.end(), 0);
+  }
+  void step(const Stmt&, const BehindPreamble& node) {
+    if (iterations_[node.loop] >= std::min(node.iterations, run_.iterations)) block(node.body);
+  }
 
   const ir::Program& p_;
   const ScheduledKernel& k_;
@@ -134,6 +146,7 @@ class Tracer {
   const Lengths run_;
   std::vector<int64_t> uses_;  // by pipeline: counted by this role
   std::map<StmtId, int64_t> filled_;
+  std::map<StmtId, int64_t> iterations_;  // that Serial statements of the loop have run
   Scope* scope_ = nullptr;
   std::vector<Event> events_;
 };

@@ -21,12 +21,13 @@ class Player {
  public:
   Player(const ir::Program& p, const ScheduledKernel& k, const ir::KernelPaths& paths, const Lengths& run,
          std::vector<std::string>& broken)
-      : k_(k), paths_(paths), run_(run), broken_(broken), lines_(k.pipelines.size()) {
+      : p_(p), k_(k), paths_(paths), run_(run), broken_(broken), lines_(k.pipelines.size()) {
     roles_.reserve(k.roles.size());
     for (const Role& r : k.roles) {
       roles_.emplace_back();
       roles_.back().role = &r;
       roles_.back().events = trace_role(p, k, r, run);
+      roles_.back().alone = !has_preamble(k);
     }
   }
 
@@ -72,6 +73,7 @@ class Player {
     size_t next = 0;
     std::deque<Flight> flights;  // oldest first
     int turn = 0;                // 1: between a wait for the turn and its passing on
+    bool alone = true;           // the kernel in front has ended
     // commit groups: by value and slot the iteration that lies there, and the group it came with
     struct Filled {
       int64_t iteration = -1, group = 0;
@@ -96,6 +98,12 @@ class Player {
     const auto* issue = std::get_if<Issue>(&e.stmt->node);
     return issue ? issue->part : Issue::kWhole;
   }
+  bool reads_constants(StmtId id) const {
+    const KernelOp* o = op(id);
+    return o && std::all_of(o->accesses.begin(), o->accesses.end(), [&](const analysis::OpAccess& a) {
+             return a.value.valid() || p_.buffer(a.buffer).constant;
+           });
+  }
   const KernelOp* op(StmtId id) const {
     for (const KernelOp& o : k_.ops->ops)
       if (o.stmt == id) return &o;
@@ -116,7 +124,10 @@ class Player {
     return true;
   }
 
+  // What the kernel in front may still write is not touched.
   void execute(Played& r, const Event& e) {
+    if (const StmtId id = operation_of(*e.stmt); id.valid() && !r.alone && !reads_constants(id))
+      tell(path(id) + " runs before the kernel in front has ended, and its tensor is not constant");
     std::visit([&](const auto& node) { step(r, e, node); }, e.stmt->node);
   }
   template <class Node>
@@ -161,6 +172,7 @@ class Player {
           tell("the slot that " + path(f.op) + " reads is released while it runs");
   }
 
+  void step(Played& r, const Event&, const GridDependencyWait&) { r.alone = true; }
   void step(Played& r, const Event& e, const Run& s) { touch(r, e, s.op, false); }
   void step(Played& r, const Event& e, const Multiply& s) { touch(r, e, s.product, false); }
   void step(Played& r, const Event& e, const LoadOperands& s) { touch(r, e, s.product, false); }
@@ -300,6 +312,7 @@ class Player {
     }
   }
 
+  const ir::Program& p_;
   const ScheduledKernel& k_;
   const ir::KernelPaths& paths_;
   const Lengths run_;

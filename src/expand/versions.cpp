@@ -11,13 +11,6 @@ namespace {
 
 using Condition = Version::Condition;
 
-// Of Run and Issue; invalid: another statement.
-StmtId operation_of(const Stmt& s) {
-  if (const auto* run = std::get_if<Run>(&s.node)) return run->op;
-  if (const auto* issue = std::get_if<Issue>(&s.node)) return issue->op;
-  return StmtId();
-}
-
 ValueId factor_of(const ScheduledKernel& k, const analysis::KernelOp& op, const std::string& name) {
   for (const analysis::OpAccess& a : op.accesses)
     if (a.value.valid() && k.ops->values[a.value].name == name) return a.value;

@@ -54,13 +54,13 @@ class ScheduledBlock {
     int64_t newest = 0, at = 0;
   };
   struct Frame {
-    enum class Kind : uint8_t { list, serial, pipelined, steady, at, multiply, tiles, shares };
+    enum class Kind : uint8_t { list, serial, pipelined, steady, at, multiply, tiles, shares, preamble };
     Kind kind = Kind::list;
     const expand::Block* body = nullptr;
     size_t next = 0;
-    ir::StmtId stmt;  // serial: the loop; multiply: the product
+    ir::StmtId stmt;  // serial, preamble: the loop; multiply: the product
     int64_t i = 0, end = 0, step = 1;
-    int64_t begin = 0;      // serial: of the loop's variable
+    int64_t begin = 0;      // serial, preamble: of the loop's variable
     int64_t at = 0;         // at: of the scope around
     ir::ScalarValue value;  // at: of the loop's variable around
   };
@@ -68,8 +68,9 @@ class ScheduledBlock {
     const expand::Role* role = nullptr;
     std::vector<Frame> stack;
     std::vector<Scope> scopes;
-    std::vector<int64_t> uses;             // by pipeline: counted by this role
-    std::map<ir::StmtId, int64_t> filled;  // iterations of a pipelined loop's runs
+    std::vector<int64_t> uses;                        // by pipeline: counted by this role
+    std::map<ir::StmtId, int64_t> filled;             // iterations of a pipelined loop's runs
+    std::map<ir::StmtId, int64_t> begun, iterations;  // by a preamble; of Serial statements
     int64_t runs = 0;
     int64_t groups = 0;  // committed
     std::vector<ir::ScalarValue> vars;
@@ -111,6 +112,10 @@ class ScheduledBlock {
   void execute(RoleState& r, const expand::Remainder& s);
   void execute(RoleState& r, const expand::WhereIterations& s);
   void execute(RoleState& r, const expand::TileLoop& s);
+  void execute(RoleState& r, const expand::Preamble& s);
+  void execute(RoleState& r, const expand::BehindPreamble& s);
+  void count_uses(RoleState& r, ir::StmtId loop, int64_t uses);
+  bool set_point(int64_t turn);
 
   bool may_go(const RoleState& r, const expand::Stmt& s);
   void finish_frame(RoleState& r);

@@ -115,18 +115,47 @@ void ScheduledBlock::execute(RoleState& r, const expand::TileLoop& s) {
   if (begin_tile(r, 0)) r.stack.push_back({Frame::Kind::tiles, &s.body});
 }
 
+// The uses of its iterations are the pipelines' first ones; they are counted where they are committed.
+void ScheduledBlock::execute(RoleState& r, const expand::Preamble& s) {
+  if (!set_point(0)) return;
+  const auto& loop = *p_.as<ir::Loop>(s.loop);
+  Execution::Bounds bounds;
+  ops_.with_scalars(s.loop, places(r), [&] { bounds = run_.bounds_of(loop); });
+  if (run_.failed() || bounds.extent <= 0) return;
+  run_.evaluator().set(loop.vars[0], bounds.begin);
+  Frame f{Frame::Kind::preamble, &s.body, 0, s.loop};
+  f.begin = bounds.begin;
+  f.end = r.begun[s.loop] = std::min(bounds.extent, s.iterations);
+  r.stack.push_back(f);
+}
+
+void ScheduledBlock::execute(RoleState& r, const expand::BehindPreamble& s) {
+  if (r.iterations[s.loop] >= r.begun[s.loop]) r.stack.push_back({Frame::Kind::list, &s.body});
+}
+
+void ScheduledBlock::count_uses(RoleState& r, ir::StmtId loop, int64_t uses) {
+  for (size_t i = 0; i < k_.pipelines.size(); ++i)
+    if (k_.pipelines[i].loop == loop) r.uses[i] = uses;
+}
+
 // The role that comes to a turn first has its tile claimed.
 bool ScheduledBlock::begin_tile(RoleState& r, int64_t turn) {
   if (grid_.walk == expand::Walk::own && turn > 0) return false;
   if (turn == static_cast<int64_t>(points_.size()))
     points_.push_back(grid_.walk == expand::Walk::dynamic ? grid_.launched + grid_.taken++
                                                           : points_.back() + grid_.launched);
+  if (!set_point(turn)) return false;
+  if (r.role->kind != expand::RoleKind::producer) tiles_.begin_tile();
+  return true;
+}
+
+// False: the turn has none.
+bool ScheduledBlock::set_point(int64_t turn) {
   int64_t point = points_[static_cast<size_t>(turn)];
   if (point >= grid_.tiles) return false;
   const std::vector<ir::VarId>& vars = p_.kernels[static_cast<size_t>(k_.kernel)].block_vars;
   for (size_t d = vars.size(); d-- > 0; point /= grid_.extents[d])
     run_.evaluator().set(vars[d], point % grid_.extents[d]);
-  if (r.role->kind != expand::RoleKind::producer) tiles_.begin_tile();
   return true;
 }
 
@@ -134,7 +163,15 @@ bool ScheduledBlock::begin_tile(RoleState& r, int64_t turn) {
 void ScheduledBlock::finish_frame(RoleState& r) {
   Frame& f = r.stack.back();
   switch (f.kind) {
+    case Frame::Kind::preamble:
+      ++f.i;
+      count_uses(r, f.stmt, f.i == f.end ? 0 : f.i);
+      if (f.i == f.end) break;
+      run_.evaluator().set(p_.as<ir::Loop>(f.stmt)->vars[0], iteration_at(f.begin, f.i));
+      f.next = 0;
+      return;
     case Frame::Kind::serial:
+      ++r.iterations[f.stmt];
       if (++f.i == f.end) break;
       run_.evaluator().set(p_.as<ir::Loop>(f.stmt)->vars[0], iteration_at(f.begin, f.i));
       if (!asks_for_next(r, f.stmt)) break;

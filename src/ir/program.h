@@ -72,6 +72,7 @@ struct Buffer {
   std::vector<ExprId> shape;    // i64
   std::vector<ExprId> strides;  // global only, in elements; empty = compact row-major
   bool read_only = false;       // global only: the program may not write it
+  bool constant = false;        // read_only: no kernel that a launch may run beside writes it either
   // global only: memory of the launch's own, unspecified when it begins; no argument
   bool workspace = false;
   // global only: a launch may pass null. Accesses stand where its presence, a parameter, is known to hold

@@ -217,7 +217,8 @@ bool Parser::parse_tensor() {
             "u8 elements hold the packed types: i4, u4, i2, u2, e2m1 and e8m0");
   }
   if (ok) buffer.optional = accept("optional");
-  if (ok) buffer.read_only = accept("readonly");
+  if (ok) buffer.constant = accept("constant");
+  if (ok) buffer.read_only = buffer.constant || accept("readonly");
   if (ok && !buffer.read_only) buffer.workspace = accept("workspace");
   if (ok && !buffer.optional) buffer.optional = accept("optional");
   const bool optional = buffer.optional;

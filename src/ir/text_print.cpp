@@ -132,7 +132,7 @@ class ProgramPrinter {
       out_ += ']';
     }
     if (b.packed != DType::none) out_ += std::string(" of ") + dtype_name(b.packed);
-    if (b.read_only) out_ += " readonly";
+    if (b.read_only) out_ += b.constant ? " constant" : " readonly";
     if (b.workspace) out_ += " workspace";
     if (b.optional) out_ += " optional";
     out_ += '\n';

@@ -53,7 +53,9 @@ void ScheduledLowering::lower(const expand::Serial& s, thread::Block& out) {
     k_.walk.fixed_vars.insert(var);
   }
   if (loop.condition.valid()) lowered.condition = lower_expr(k_, loop.condition);
+  const ExprId around = std::exchange(counter_, e_.var(var));
   lower(s.body, lowered.body);
+  counter_ = around;
   k_.role.iteration_counts = executions;
   k_.ctx.rollback(mark);
   out.push_back(k_.out.add(std::move(lowered), origin));

@@ -46,12 +46,20 @@ class ScheduledLowering {
   // gpu/roles.cpp
   void roles();
   thread::Role lower_role(const expand::Role& r);
+  ExprId tiles_of_block();
   void lower(const expand::TileLoop& s, thread::Block& out);
   void lower(const expand::Order& s, thread::Block& out);
   void lower(const expand::Barrier& s, thread::Block& out);
   void lower(const expand::Fence&, thread::Block& out) { emit(thread::ProxyFence{}, out); }
   void lower(const expand::AwaitStores&, thread::Block& out);
+  void lower(const expand::GridDependencyWait&, thread::Block& out) {
+    emit(thread::GridDependencyWait{}, out);
+  }
   void lower(const expand::ClusterBarrier&, thread::Block& out) { emit(thread::ClusterBarrier{}, out); }
+
+  // gpu/preamble.cpp
+  void lower(const expand::Preamble& s, thread::Block& out);
+  void lower(const expand::BehindPreamble& s, thread::Block& out);
 
   // gpu/per_warpgroup.cpp
   void lower(const expand::PerWarpgroup& s, thread::Block& out);
@@ -104,6 +112,7 @@ class ScheduledLowering {
   ir::ExprPool& e_;
   const expand::ScheduledKernel& scheduled_;
   LoopScope* scope_ = nullptr;
+  ExprId counter_;  // of the innermost Serial loop
   // Of rows that warpgroups hand over: places, by the one that puts, and registers beside.
   std::map<std::tuple<ir::StmtId, int64_t, ValueId>, MemoryId> rows_;
   std::map<ValueId, MemoryId> fetched_;

@@ -46,6 +46,7 @@ struct Fields {
   void operator()(thread::BulkWait&) const {}
   void operator()(thread::ProxyFence&) const {}
   void operator()(thread::ClusterBarrier&) const {}
+  void operator()(thread::GridDependencyWait&) const {}
   void operator()(thread::ClusterLoad& s) const { all({&s.dst_index, &s.src_index, &s.block}); }
   void operator()(thread::WarpgroupMma& s) const {
     all({&s.a_index, &s.b_index, &s.c_index, &s.accumulate, &s.places_index});

@@ -103,6 +103,9 @@ struct OpPlan {
   // Products of iterations that warpgroups have by turns: the one that has made the left operand, a tile that
   // threads write, takes it from the registers that it was stored from.
   std::optional<bool> left_in_registers;
+  // tensor_copy of a constant tensor: a producer begins as many of the loop's iterations as its pipeline has
+  // slots before the kernel in front of this one has ended.
+  std::optional<bool> preamble;
   bool operator==(const OpPlan&) const = default;
 };
 

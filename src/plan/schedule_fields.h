@@ -89,6 +89,10 @@ struct EntryFields<OpPlan> {
                      "products by turns: the warpgroup that has made the left operand takes it from its "
                      "registers",
                      "own left operand in registers"},
+        FlagField<E>{"preamble", &E::preamble,
+                     "`tensor_copy` of a constant tensor: a producer begins the loop's first iterations "
+                     "before the kernel in front of this one has ended",
+                     "in the preamble"},
         FlagField<E>{"computed_first", &E::computed_first,
                      "`tensor_copy` out of a fragment: its values are computed before the first pass",
                      "computed first"},

@@ -11,6 +11,7 @@
 #include "schedule/accesses/cache_plan.h"
 #include "schedule/check/check_schedule.h"
 #include "schedule/grid/launch_plan.h"
+#include "schedule/grid/preamble_plan.h"
 #include "schedule/grid/occupancy_plan.h"
 #include "schedule/grid/raster_plan.h"
 #include "schedule/kernel_planner.h"
@@ -189,6 +190,7 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   plan_reduction_chains(p_, ops_, given_, s);
   plan_matrix_stores(p_, ops_, target_, given_, s);
   if (Checked ok = plan_own_operands(s); !ok) return ok.error();
+  if (Checked ok = plan_preamble(p_, index_, ops_, given_, s); !ok) return ok.error();
   plan_register_prefetch(p_, index_, ops_, target_, given_, s);
   plan_min_blocks(p_, ops_, target_, given_, s);
   if (Checked ok = plan_most_registers(kernel_, target_, given_, s); !ok) return ok.error();

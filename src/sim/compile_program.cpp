@@ -378,6 +378,7 @@ class ProgramCompiler {
     close(step);
   }
   void compile(const thread::ClusterBarrier&) { add(StepKind::cluster_barrier); }
+  void compile(const thread::GridDependencyWait&) {}  // launches follow each other
   void compile(const thread::WarpgroupFence&) { add(StepKind::warpgroup_fence); }
   void compile(const thread::WarpgroupCommit&) { add(StepKind::warpgroup_commit); }
   void compile(const thread::WarpgroupWait&) { add(StepKind::warpgroup_wait); }

@@ -206,6 +206,10 @@ void CooperationVerifier::check(const ClusterBarrier&) {
   if (p_.cluster == 1) report("a barrier of the cluster, and no cluster");
 }
 
+void CooperationVerifier::check(const GridDependencyWait&) {
+  if (!p_.dependent) report("a wait for the kernel in front, and the kernel is not dependent");
+}
+
 void CooperationVerifier::check(const ClusterLoad& load) {
   const std::string what = "a load from a block of the cluster";
   if (p_.cluster == 1) report(what + ", and no cluster");

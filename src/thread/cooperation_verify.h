@@ -37,6 +37,7 @@ class CooperationVerifier {
   void check(const BulkWait& wait);
   void check(const ProxyFence&) {}
   void check(const ClusterBarrier&);
+  void check(const GridDependencyWait&);
   void check(const ClusterLoad& load);
   void check(const WarpgroupMma& mma);
   void check_places(const WarpgroupMma& mma, bool sparse);

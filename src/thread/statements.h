@@ -287,6 +287,9 @@ struct ProxyFence {};
 // All threads of the cluster meet: what they did before, to any shared memory of the cluster, is visible
 // after. At the end of a body it keeps blocks from leaving while others may still reach their shared memory.
 struct ClusterBarrier {};
+// The kernel in front of this one on its stream has ended, and what it wrote is seen (griddepcontrol.wait). Of a
+// dependent kernel; where it stands nowhere, the body begins behind it.
+struct GridDependencyWait {};
 
 // dst[dst_index + i] = src[src_index + i] of the cluster's block of rank `block`, i in 0 .. elements - 1: one
 // access of 4, 8 or 16 bytes (ld.shared::cluster) from shared memory, aligned to that, to registers of the
@@ -344,11 +347,12 @@ struct WarpgroupWait {
   bool after_work = false;
 };
 
-using StmtNode = std::variant<Loop, Branch, Store, LaneReduce, HostMma, Prefetch, Barrier, AsyncCopy,
-                              AsyncCommit, AsyncWait, Shuffle, Vote, LoadMatrix, StoreMatrix, WarpMma, Roles,
-                              OneThread, TransactionArrive, TransactionWait, TransactionTest, FetchTile,
-                              TensorLoad, TensorStore, BulkCommit, BulkWait, ProxyFence, ClusterBarrier,
-                              ClusterLoad, WarpgroupMma, WarpgroupFence, WarpgroupCommit, WarpgroupWait>;
+using StmtNode =
+    std::variant<Loop, Branch, Store, LaneReduce, HostMma, Prefetch, Barrier, AsyncCopy, AsyncCommit,
+                 AsyncWait, Shuffle, Vote, LoadMatrix, StoreMatrix, WarpMma, Roles, OneThread,
+                 TransactionArrive, TransactionWait, TransactionTest, FetchTile, TensorLoad, TensorStore,
+                 BulkCommit, BulkWait, ProxyFence, ClusterBarrier, GridDependencyWait, ClusterLoad,
+                 WarpgroupMma, WarpgroupFence, WarpgroupCommit, WarpgroupWait>;
 
 // The blocks that stand directly inside a statement, in the order of the text.
 std::vector<const Block*> blocks_inside(const StmtNode& node);

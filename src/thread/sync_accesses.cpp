@@ -132,6 +132,7 @@ class Collector {
   void operator()(const BulkWait&) {}
   void operator()(const ProxyFence&) {}
   void operator()(const ClusterBarrier&) {}
+  void operator()(const GridDependencyWait&) {}
   void operator()(const ClusterLoad& l) { loads({l.dst_index, l.src_index, l.block}); }
   void operator()(const WarpgroupMma& m) {
     loads({m.a_index, m.b_index, m.c_index, m.accumulate, m.places_index});

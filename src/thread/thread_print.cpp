@@ -283,6 +283,10 @@ class Printer {
     line(indent, "proxy_fence", origin);
   }
 
+  void print(const GridDependencyWait&, int indent, const std::string& origin) {
+    line(indent, "grid_dependency_wait", origin);
+  }
+
   void print(const ClusterBarrier&, int indent, const std::string& origin) {
     line(indent, "cluster_barrier", origin);
   }

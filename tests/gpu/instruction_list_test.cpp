@@ -110,6 +110,7 @@ constexpr Entry kStatements[] = {
     {"BulkWait", "TensorCopies.BulkGroupsInARing"},
     {"ProxyFence", "Transactions.ThreadsAndTheCopyEngineTakeTurns"},
     {"ClusterBarrier", nullptr, kCluster},
+    {"GridDependencyWait", nullptr, "between launches: launches_in_order.py"},
     {"ClusterLoad", nullptr, kCluster},
     {"WarpgroupMma", kWarpgroup},
     {"WarpgroupFence", "WarpgroupInstructions.GroupsUnderWay"},

@@ -44,23 +44,23 @@ class Chain:
         return [t.clone() for t in self.tensors]
 
 
-def products(size, tile, threads, stages):
-    """Each step's product is an operand of the next."""
-    kernel, w = load(programs.gemm(f16, f32, f16, tile, threads, stages)), normal(size, size) / size**0.5
+def products(size, tile, threads, stages, weights=False):
+    """Each step's product is an operand of the next. With `weights` blocks begin to read the other early."""
+    kernel, w = load(programs.gemm(f16, f32, f16, tile, threads, stages, weights=weights)), normal(size, size) / size**0.5
     x = [normal(size, size) for _ in range(3)]
     steps = [kernel.bind(x[k % 3], w, x[(k + 1) % 3]) for k in range(30)]
-    return Chain(f"products of {size}, tile {tile}", [*x, w], steps)
+    return Chain(f"products of {size}, tile {tile}{', weights' if weights else ''}", [*x, w], steps)
 
 
-def shared_loops(rows, parts, through):
+def shared_loops(rows, parts, through, weights=False):
     """Blocks share a loop of sums, and each step's product is an operand of the next: memory in which they meet is that
     of the launch before."""
-    program, w = programs.gemm(f16, f32, f16, (64, 64, 64), 128, 4, shape=(rows, 2048, 2048)), normal(2048, 2048) / 2048**0.5
+    program, w = programs.gemm(f16, f32, f16, (64, 64, 64), 128, 4, shape=(rows, 2048, 2048), weights=weights), normal(2048, 2048) / 2048**0.5
     given = {"version": 1, "kernels": [{"kernel": "gemm", "split": {"loop": "gemm/ko", "parts": parts, "through": through}}]}
     kernel = program.compile("cuda", schedule=given).load().prepare()
     x = [normal(rows, 2048) for _ in range(3)]
     steps = [kernel.bind(x[k % 3], w, x[(k + 1) % 3]) for k in range(30)]
-    return Chain(f"products of {rows} rows in {parts} parts, through a {through}", [*x, w], steps)
+    return Chain(f"products of {rows} rows in {parts} parts, through a {through}{', weights' if weights else ''}", [*x, w], steps)
 
 
 def softmaxes(rows):
@@ -152,9 +152,11 @@ def main():
     p.add_argument("--rounds", type=int, default=20)
     a = p.parse_args()
     torch.manual_seed(1)
-    makers = [lambda s=s: products(s, (64, 64, 64), 128, 4) for s in (64, 200, 1000)]
-    makers += [lambda s=s: products(s, (128, 256, 64), 256, 4) for s in (256, 1000, 4096)]
-    makers += [lambda s=s: shared_loops(*s) for s in ((64, 4, "workspace"), (130, 3, "workspace"), (64, 4, "cluster"))]
+    makers = []
+    for w in (False, True):
+        makers += [lambda s=s, w=w: products(s, (64, 64, 64), 128, 4, w) for s in (64, 200, 1000)]
+        makers += [lambda s=s, w=w: products(s, (128, 256, 64), 256, 4, w) for s in (256, 1000, 4096)]
+        makers += [lambda s=s, w=w: shared_loops(*s, w) for s in ((64, 4, "workspace"), (130, 3, "workspace"), (64, 4, "cluster"))]
     makers += [lambda s=s: softmaxes(s) for s in (7, 130, 5000)] + [lambda s=s: row_programs(s) for s in (9, 264, 4096)]
     makers += [lambda s=s: attentions(s) for s in (130, 777)] + [lambda s=s: mixed(s) for s in (128, 1000)]
     makers += [lambda s=s: side_by_side(s) for s in (300, 1500)]

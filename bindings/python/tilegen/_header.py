@@ -190,6 +190,7 @@ TL_POLICY_FULL_COL = 3
 TL_TENSOR_READ_ONLY = 1
 TL_TENSOR_WORKSPACE = 2
 TL_TENSOR_OPTIONAL = 4
+TL_TENSOR_CONSTANT = 8
 TL_GEMM_TRANSPOSE_A = 1
 TL_GEMM_TRANSPOSE_B = 2
 TL_GEMM_CLEAR = 4
@@ -326,7 +327,7 @@ class tl_param_info(Structure):
         ("codes", c_uint32),
         ("name", c_char_p),
         ("optional", c_int32),
-        ("reserved", c_int32),
+        ("constant", c_int32),
     ]
 
 

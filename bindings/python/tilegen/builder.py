@@ -107,14 +107,17 @@ class Builder(Atomics, Combinations, Maths):
     def scalar(self, name, dtype):
         return Expr(self, lib.tl_scalar(self.handle, name.encode(), dtype_of(dtype).value), name)
 
-    def tensor(self, name, dtype, shape, strides=None, read_only=False, codes=None, optional=False):
-        """Global memory. `codes`: the packed type whose codes the bytes of a u8 tensor are. `optional`: a launch may pass
+    def tensor(self, name, dtype, shape, strides=None, read_only=False, codes=None, optional=False,
+               constant=False):
+        """Global memory. `constant`: read-only, and no kernel still under way when a launch is queued writes it (weights),
+        so that blocks may read it before the kernel in front of them has ended. `codes`: the packed type whose codes the bytes of a u8 tensor are. `optional`: a launch may pass
         None; `present` asks, and every access stands where it holds."""
         dtype, shape = dtype_of(dtype), listed(shape)
         n = len(shape)
         exprs = lambda list_: (h.tl_expr * n)(*(self.expr(e, i64).raw for e in list_))
         raw = lib.tl_tensor(self.handle, name.encode(), dtype.value, n, exprs(shape), exprs(listed(strides)) if strides is not None else None,
-                            (h.TL_TENSOR_READ_ONLY if read_only else 0) | (h.TL_TENSOR_OPTIONAL if optional else 0))
+                            (h.TL_TENSOR_READ_ONLY if read_only else 0) | (h.TL_TENSOR_CONSTANT if constant else 0) |
+                            (h.TL_TENSOR_OPTIONAL if optional else 0))
         if codes is not None:
             lib.tl_tensor_codes(self.handle, raw, dtype_of(codes).value)
         return Buffer(self, raw, shape, dtype, name)

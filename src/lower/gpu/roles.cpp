@@ -52,6 +52,13 @@ void ScheduledLowering::lower(const expand::AwaitStores&, thread::Block& out) {
   out.push_back(only_first_of_warpgroup(k_, std::move(wait), origin()));
 }
 
+// That its index tells.
+ExprId ScheduledLowering::tiles_of_block() {
+  const ExprId all = points(k_);
+  const ExprId launched = e_.var(k_.out.launched_var), rest = e_.sub(all, e_.var(k_.out.block_vars[0]));
+  return e_.floordiv(k_.simplified(e_.add(rest, e_.sub(launched, e_.const_int(1)))), launched);
+}
+
 // What a block does for one tile of the grid, in the loop over its tiles.
 void ScheduledLowering::lower(const expand::TileLoop& s, thread::Block& out) {
   thread::Block body;
@@ -67,12 +74,9 @@ void ScheduledLowering::lower(const expand::TileLoop& s, thread::Block& out) {
   if (s.walk == expand::Walk::dynamic || s.walk == expand::Walk::fetch) {
     body = k_.tile_scheduler->walk(std::move(body), s.walk == expand::Walk::fetch);
   } else if (s.walk == expand::Walk::fixed) {
-    const ExprId all = points(k_);
-    const ExprId launched = e_.var(k_.out.launched_var), rest = e_.sub(all, e_.var(k_.out.block_vars[0]));
-    const ExprId extent =
-        e_.floordiv(k_.simplified(e_.add(rest, e_.sub(launched, e_.const_int(1)))), launched);
-    body = {k_.out.add(thread::Loop{k_.grid.tile_var, extent, thread::LoopForm::serial, std::move(body)},
-                       origin())};
+    body = {k_.out.add(
+        thread::Loop{k_.grid.tile_var, tiles_of_block(), thread::LoopForm::serial, std::move(body)},
+        origin())};
   }
   for (const auto& [what, count] : k_.role.fillings)
     body.insert(body.begin(),

@@ -21,8 +21,8 @@ void build_everything(Builder& b) {
   b.dim_fact(n, 1, 4096, 8);
   const ExprId alpha = b.var(b.scalar("alpha", DType::f32));
   const ExprId shape[] = {b.var(n), b.const_int(64, DType::i64)};
-  const ir::BufferId A = b.tensor("A", DType::f32, shape, {}, true);
-  const ir::BufferId C = b.tensor("C", DType::f32, shape, {}, false);
+  const ir::BufferId A = b.tensor("A", DType::f32, shape, {}, {.read_only = true});
+  const ir::BufferId C = b.tensor("C", DType::f32, shape, {}, {});
   const ExprId grid[] = {b.var(n)};
   ir::VarId block[1];
   const uint64_t kernel = b.begin_kernel("scale", grid, 64, block);

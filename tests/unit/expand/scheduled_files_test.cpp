@@ -45,7 +45,8 @@ INSTANTIATE_TEST_SUITE_P(
         File{kHopper, "operand_decoded_beside_products", "sm_90a"},
         File{kHopper, "chain_of_three_products", "sm_90a"}, File{kHopper, "tile_of_an_outer_loop", "sm_90a"},
         File{kHopper, "copies_in_a_branch", "sm_90a"}, File{kHopper, "stores_in_turn", "sm_90a"},
-        File{kRegressions, "alternating_warpgroups", "sm_90a"}, File{kPlan, "gemm_bias_relu", "sm_80"},
+        File{kRegressions, "alternating_warpgroups", "sm_90a"},
+        File{kRegressions, "constant_weights", "sm_90a"}, File{kPlan, "gemm_bias_relu", "sm_80"},
         File{kPlan, "flash_attention", "sm_80"}, File{kPlan, "gemm_bias_relu", "gfx942"},
         File{kPlan, "gemm_bias_relu", "x86-64-v4"}),
     [](const auto& info) {

@@ -75,6 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair("tests/files/plan/hopper/tile_of_an_outer_loop.tl", "sm_90a"),
                       std::pair("tests/files/plan/hopper/product_in_a_branch.tl", "sm_90a"),
                       std::pair("tests/differential/regressions/alternating_warpgroups.tl", "sm_90a"),
+                      std::pair("tests/differential/regressions/constant_weights.tl", "sm_90a"),
                       std::pair("tests/files/plan/gemm_bias_relu.tl", "sm_80"),
                       std::pair("tests/files/plan/flash_attention.tl", "sm_80")));
 
@@ -96,6 +97,23 @@ TEST(VerifyScheduled, SlotsGoBackWhenAllThreadsHaveSeenThemFull) {
   const std::vector<std::string> broken = verify_scheduled(*e->program, e->kernel);
   ASSERT_FALSE(broken.empty());
   EXPECT_NE(broken[0].find("they do not meet in between"), std::string::npos) << broken[0];
+}
+
+// Without one of the waits its role touches a tensor that the kernel in front may write.
+TEST(VerifyScheduled, OnlyConstantTensorsAreReadBesideTheKernelInFront) {
+  const auto path = schedule::source_path("tests/differential/regressions/constant_weights.tl");
+  const auto is_wait = [](const Stmt& s) { return std::holds_alternative<GridDependencyWait>(s.node); };
+  for (size_t role : {size_t{0}, size_t{1}}) {
+    auto e = expanded_from(path, "sm_90a");
+    ASSERT_TRUE(e);
+    ASSERT_EQ(e->kernel.roles.size(), 2u);
+    ASSERT_TRUE(has_preamble(e->kernel));
+    ASSERT_TRUE(verify_scheduled(*e->program, e->kernel).empty());
+    ASSERT_EQ(std::erase_if(e->kernel.roles[role].body, is_wait), 1u);
+    const std::vector<std::string> broken = verify_scheduled(*e->program, e->kernel);
+    ASSERT_FALSE(broken.empty());
+    EXPECT_NE(broken[0].find("before the kernel in front has ended"), std::string::npos) << broken[0];
+  }
 }
 
 }  // namespace

@@ -106,6 +106,7 @@ class GpuEmitter : protected ProgramEmitter {
   virtual void emit_node(const thread::BulkWait&) { no_code("a copy engine"); }
   virtual void emit_node(const thread::ProxyFence&) { no_code("a copy engine"); }
   virtual void emit_node(const thread::ClusterBarrier&) { no_code("a cluster of blocks"); }
+  virtual void emit_node(const thread::GridDependencyWait&) { no_code("dependent kernels"); }
   virtual void emit_node(const thread::ClusterLoad&) { no_code("a cluster of blocks"); }
   virtual void emit_node(const thread::WarpgroupMma&) { no_code("a product of a warpgroup"); }
   virtual void emit_node(const thread::WarpgroupFence&) { no_code("a product of a warpgroup"); }

@@ -102,7 +102,10 @@ void PtxEmitter::begin_body() {
   // beside the end of the one before.
   if (program_.dependent) ptx_.effect("griddepcontrol.launch_dependents;");
   if (!refused()) initialise_block();
-  if (program_.dependent) ptx_.effect("griddepcontrol.wait;");
+  const bool waits_later = std::any_of(
+      program_.stmts.begin(), program_.stmts.end(),
+      [](const thread::Stmt& s) { return std::holds_alternative<thread::GridDependencyWait>(s.node); });
+  if (program_.dependent && !waits_later) ptx_.effect("griddepcontrol.wait;");
 }
 
 PtxEmitter::Values PtxEmitter::load_words(const Place& at, const Memory& m, int64_t bytes, Value* condition,

@@ -93,6 +93,8 @@ void PtxEmitter::emit_node(const ClusterBarrier&) {
   ptx_.effect("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;");
 }
 
+void PtxEmitter::emit_node(const GridDependencyWait&) { ptx_.effect("griddepcontrol.wait;"); }
+
 void PtxEmitter::emit_node(const ClusterLoad& load) {
   auto first = constant_index(load.dst_index);
   if (!first) return;

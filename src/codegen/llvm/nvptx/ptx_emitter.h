@@ -72,6 +72,7 @@ class PtxEmitter : public GpuEmitter {
   void emit_node(const thread::BulkWait& wait) override;
   void emit_node(const thread::ProxyFence&) override;
   void emit_node(const thread::ClusterBarrier&) override;
+  void emit_node(const thread::GridDependencyWait&) override;
   void emit_node(const thread::ClusterLoad& load) override;
 
   // products of a warpgroup (emit_warpgroup.cpp)

@@ -1,0 +1,84 @@
+#include "schedule/grid/preamble_plan.h"
+
+#include <algorithm>
+
+#include "analysis/block_tree.h"
+#include "analysis/loads.h"
+#include "ir/statement_paths.h"
+#include "support/diag_codes.h"
+
+namespace tilegen::schedule {
+
+namespace {
+
+using analysis::KernelOp;
+
+bool reads_constants(const ir::Program& p, const KernelOp& op) {
+  bool any = false;
+  for (const analysis::OpAccess& a : op.accesses) {
+    if (a.value.valid()) continue;
+    if (!p.buffer(a.buffer).constant) return false;
+    any = true;
+  }
+  return any;
+}
+
+bool loads(const ir::Program& p, ir::ExprId e) {
+  return analysis::any_load(p.exprs, e, [](ir::ExprId, const ir::ExprNode&) { return true; });
+}
+
+// Why the copy waits for the kernel in front; empty: it need not.
+std::string why_behind(const ir::Program& p, const ir::Kernel& kernel, const analysis::BlockTree& tree,
+                       const KernelOp& op, const plan::KernelSchedule& s) {
+  if (!s.launch || !s.launch->dependent.value_or(false)) return "the launch is not dependent";
+  const auto issues = [&](const plan::RolePlan& r) {
+    return std::find(r.ops.begin(), r.ops.end(), op.path) != r.ops.end();
+  };
+  if (!s.roles || std::none_of(s.roles->begin() + 1, s.roles->end(), issues))
+    return "no producer makes the copy";
+  if (s.persistence && s.persistence->dynamic()) return "blocks claim their tiles";
+  if (!reads_constants(p, op)) return "its tensor is not constant";
+  const std::vector<ir::StmtId> around = tree.around(op.stmt);
+  const auto* loop = around.size() == 1 ? p.as<ir::Loop>(around.front()) : nullptr;
+  if (!loop || loop->condition.valid()) return "it does not stand in a counted loop of the kernel's body";
+  const bool persistent = s.persistence && s.persistence->persistent;
+  if (analysis::runs_irregularly(p, kernel, tree, around.front(), persistent))
+    return "the loop's length differs from tile to tile";
+  bool reads = loads(p, loop->begin) || loads(p, loop->extents[0]);
+  for (const ir::Region& r : p.as<ir::TileOp>(op.stmt)->operands)
+    for (ir::ExprId offset : r.offsets) reads = reads || loads(p, offset);
+  return reads ? "where it reads is told by elements in memory" : "";
+}
+
+}  // namespace
+
+Checked plan_preamble(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
+                      const plan::KernelSchedule* given, plan::KernelSchedule& s) {
+  const ir::Kernel& k = p.kernels[static_cast<size_t>(kernel)];
+  const analysis::BlockTree tree(p, k);
+  for (analysis::OpId i : ops.ops.ids()) {
+    const KernelOp& op = ops.ops[i];
+    plan::OpPlan& plan = s.ops[i.index()];
+    const plan::OpPlan* asked = given ? plan::find_op(*given, op.path) : nullptr;
+    if (asked && asked->preamble == false) {
+      plan.preamble = false;
+      continue;
+    }
+    const bool wanted = asked && asked->preamble == true;
+    if (!wanted && (plan.engine != plan::Engine::tensor_copy || !reads_constants(p, op))) continue;
+    const std::string why = why_behind(p, k, tree, op, s);
+    if (why.empty()) {
+      plan.preamble = true;
+    } else if (wanted) {
+      return Error(
+          DiagCode::schedule_illegal, op.path,
+          "the schedule has the copy begin before the kernel in front has ended (preamble), but " + why,
+          "leave `preamble` out to have it decided", p.stmts[op.stmt.value].location);
+    } else {
+      s.notes.push_back({op.path, "waits for the end of the kernel in front: " + why});
+    }
+  }
+  return Unit{};
+}
+
+}  // namespace tilegen::schedule
