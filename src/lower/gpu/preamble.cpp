@@ -27,7 +27,9 @@ void ScheduledLowering::lower(const expand::Preamble& s, thread::Block& out) {
   k_.ctx.rollback(mark);
   body.push_back(k_.out.add(std::move(lowered), origin));
   replace_block_indices(k_, body);
-  if (k_.grid.tile_var.valid()) {
+  if (k_.dynamic()) {
+    body = k_.tile_scheduler->first_tile(std::move(body));
+  } else if (k_.grid.tile_var.valid()) {
     const ExprId any = e_.binary(ir::ExprOp::min, tiles_of_block(), e_.const_int(1));
     thread::Loop first{k_.grid.tile_var, k_.simplified(any), thread::LoopForm::serial, std::move(body)};
     body = {k_.out.add(std::move(first), origin)};

@@ -124,6 +124,12 @@ thread::Block TileScheduler::walk(thread::Block body, bool fetches) {
   return {set_tile(e_.var(k_.out.block_vars[0])), k_.out.add(std::move(walk), k_.in.kernel.name)};
 }
 
+thread::Block TileScheduler::first_tile(thread::Block body) {
+  thread::Loop once{k_.grid.tile_var, e_.const_int(1), thread::LoopForm::serial, std::move(body),
+                    tile_in_grid()};
+  return {set_tile(e_.var(k_.out.block_vars[0])), k_.out.add(std::move(once), k_.in.kernel.name)};
+}
+
 // The block's point is one of the grid, and nothing is to be stored there.
 ExprId TileScheduler::tile_is_empty() {
   const auto at = [&](ExprId index, const std::map<VarId, int64_t>& inside) {

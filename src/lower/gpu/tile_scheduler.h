@@ -17,6 +17,8 @@ class TileScheduler {
   // The body once for each point, with the way to the next one after it: `fetches` says that the role gets it
   // from the grid's counter, else it has it from the one that does.
   thread::Block walk(thread::Block body, bool fetches);
+  // The body for the tile that the block begins with, if it has one.
+  thread::Block first_tile(thread::Block body);
 
  private:
   void fetch_next(thread::Block& out);

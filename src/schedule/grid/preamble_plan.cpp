@@ -36,7 +36,6 @@ std::string why_behind(const ir::Program& p, const ir::Kernel& kernel, const ana
   };
   if (!s.roles || std::none_of(s.roles->begin() + 1, s.roles->end(), issues))
     return "no producer makes the copy";
-  if (s.persistence && s.persistence->dynamic()) return "blocks claim their tiles";
   if (!reads_constants(p, op)) return "its tensor is not constant";
   const std::vector<ir::StmtId> around = tree.around(op.stmt);
   const auto* loop = around.size() == 1 ? p.as<ir::Loop>(around.front()) : nullptr;

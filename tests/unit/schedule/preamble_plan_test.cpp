@@ -53,6 +53,9 @@ TEST(Preamble, HasCopiesOfConstantTensors) {
   ASSERT_TRUE(both);
   EXPECT_EQ(preamble(both->kernels[0], "g/ko/copy#0"), true);
   EXPECT_EQ(preamble(both->kernels[0], "g/ko/copy#1"), true);
+  const auto claimed = plan_of({.kernel = "persistence = dynamic"});
+  ASSERT_TRUE(claimed);
+  EXPECT_EQ(preamble(claimed->kernels[0], "g/ko/copy#1"), true);
   const auto none = plan_of({.b = "readonly"});
   ASSERT_TRUE(none);
   EXPECT_EQ(preamble(none->kernels[0], "g/ko/copy#1"), std::nullopt);
@@ -74,7 +77,6 @@ TEST(Preamble, NotesSayWhatWaits) {
     const char* words;
   };
   const Case cases[] = {
-      {{.kernel = "persistence = dynamic"}, "g/ko/copy#1", "blocks claim their tiles"},
       {{.kernel = "dependent = false"}, "g/ko/copy#1", "the launch is not dependent"},
       {{.end = "ceildiv(k, 64) - by", .kernel = "persistence = static"},
        "g/ko/copy#1",
