@@ -10,7 +10,7 @@ def gemv(dtype, tile, threads, out_dtype=f32):
     rows, tk = tile
     b = tg.Builder("gemv")
     n, k = b.dim("n"), b.dim("k")
-    W, x, y = b.tensor("W", dtype, [n, k], read_only=True), b.tensor("x", dtype, [k], read_only=True), b.tensor("y", out_dtype, [n])
+    W, x, y = b.tensor("W", dtype, [n, k], constant=True), b.tensor("x", dtype, [k], read_only=True), b.tensor("y", out_dtype, [n])
     with b.kernel("gemv", [ceil_div(n, rows)], threads=threads, names=["by"]) as by:
         w, part = b.fragment("w", dtype, [rows, tk]), b.fragment("part", dtype, [tk])
         sums, total = b.fragment("sums", f32, [rows, tk]), b.fragment("total", f32, [rows])
@@ -32,8 +32,8 @@ def sparse_gemm(dtype, out_dtype, tile, threads, stages, sums=f32, shape=None):
     b = tg.Builder("sparse_gemm")
     m, n, k = shape or (b.dim("m"), b.dim("n"), b.dim("k"))
     blocks = ceil_div(k, tk)
-    V = b.tensor("V", dtype, [m, blocks * (tk // 2)], read_only=True)
-    P = b.tensor("P", u16, [m, blocks * (tk // 16)], read_only=True)
+    V = b.tensor("V", dtype, [m, blocks * (tk // 2)], constant=True)
+    P = b.tensor("P", u16, [m, blocks * (tk // 16)], constant=True)
     X, Y = b.tensor("X", dtype, [n, k], read_only=True), b.tensor("Y", out_dtype, [m, n])
     with b.kernel("sparse_gemm", [ceil_div(m, tm), ceil_div(n, tn)], threads=threads, names=["by", "bx"]) as (by, bx):
         v, p = b.shared("v", dtype, [tm, tk // 2]), b.shared("p", u16, [tm, tk // 16])
@@ -59,7 +59,7 @@ def grouped_gemm(dtype, out_dtype, tile, threads, stages, transpose_b=True):
     groups, total, most = b.dim("groups", 1), b.dim("total"), b.dim("most")
     n, k = b.dim("n"), b.dim("k")
     A = b.tensor("A", dtype, [total, k], read_only=True)
-    B = b.tensor("B", dtype, [groups, n, k] if transpose_b else [groups, k, n], read_only=True)
+    B = b.tensor("B", dtype, [groups, n, k] if transpose_b else [groups, k, n], constant=True)
     offsets = b.tensor("offsets", i32, [groups + 1], read_only=True)
     C = b.tensor("C", out_dtype, [total, n])
     grid = [groups, ceil_div(most, tm), ceil_div(n, tn)]
@@ -90,9 +90,9 @@ def block_scaled_gemm(dtype, tile, threads, stages, out_dtype=bf16, block=128, s
     tm, tn = tile
     b = tg.Builder("block_scaled_gemm")
     m, n, k = shape or (b.dim("m"), b.dim("n"), b.dim("k"))
-    A, B = b.tensor("A", dtype, [m, k], read_only=True), b.tensor("B", dtype, [n, k], read_only=True)
+    A, B = b.tensor("A", dtype, [m, k], read_only=True), b.tensor("B", dtype, [n, k], constant=True)
     SA = b.tensor("SA", f32, [ceil_div(k, block), m], read_only=True)
-    SB = b.tensor("SB", f32, [ceil_div(n, block), ceil_div(k, block)], read_only=True)
+    SB = b.tensor("SB", f32, [ceil_div(n, block), ceil_div(k, block)], constant=True)
     C = b.tensor("C", out_dtype, [m, n])
     with b.kernel("block_scaled_gemm", [ceil_div(m, tm), ceil_div(n, tn)], threads=threads, names=["by", "bx"]) as (by, bx):
         As, Bs = b.shared("As", dtype, [tm, block]), b.shared("Bs", dtype, [tn, block])
@@ -123,8 +123,8 @@ def int4_gemm(tile, threads, stages, word=u8, group=128, dtype=f16, shape=None):
     b = tg.Builder("int4_gemm")
     m, n, k = shape or (b.dim("m"), b.dim("n"), b.dim("k", divisor=group))
     X = b.tensor("X", dtype, [m, k], read_only=True)
-    W = b.tensor("W", word, [n, k // codes], read_only=True)
-    S = b.tensor("S", dtype, [k // group, n], read_only=True)
+    W = b.tensor("W", word, [n, k // codes], constant=True)
+    S = b.tensor("S", dtype, [k // group, n], constant=True)
     C = b.tensor("C", dtype, [m, n])
     groups = max(tk // group, 1)
     with b.kernel("int4_gemm", [ceil_div(m, tm), ceil_div(n, tn)], threads=threads, names=["by", "bx"]) as (by, bx):
@@ -156,7 +156,7 @@ def conv2d(dtype, tile, threads, stages, kernel=(3, 3), pad=(1, 1), out_dtype=No
     height, width = b.dim("height", max(kh - 2 * pad[0], 0)), b.dim("width", max(kw - 2 * pad[1], 0))
     out_h, out_w = height + (2 * pad[0] - kh + 1), width + (2 * pad[1] - kw + 1)
     X = b.tensor("X", dtype, [batch, height, width, channels], read_only=True)
-    W = b.tensor("W", dtype, [filters, kh, kw, channels], read_only=True)
+    W = b.tensor("W", dtype, [filters, kh, kw, channels], constant=True)
     Y = b.tensor("Y", out_dtype or dtype, [batch, out_h, out_w, filters])
     boxes = ceil_div(out_w, tw)
     grid = [ceil_div(batch, ti), ceil_div(out_h, th) * boxes, ceil_div(filters, tf)]

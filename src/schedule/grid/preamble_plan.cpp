@@ -28,8 +28,8 @@ bool loads(const ir::Program& p, ir::ExprId e) {
 }
 
 // Why the copy waits for the kernel in front; empty: it need not.
-std::string why_behind(const ir::Program& p, const ir::Kernel& kernel, const analysis::BlockTree& tree,
-                       const KernelOp& op, const plan::KernelSchedule& s) {
+std::string why_behind(const ir::Program& p, const analysis::BlockTree& tree, const KernelOp& op,
+                       const plan::KernelSchedule& s) {
   if (!s.launch || !s.launch->dependent.value_or(false)) return "the launch is not dependent";
   const auto issues = [&](const plan::RolePlan& r) {
     return std::find(r.ops.begin(), r.ops.end(), op.path) != r.ops.end();
@@ -40,9 +40,6 @@ std::string why_behind(const ir::Program& p, const ir::Kernel& kernel, const ana
   const std::vector<ir::StmtId> around = tree.around(op.stmt);
   const auto* loop = around.size() == 1 ? p.as<ir::Loop>(around.front()) : nullptr;
   if (!loop || loop->condition.valid()) return "it does not stand in a counted loop of the kernel's body";
-  const bool persistent = s.persistence && s.persistence->persistent;
-  if (analysis::runs_irregularly(p, kernel, tree, around.front(), persistent))
-    return "the loop's length differs from tile to tile";
   bool reads = loads(p, loop->begin) || loads(p, loop->extents[0]);
   for (const ir::Region& r : p.as<ir::TileOp>(op.stmt)->operands)
     for (ir::ExprId offset : r.offsets) reads = reads || loads(p, offset);
@@ -53,8 +50,7 @@ std::string why_behind(const ir::Program& p, const ir::Kernel& kernel, const ana
 
 Checked plan_preamble(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                       const plan::KernelSchedule* given, plan::KernelSchedule& s) {
-  const ir::Kernel& k = p.kernels[static_cast<size_t>(kernel)];
-  const analysis::BlockTree tree(p, k);
+  const analysis::BlockTree tree(p, p.kernels[static_cast<size_t>(kernel)]);
   for (analysis::OpId i : ops.ops.ids()) {
     const KernelOp& op = ops.ops[i];
     plan::OpPlan& plan = s.ops[i.index()];
@@ -65,7 +61,7 @@ Checked plan_preamble(const ir::Program& p, int kernel, const analysis::KernelOp
     }
     const bool wanted = asked && asked->preamble == true;
     if (!wanted && (plan.engine != plan::Engine::tensor_copy || !reads_constants(p, op))) continue;
-    const std::string why = why_behind(p, k, tree, op, s);
+    const std::string why = why_behind(p, tree, op, s);
     if (why.empty()) {
       plan.preamble = true;
     } else if (wanted) {

@@ -53,9 +53,12 @@ TEST(Preamble, HasCopiesOfConstantTensors) {
   ASSERT_TRUE(both);
   EXPECT_EQ(preamble(both->kernels[0], "g/ko/copy#0"), true);
   EXPECT_EQ(preamble(both->kernels[0], "g/ko/copy#1"), true);
-  const auto claimed = plan_of({.kernel = "persistence = dynamic"});
-  ASSERT_TRUE(claimed);
-  EXPECT_EQ(preamble(claimed->kernels[0], "g/ko/copy#1"), true);
+  for (const char* walk : {"static", "dynamic"}) {
+    const auto walked =
+        plan_of({.end = "ceildiv(k, 64) - by", .kernel = std::string("persistence = ") + walk});
+    ASSERT_TRUE(walked);
+    EXPECT_EQ(preamble(walked->kernels[0], "g/ko/copy#1"), true) << walk;
+  }
   const auto none = plan_of({.b = "readonly"});
   ASSERT_TRUE(none);
   EXPECT_EQ(preamble(none->kernels[0], "g/ko/copy#1"), std::nullopt);
@@ -78,9 +81,6 @@ TEST(Preamble, NotesSayWhatWaits) {
   };
   const Case cases[] = {
       {{.kernel = "dependent = false"}, "g/ko/copy#1", "the launch is not dependent"},
-      {{.end = "ceildiv(k, 64) - by", .kernel = "persistence = static"},
-       "g/ko/copy#1",
-       "the loop's length differs from tile to tile"},
       {{.around = "  serial t in 0 .. 2 {\n", .close = "  }\n"},
        "g/t/ko/copy#1",
        "it does not stand in a counted loop of the kernel's body"},
