@@ -109,6 +109,7 @@ def gemm_shapes(results):
 
 def few_blocks(results):
     limits, rows = results["limits"], []
+    ratios = ("ratio", "picked_ratio", "weights_ratio", "weights_picked_ratio")
     for r in results["few_blocks"]["rows"]:
         flops = 2 * r["m"] * r["n"] * r["k"]
         floor = max(r["reading_ms"], flops / limit_of(limits, "fp16") * 1e-9)
@@ -121,13 +122,14 @@ def few_blocks(results):
                 *figures(*times, digits=1),
                 tile,
                 how.partition(" in ")[2] or "1",
-                *figures(r["ratio"], r["picked_ratio"], digits=3),
+                *figures(*(r[key] for key in ratios), digits=3),
                 *figures(floor / ours, digits=2),
             ]
         )
-    head = ["product", "ours, us", "the model's, us", "cuBLAS, us", "cuBLASLt", "Triton", "tile", "parts", "ratio", "the model's", "of the limit"]
+    head = ["product", "ours, us", "the model's, us", "cuBLAS, us", "cuBLASLt", "Triton", "tile", "parts", "ratio", "the model's"]
+    head += ["constant weights", "the model's", "of the limit"]
     few = [r for r in results["few_blocks"]["rows"] if r["name"].startswith("rows")]
-    means = [geometric_mean([r[key] for r in few]) for key in ("ratio", "picked_ratio")]
+    means = [geometric_mean([r[key] for r in few]) for key in ratios]
     rows.append(["geometric mean of those of few rows", *[""] * 7, *figures(*means, digits=3), ""])
     return Family("few_blocks", None, [Table(head, rows)])
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Matrix products whose rows only launches know, against cuBLAS (torch.mm): f16 with f32 sums. One plain program a pair of
+"""Matrix products of weights, whose rows only launches know, against cuBLAS (torch.mm): f16 with f32 sums. One plain program a pair of
 n and k, whose tiles are compile-time parameters, compiled once for 1 to 8192 rows: `parts` has code for up to four parts of
 these, `eight` for up to eight, `one` the best single configuration, all by the cost model; `measured` has eight parts chosen
 by measuring. `known` is compiled for the very number of rows, by the model.
@@ -16,12 +16,12 @@ import few_blocks
 import tilegen as tg
 
 PROGRAM = """tl 1 program gemm
-param BM in {{16, 32, 48, 64, 80, 96, 112, 128, 256}}
+param BM in {{16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 208, 224, 256}}
 param BN in {{48, 64, 80, 96, 112, 128, 160, 192, 208, 224, 256}}
 param BK in {{64, 128}}
 param THREADS in {{128, 256, 384}}
 dim m
-""" + few_blocks.BODY
+""" + few_blocks.OF_WEIGHTS
 ROWS = "m=1..8192"
 BURST = 0.008  # seconds
 
