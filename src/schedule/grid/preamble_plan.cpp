@@ -61,7 +61,9 @@ Checked plan_preamble(const ir::Program& p, int kernel, const analysis::KernelOp
     }
     const bool wanted = asked && asked->preamble == true;
     if (!wanted && (plan.engine != plan::Engine::tensor_copy || !reads_constants(p, op))) continue;
-    const std::string why = why_behind(p, tree, op, s);
+    std::string why = why_behind(p, tree, op, s);
+    if (why.empty() && !wanted && s.split && s.split->through == "workspace")
+      why = "sums of blocks meet in memory, which loads of the next launch would delay";
     if (why.empty()) {
       plan.preamble = true;
     } else if (wanted) {

@@ -160,6 +160,28 @@ TEST(Split, ThroughAWorkspaceADecidedScheduleIsTakenAsItIs) {
   EXPECT_EQ((*again)->schedule, (*first)->schedule);
 }
 
+// Weights that a launch would load beside the one in front would delay that one's meeting; who asks for it has it.
+TEST(Split, BlocksThatMeetInAWorkspaceHaveNoPreamble) {
+  std::string text = product_text({64, 64, 65536, 64, 16});
+  text.replace(text.find("readonly\ntensor C"), 8, "constant");
+  const auto preamble = [&](bool* noted) {
+    const auto a = compiled(text, "sm_90a");
+    EXPECT_TRUE(a) << a.error().to_text();
+    const plan::KernelSchedule& k = (*a)->schedule.kernels[0];
+    EXPECT_EQ(k.split->through, "workspace");
+    *noted = std::any_of(k.notes.begin(), k.notes.end(), [](const plan::Note& n) {
+      return n.path == "gemm/ko/copy#1" && n.text.find("sums of blocks meet in memory") != std::string::npos;
+    });
+    return plan::find_op(k, "gemm/ko/copy#1")->preamble.value_or(false);
+  };
+  bool noted = false;
+  EXPECT_FALSE(preamble(&noted));
+  EXPECT_TRUE(noted);
+  text.replace(text.find("-> b\n"), 4, "-> b {preamble = true}");
+  EXPECT_TRUE(preamble(&noted));
+  EXPECT_FALSE(noted);
+}
+
 TEST(Split, OfOnePartIsNone) {
   const auto a = compiled(product_text({64, 64, 65536}), "sm_90a", plan::SplitPlan{"gemm/ko", 1, ""});
   ASSERT_TRUE(a) << a.error().to_text();
