@@ -799,15 +799,15 @@ TL_API tl_expr tl_scalar(tl_builder* builder, const char* name, tl_dtype dtype);
 
 /** A tensor in global memory. `shape` holds `rank` i64 expressions over constants, dimensions and scalars,
  *  slowest first. `strides`, in elements, likewise, or NULL for compact row-major. `flags`:
- *  TL_TENSOR_READ_ONLY, TL_TENSOR_CONSTANT, TL_TENSOR_WORKSPACE, TL_TENSOR_OPTIONAL or 0. A constant tensor is
- *  read-only, and the caller promises that no kernel still under way when a launch is queued writes it, as
+ *  TL_TENSOR_READ_ONLY, TL_TENSOR_CONSTANT, TL_TENSOR_WORKSPACE, TL_TENSOR_OPTIONAL or 0. A constant tensor
+ *  is read-only, and the caller promises that no kernel still under way when a launch is queued writes it, as
  *  holds for weights: blocks may read it before the kernel in front of them on the stream has ended (CUDA,
  *  programmatic dependent launch). Copies and memsets in front on the stream are waited for in any case. A
- *  workspace is what the program's kernels leave for each other: the library allocates it for each launch, its
- *  contents are unspecified when the first kernel begins, and it is no parameter. Dimensions that only its shape has are passed as
- *  TL_ARG_I64. Of a packed type the last extent is known to be whole bytes and the last stride is 1; the
- *  argument is memory of the bytes, a TL_U8 tensor whose last extent counts them, or one of the type
- *  (DLPack's codes). */
+ *  workspace is what the program's kernels leave for each other: the library allocates it for each launch,
+ *  its contents are unspecified when the first kernel begins, and it is no parameter. Dimensions that only
+ *  its shape has are passed as TL_ARG_I64. Of a packed type the last extent is known to be whole bytes and
+ *  the last stride is 1; the argument is memory of the bytes, a TL_U8 tensor whose last extent counts them, or
+ *  one of the type (DLPack's codes). */
 TL_API tl_buffer tl_tensor(tl_builder* builder, const char* name, tl_dtype dtype, uint32_t rank,
                            const tl_expr* shape, const tl_expr* strides, uint32_t flags);
 

@@ -2,8 +2,9 @@
 // launch): copies of constant tensors for a loop's first iterations.
 //
 // requires: roles as expanded; OpPlan::preamble of copies that schedule/grid/preamble_plan allows.
-// ensures: a role with such copies begins with their Preamble, waits for the grid in front, and does them in the
-//   loop only behind the preamble; all other roles begin with the wait. Uses of pipelines keep their numbers.
+// ensures: a role with such copies begins with their Preamble, waits for the grid in front, and does them in
+//   the loop only behind the preamble; all other roles begin with the wait. Uses of pipelines keep their
+//   numbers.
 // why here: it moves whole statements of a producer's list; nothing of what consumers wait for changes.
 #pragma once
 

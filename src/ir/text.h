@@ -11,7 +11,8 @@
 //              | "scalar" NAME ":" DTYPE | let
 //              | "atom" NAME "(" operands ")" ["cycles" INT] native ["{" let* "return" expr "}"]
 //              | "fn" NAME params ["->" DTYPEs] native* "{" let* "return" exprs "}"
-//              | "tensor" NAME ":" DTYPE "[" exprs "]" ["strides" "[" exprs "]"] ["readonly" | "constant" | "workspace"]
+//              | "tensor" NAME ":" DTYPE "[" exprs "]" ["strides" "[" exprs "]"]
+//                ["readonly" | "constant" | "workspace"]
 //              | "param" NAME ["=" int] "in" "{" int ("," int)* "}"
 //   operands  := of A, B, C: NAME ":" DTYPE "[" INT "," INT "]" "at" (STRING | index function)
 //   native    := ("asm" ("ptx" | "gcn") | "llvm" ["ptx" | "gcn" | "host"]) STRING+      lines (native.h)

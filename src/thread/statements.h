@@ -287,8 +287,8 @@ struct ProxyFence {};
 // All threads of the cluster meet: what they did before, to any shared memory of the cluster, is visible
 // after. At the end of a body it keeps blocks from leaving while others may still reach their shared memory.
 struct ClusterBarrier {};
-// The kernel in front of this one on its stream has ended, and what it wrote is seen (griddepcontrol.wait). Of a
-// dependent kernel; where it stands nowhere, the body begins behind it.
+// The kernel in front of this one on its stream has ended, and what it wrote is seen (griddepcontrol.wait).
+// Of a dependent kernel; where it stands nowhere, the body begins behind it.
 struct GridDependencyWait {};
 
 // dst[dst_index + i] = src[src_index + i] of the cluster's block of rank `block`, i in 0 .. elements - 1: one

@@ -160,7 +160,8 @@ TEST(Split, ThroughAWorkspaceADecidedScheduleIsTakenAsItIs) {
   EXPECT_EQ((*again)->schedule, (*first)->schedule);
 }
 
-// Weights that a launch would load beside the one in front would delay that one's meeting; who asks for it has it.
+// Weights that a launch would load beside the one in front would delay that one's meeting; who asks for it
+// has it.
 TEST(Split, BlocksThatMeetInAWorkspaceHaveNoPreamble) {
   std::string text = product_text({64, 64, 65536, 64, 16});
   text.replace(text.find("readonly\ntensor C"), 8, "constant");
