@@ -957,6 +957,16 @@ TL_API void tl_mbarrier_arrive(tl_builder* builder, tl_region barrier, int64_t f
 TL_API void tl_mbarrier_wait(tl_builder* builder, tl_region barrier, tl_expr parity, int64_t first,
                              int64_t threads);
 
+/** The threads that come by meet the other participants of one of an array of named barriers, which is a
+ *  shared tile of TL_U64 annotated with their number: tl_annotate_tile(b, loaded, "participants = 256"). All
+ *  go on when so many have come, those that arrive without waiting among them. `first` and `threads` are as
+ *  for tl_mbarrier_arrive, whole warps of 32. (PTX: bar.sync; CUTLASS: NamedBarrier::sync) */
+TL_API void tl_barrier_sync(tl_builder* builder, tl_region barrier, int64_t first, int64_t threads);
+
+/** They count as participants and go on at once: what they did before is there for those that meet, and
+ *  nothing is ordered for themselves. (PTX: bar.arrive; CUTLASS: NamedBarrier::arrive) */
+TL_API void tl_barrier_arrive(tl_builder* builder, tl_region barrier, int64_t first, int64_t threads);
+
 /** Opens the branch taken when `condition` (bool) holds. Outside parallel loops it must be the same for the
  *  block. */
 TL_API tl_scope tl_begin_if(tl_builder* builder, tl_expr condition);

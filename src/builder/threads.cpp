@@ -134,7 +134,7 @@ void Builder::barrier_op(ir::OpKind kind, const ir::Region& barrier, ir::ExprId 
   }
   if (copies) op.attrs[ir::mbarrier_arrive_attr::copies] = 1;
   if (elected) op.attrs[ir::mbarrier_arrive_attr::elected] = 1;
-  op.attrs[ir::mbarrier_wait_attr::first] = first;
+  op.attrs[ir::mbarrier_wait_attr::first] = first;  // of all four operations
   op.attrs[ir::mbarrier_wait_attr::threads] = threads;
   marked(call, add_statement(call, std::move(op)));
 }

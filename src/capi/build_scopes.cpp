@@ -213,6 +213,20 @@ void tl_mbarrier_wait(tl_builder* builder, tl_region barrier, tl_expr parity, in
   });
 }
 
+void tl_barrier_sync(tl_builder* builder, tl_region barrier, int64_t first, int64_t threads) {
+  on_builder(builder, "tl_barrier_sync", [&](const BuilderCall& c) {
+    const ir::Region at = c.region("barrier", barrier);
+    if (!c.failed()) c->barrier_op(ir::OpKind::barrier_sync, at, {}, first, threads);
+  });
+}
+
+void tl_barrier_arrive(tl_builder* builder, tl_region barrier, int64_t first, int64_t threads) {
+  on_builder(builder, "tl_barrier_arrive", [&](const BuilderCall& c) {
+    const ir::Region at = c.region("barrier", barrier);
+    if (!c.failed()) c->barrier_op(ir::OpKind::barrier_arrive, at, {}, first, threads);
+  });
+}
+
 tl_scope tl_begin_if(tl_builder* builder, tl_expr condition) {
   return on_builder(builder, "tl_begin_if", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
     const auto cond = c.expr("condition", condition);

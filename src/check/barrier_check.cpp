@@ -15,6 +15,7 @@
 #include <numeric>
 #include <set>
 
+#include "check/barrier_arrays.h"
 #include "check/barrier_faults.h"
 #include "check/barrier_phases.h"
 #include "check/context.h"
@@ -35,8 +36,7 @@ using ir::ExprOp;
 using ir::StmtId;
 using ir::VarId;
 
-constexpr int64_t kWarp = 32;
-constexpr size_t kMaxBarriers = 64, kMaxParties = 16;  // of a kernel
+constexpr size_t kMaxParties = 16;  // of a kernel
 constexpr int64_t kMaxTrips = 4096, kMaxSteps = 400'000;
 constexpr int64_t kFewTrips = 256;  // where a fact bounds them, no period is asked for
 constexpr size_t kMaxChoices = 6;   // every combination is walked
@@ -55,8 +55,11 @@ class KernelBarriers {
         values_(ctx.program) {}
 
   void run() {
-    for (ir::BufferId b : ir::barriers_of(p_, index_)) declare(b);
-    collect(kernel_.body, false);
+    int64_t arrays = 0, named = 0;
+    for (ir::BufferId b : ir::barriers_of(p_, index_)) declare(b, arrays);
+    for (ir::BufferId b : ir::named_barriers_of(p_, index_))
+      if (!failed_) declare(b, named);
+    collect(kernel_.body, {}, false);
     if (failed_ || parties_.empty()) return;
     find_parties();
     find_choices();
@@ -64,39 +67,27 @@ class KernelBarriers {
       for (size_t c = 0; c < choices_.size(); ++c)
         for (const auto& [condition, holds] : choices_[c])
           values_.decide(condition, holds == ((taken >> c & 1) != 0));
-      block(kernel_.body, {BarrierPhases(shape_)});
+      at_the_end(block(kernel_.body, {BarrierPhases(shape_)}));
     }
   }
 
  private:
   // ---- what barriers are, and what stands around them
 
-  void declare(ir::BufferId b) {
+  // `before`: barriers of its kind.
+  void declare(ir::BufferId b, int64_t& before) {
     const ir::Buffer& tile = p_.buffer(b);
-    const std::string path = ir::buffer_path(p_, b);
-    const auto refuse = [&](const std::string& why, const std::string& hint) {
+    if (const auto fault = array_fault(p_, b, before)) {
       failed_ = true;
-      ctx_.error(DiagCode::bad_attribute, path, tile.location, why, hint);
-    };
-    const std::string way = words({"alloc ", tile.name, ": shared u64[3] {arrivals = 32}"});
-    if (tile.scope != ir::MemScope::shared || tile.type != ir::DType::u64 || tile.shape.size() != 1)
-      return refuse(
-          words({"a tile with arrivals is an array of transaction barriers, expected shared u64 of one "
-                 "dimension, found ",
-                 std::string(ir::scope_name(tile.scope)), " ", ir::dtype_name(tile.type), " of ",
-                 std::to_string(tile.shape.size())}),
-          words({"allocate it so: ", way}));
-    const int64_t arrivals = *ir::barrier_arrivals(tile), count = p_.tile_shape(b).front();
-    if (arrivals > ir::kMaxArrivals)
-      return refuse(words({"a phase of ", std::to_string(arrivals), " arrivals, at most ",
-                           std::to_string(ir::kMaxArrivals), " are counted"}),
-                    words({"count the threads that arrive: ", way}));
+      return ctx_.error(fault->code, ir::buffer_path(p_, b), tile.location, fault->why, fault->hint);
+    }
     first_[b] = shape_.arrivals.size();
-    if (shape_.arrivals.size() + static_cast<size_t>(count) > kMaxBarriers)
-      return refuse(
-          words({"the kernel has more than ", std::to_string(kMaxBarriers), " transaction barriers"}),
-          "let a ring have fewer slots");
-    shape_.arrivals.insert(shape_.arrivals.end(), static_cast<size_t>(count), arrivals);
+    const auto participants = ir::barrier_participants(tile);
+    const auto count = static_cast<size_t>(p_.tile_shape(b).front());
+    before += static_cast<int64_t>(count);
+    shape_.arrivals.insert(shape_.arrivals.end(), count,
+                           participants ? *participants : *ir::barrier_arrivals(tile));
+    shape_.named.insert(shape_.named.end(), count, participants.has_value());
   }
 
   void refuse(StmtId s, DiagCode code, const std::string& why, const std::string& hint) {
@@ -105,7 +96,7 @@ class KernelBarriers {
   }
 
   // Statements that hold operations on barriers, and that these tiles are nothing else.
-  bool collect(const ir::Block& b, bool pipelined) {
+  bool collect(const ir::Block& b, StmtId around, bool pipelined) {
     bool any = false;
     for (StmtId s : b) {
       if (failed_ || ctx_.stop()) return any;
@@ -114,11 +105,12 @@ class KernelBarriers {
       bool inside = own;
       no_other_use(s, own);
       if (own) operation(s, *op, pipelined);
+      if (own) loops_.emplace_back(s, around);
       if (const auto* loop = p_.as<ir::Loop>(s))
-        inside = collect(loop->body, pipelined || loop->kind == ir::LoopKind::pipelined);
+        inside = collect(loop->body, s, pipelined || loop->kind == ir::LoopKind::pipelined);
       if (const auto* branch = p_.as<ir::Branch>(s)) {
-        inside = collect(branch->then_body, pipelined);
-        inside = collect(branch->else_body, pipelined) || inside;
+        inside = collect(branch->then_body, around, pipelined);
+        inside = collect(branch->else_body, around, pipelined) || inside;
       }
       if (inside) holds_.insert(s);
       any = any || inside;
@@ -146,56 +138,23 @@ class KernelBarriers {
       for (const ir::Region& r : op->operands) note(r.buffer);
     if (used.valid())
       refuse(s, DiagCode::scope_not_allowed,
-             words({p_.buffer(used).name,
-                    " is an array of transaction barriers, and is read or written as a tile"}),
-             "arrive at it and wait for it with mbarrier_arrive and mbarrier_wait alone");
+             words({p_.buffer(used).name, " is an array of ",
+                    (ir::barrier_participants(p_.buffer(used)) ? "named" : "transaction"),
+                    " barriers, and is read or written as a tile"}),
+             ir::barrier_participants(p_.buffer(used))
+                 ? "arrive at it and meet there with barrier_arrive and barrier_sync alone"
+                 : "arrive at it and wait for it with mbarrier_arrive and mbarrier_wait alone");
   }
 
   void operation(StmtId s, const ir::TileOp& op, bool pipelined) {
-    const std::string word(ir::op_row(op.kind).text);
-    const ir::Region& at = op.operands.front();
-    if (!first_.contains(at.buffer))
-      return refuse(
-          s, DiagCode::bad_attribute,
-          words({word, " is of a transaction barrier, found ", p_.buffer(at.buffer).name, " (",
-                 ir::scope_name(p_.buffer(at.buffer).scope), " ", ir::dtype_name(p_.buffer(at.buffer).type),
-                 ")"}),
-          "allocate barriers, with the arrivals of a phase: alloc full: shared u64[3] {arrivals = 32}");
-    if (at.extents.front() != 1)
-      return refuse(s, DiagCode::bad_shape,
-                    words({word, " is of ", std::to_string(at.extents.front()), " barriers, expected one"}),
-                    words({"name one of them, ", p_.buffer(at.buffer).name, "[k % 3]"}));
-    if (pipelined)
-      return refuse(s, DiagCode::misplaced_statement,
-                    words({word, " stands in a pipelined loop, whose iterations the planner overlaps"}),
-                    "make the loop serial: the warps of each side go on by themselves");
-    if (kernel_.threads == 0)
-      return refuse(s, DiagCode::bad_attribute,
-                    words({word, " counts threads, and the kernel does not say how many it has"}),
-                    "write threads 160 behind the kernel's grid");
-    const ir::ThreadRange threads = ir::threads_of(op, kernel_);
-    if (threads.first < 0 || threads.count < 1 || threads.count > kernel_.threads ||
-        threads.first > kernel_.threads - threads.count || threads.first % kWarp != 0 ||
-        threads.count % kWarp != 0)
-      return refuse(
-          s, DiagCode::bad_attribute,
-          words({word, " is of ", threads_text(threads), ", expected whole warps of ", std::to_string(kWarp),
-                 " of the kernel's ", std::to_string(kernel_.threads), " threads"}),
-          "let all lanes of a warp come by, and count each of them in arrivals");
-    if (op.kind == ir::OpKind::mbarrier_arrive && threads_of_arrival(op) > 1 &&
-        op.flag(ir::mbarrier_arrive_attr::copies))
-      return refuse(
-          s, DiagCode::bad_attribute,
-          words({word, " with copies is of one lane of each warp, whose own copies it waits for alone"}),
-          "leave out elected, and count each lane in arrivals");
-    parties_.push_back(threads);
+    const bool declared = first_.contains(op.operands.front().buffer);
+    if (const auto fault = use_fault(p_, kernel_, op, declared, pipelined))
+      return refuse(s, fault->code, fault->why, fault->hint);
+    parties_.push_back(ir::threads_of(op, kernel_));
   }
 
   static int64_t threads_of_arrival(const ir::TileOp& op) {
-    return op.flag(ir::mbarrier_arrive_attr::elected) ? kWarp : 1;
-  }
-  static std::string threads_text(const ir::ThreadRange& t) {
-    return words({"threads ", std::to_string(t.first), " to ", std::to_string(t.first + t.count - 1)});
+    return op.flag(ir::mbarrier_arrive_attr::elected) ? kBarrierWarp : 1;
   }
 
   // Threads that come by the same operations.
@@ -289,19 +248,55 @@ class KernelBarriers {
       }
       BarrierPhases state = before;
       size_t party = 0;
-      const auto fault = op.kind == ir::OpKind::mbarrier_arrive
-                             ? state.arrive(shape_, barrier, who, threads_of_arrival(op), &party)
-                             : state.wait(barrier, *parity, who, &party);
+      const auto fault = op.kind == ir::OpKind::mbarrier_wait ? state.wait(barrier, *parity, who, &party)
+                         : op.kind == ir::OpKind::barrier_sync
+                             ? state.sync(shape_, barrier, who, &party)
+                             : state.arrive(shape_, barrier, who, threads_of_arrival(op), &party);
       if (fault) {
-        const auto [why, hint] = fault_words(
-            *fault, {threads_text(parties_[party]), words({name, "[", std::to_string(*index), "]"}),
-                     iteration_text(), *parity, before.arrived(barrier), shape_.arrivals[barrier]});
-        refuse(s, DiagCode::misplaced_statement, why, hint);
+        const auto [why, hint] =
+            fault_words(*fault, {threads_text(parties_[party]),
+                                 words({name, "[", std::to_string(*index), "]"}), iteration_text(), *parity,
+                                 state.arrived(barrier), shape_.arrivals[barrier], shape_.is_named(barrier)});
+        const bool waits = *fault == PhaseFault::never_complete || *fault == PhaseFault::meets_too_few;
+        refuse(
+            s, DiagCode::misplaced_statement, why,
+            waits && is_met_in_another_loop(s, at.buffer)
+                ? "who comes by there does so in another loop, behind this one: give the loops of both sides "
+                  "the same bounds, serial k in 0 .. n, and their iterations are done beside each other"
+                : hint);
         return {};
       }
       after.insert(std::move(state));
     }
     return after;
+  }
+
+  // The loops of two sides that are not woven into one (ir/weave_sides.h).
+  bool is_met_in_another_loop(StmtId waiting, ir::BufferId array) const {
+    const auto is_here = [&](const auto& at) { return at.first == waiting; };
+    const auto here = std::find_if(loops_.begin(), loops_.end(), is_here);
+    return here->second.valid() && std::any_of(here, loops_.end(), [&](const auto& at) {
+             const auto& op = *p_.as<ir::TileOp>(at.first);
+             return at.second.valid() && at.second != here->second && op.kind != ir::OpKind::mbarrier_wait &&
+                    op.operands.front().buffer == array;
+           });
+  }
+
+  // Who has arrived at a named barrier is met there.
+  void at_the_end(const States& states) {
+    for (const auto& [array, first] : first_)
+      for (int64_t i = 0; ir::barrier_participants(p_.buffer(array)) && i < p_.tile_shape(array).front(); ++i)
+        for (const BarrierPhases& state : states) {
+          const size_t barrier = first + static_cast<size_t>(i);
+          if (failed_ || state.arrived(barrier) == 0) continue;
+          failed_ = true;
+          ctx_.error(
+              DiagCode::misplaced_statement, ir::buffer_path(p_, array), p_.buffer(array).location,
+              words({std::to_string(state.arrived(barrier)), " of ", std::to_string(shape_.arrivals[barrier]),
+                     " participants of ", p_.buffer(array).name, "[", std::to_string(i),
+                     "] have come when the kernel ends, and nobody meets them"}),
+              "let as many threads come by as participants says, the last of them by barrier_sync");
+        }
   }
 
   std::string iteration_text() const {
@@ -377,6 +372,7 @@ class KernelBarriers {
   std::map<ir::BufferId, size_t> first_;  // number of each array's first barrier
   std::vector<ir::ThreadRange> parties_;
   std::set<StmtId> holds_;
+  std::vector<std::pair<StmtId, StmtId>> loops_;  // operations on barriers, and the loop around each
   CounterValues values_;
   std::vector<FixedCondition> choices_;
   std::map<VarId, int64_t> most_;  // trips, by loop; -1: not known

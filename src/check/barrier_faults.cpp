@@ -11,15 +11,24 @@ std::string words(std::initializer_list<std::string_view> parts) {
 FaultWords fault_words(PhaseFault fault, const FaultPlace& f) {
   const std::string waits =
       words({f.who, " wait for parity ", std::to_string(f.parity), " of ", f.place, f.at});
-  const std::string counted =
-      words({std::to_string(f.arrived), " of ", std::to_string(f.arrivals), " arrivals"});
+  const std::string counted = words({std::to_string(f.arrived), " of ", std::to_string(f.arrivals),
+                                     f.named ? " participants" : " arrivals"});
   switch (fault) {
     case PhaseFault::too_many_arrivals:
       return {words({f.who, " arrive at ", f.place, f.at, ", of whose phase ", counted, " are there"}),
-              "let arrivals be the number of threads that arrive in a phase"};
+              f.named ? "let participants be the number of threads that come by, those that meet among them"
+                      : "let arrivals be the number of threads that arrive in a phase"};
+    case PhaseFault::meets_too_few:
+      return {
+          words({f.who, " meet at ", f.place, f.at, ", where ", counted,
+                 " have come by what stands before, themselves among them"}),
+          "put what others do at it in front, in the order in which it takes effect, and let participants "
+          "be the number of threads that come by"};
     case PhaseFault::phase_unknown:
       return {words({f.who, " arrive at ", f.place, f.at, " and may come before its last phase is complete"}),
-              "let them wait for that phase, or for one that threads arrive at behind it"};
+              f.named
+                  ? "let them meet at it, or wait for threads that have met there, before they come by again"
+                  : "let them wait for that phase, or for one that threads arrive at behind it"};
     case PhaseFault::wait_overtaken:
       return {words({"it completes a phase of ", f.place, f.at, " while ", f.who,
                      " may still wait for the one before, and would wait for ever"}),

@@ -16,6 +16,7 @@ struct FaultPlace {
   std::string who;        // threads
   std::string place, at;  // the barrier; in which iteration
   int64_t parity = 0, arrived = 0, arrivals = 0;
+  bool named = false;
 };
 struct FaultWords {
   std::string why, hint;

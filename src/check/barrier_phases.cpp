@@ -31,13 +31,13 @@ std::optional<PhaseFault> BarrierPhases::arrive(const Shape& shape, size_t barri
     arrived_[barrier] += arrivals;
     join(open(barrier), p);
     if (arrived_[barrier] == shape.arrivals[barrier])
-      if (const auto fault = complete(barrier, party)) return fault;
+      if (const auto fault = complete(shape, barrier, party)) return fault;
   }
   return std::nullopt;
 }
 
-std::optional<PhaseFault> BarrierPhases::complete(size_t barrier, size_t* party) {
-  for (size_t p = 0; p < parties_; ++p)
+std::optional<PhaseFault> BarrierPhases::complete(const Shape& shape, size_t barrier, size_t* party) {
+  for (size_t p = 0; p < parties_ && !shape.is_named(barrier); ++p)
     if (waited(barrier, p) != 0 && over(open(barrier), barrier, p) == 0) {
       *party = p;
       return PhaseFault::wait_overtaken;
@@ -56,6 +56,15 @@ std::optional<PhaseFault> BarrierPhases::complete(size_t barrier, size_t* party)
   }
   completed(barrier) = completed(barrier) == kEven ? kOdd : kEven;
   arrived_[barrier] = 0;
+  return std::nullopt;
+}
+
+std::optional<PhaseFault> BarrierPhases::sync(const Shape& shape, size_t barrier, Parties who,
+                                              size_t* party) {
+  if (const auto fault = arrive(shape, barrier, who, 1, party)) return fault;
+  *party = who.begin;
+  if (arrived_[barrier] > 0) return PhaseFault::meets_too_few;
+  for (size_t p = who.begin; p < who.end; ++p) join(p, brought(barrier));
   return std::nullopt;
 }
 

@@ -18,6 +18,7 @@ namespace tilegen::check {
 // What is wrong with an arrival or a wait.
 enum class PhaseFault : uint8_t {
   too_many_arrivals,  // more threads than the phase takes
+  meets_too_few,      // who meets at a named barrier would wait for others that come later
   phase_unknown,      // who arrives may still be in the phase before
   wait_overtaken,     // it completes the phase while a party may wait for the one before
   never_complete,     // the phase that is waited for lacks arrivals
@@ -30,6 +31,8 @@ class BarrierPhases {
   struct Shape {
     std::vector<int64_t> arrivals;  // of a phase, by barrier
     std::vector<int64_t> threads;   // by party
+    std::vector<bool> named = {};   // of the machine: who waits does so from its arrival on
+    bool is_named(size_t barrier) const { return barrier < named.size() && named[barrier]; }
   };
   struct Parties {
     size_t begin = 0, end = 0;
@@ -41,6 +44,8 @@ class BarrierPhases {
   std::optional<PhaseFault> arrive(const Shape& shape, size_t barrier, Parties who, int64_t each,
                                    size_t* party);
   std::optional<PhaseFault> wait(size_t barrier, int64_t parity, Parties who, size_t* party);
+  // At a named barrier: they arrive, and complete the phase.
+  std::optional<PhaseFault> sync(const Shape& shape, size_t barrier, Parties who, size_t* party);
   int64_t arrived(size_t barrier) const { return arrived_[barrier]; }
 
   auto operator<=>(const BarrierPhases&) const = default;
@@ -63,7 +68,7 @@ class BarrierPhases {
   size_t brought(size_t barrier) const { return parties_ + barriers_ + barrier; }
   size_t rows() const { return parties_ + 2 * barriers_; }
   void join(size_t to, size_t from);
-  std::optional<PhaseFault> complete(size_t barrier, size_t* party);
+  std::optional<PhaseFault> complete(const Shape& shape, size_t barrier, size_t* party);
 
   size_t barriers_, parties_, rows_, width_;
   std::vector<int64_t> arrived_;  // in the phase that is open

@@ -276,7 +276,9 @@ void CKernels::tile_op(const ir::TileOp& op) {
       break;
     }
     case ir::OpKind::mbarrier_arrive:
-    case ir::OpKind::mbarrier_wait: {
+    case ir::OpKind::mbarrier_wait:
+    case ir::OpKind::barrier_arrive:
+    case ir::OpKind::barrier_sync: {
       using namespace ir::mbarrier_wait_attr;
       if (op.value.valid()) arguments.push_back(exprs_.value(op.value));
       arguments.push_back(digits(first));

@@ -11,6 +11,7 @@
 #include "ir/store_parts.h"
 #include "ir/tile_view.h"
 #include "ir/view_retype.h"
+#include "ir/weave_sides.h"
 #include "support/checked.h"
 #include "support/diag_codes.h"
 
@@ -300,6 +301,8 @@ std::vector<Diagnostic> resolve_draft(Program& p, const Draft& draft, const Limi
     const Draft without_jumps = resolve_jumps(p, of_tiles);
     DraftResolver resolver(p, without_jumps, limits);
     errors = resolver.run();
+    if (errors.empty() && !draft.threads.empty())
+      weave_sides(p, [&](BufferId b) { return resolver.keeps(b); });
     if (errors.empty() && resolver.reorders()) order_statements(p);
   }
   if (errors.empty() && packed) errors = resolve_packed_types(p, of_tiles);

@@ -97,6 +97,10 @@ void DraftResolver::run_barrier_op(StmtId s, TileOp op, Block& out) {
         "let whole warps that follow each other come by: if warp == 4 { " + word + " ... }");
   const auto& [range, elected] = *by;
   if (range.count == 0) return;  // nobody comes by
+  if (elected && is_named_barrier_op(op.kind))
+    return error(DiagCode::misplaced_statement,
+                 word + " is of one lane of a warp, and warps come by named barriers as a whole",
+                 "put it outside of the if on the lane");
   if (elected && op.flag(mbarrier_arrive_attr::copies))
     return error(DiagCode::misplaced_statement,
                  word + " with copies is of one lane of a warp, whose own copies it waits for alone",

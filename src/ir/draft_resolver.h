@@ -46,6 +46,8 @@ class DraftResolver {
 
   // Whether statements are in another order than their ids.
   bool reorders() const { return cut_; }
+  // A tile that a name is kept in: points have elements of their own.
+  bool keeps(BufferId b) const { return kept_.contains(b); }
 
   std::vector<Diagnostic> run() {
     written_ = std::move(p_.stmts);

@@ -139,7 +139,7 @@ class AnnotationReader {
     const Annotation* decides = nullptr;  // the place of its elements
     for (const Annotation& a : b.annotations) {
       const std::string path = schedule_.kernel + ":" + b.name;
-      if (a.key == ir::kArrivals) continue;  // what the tile is
+      if (a.key == ir::kArrivals || a.key == ir::kParticipants) continue;  // what the tile is
       if (!applies(a, path)) continue;
       const bool lays_out = a.key != "slots";
       if (lays_out && decides)

@@ -30,11 +30,11 @@ bool HazardWalk::hands_over(thread::StmtId id) {
     left.pop_back();
     if (warp_barriers_.contains(s)) continue;  // of warps of one side
     const thread::StmtNode& node = p_.stmts[s.value].node;
-    if (std::holds_alternative<thread::Barrier>(node) || std::holds_alternative<thread::AsyncCommit>(node) ||
-        std::holds_alternative<thread::AsyncWait>(node))
-      return false;
     const TransactionOrder::Point* point = transactions_.find(s);
-    waits = waits || (point && !point->arrives);
+    if ((std::holds_alternative<thread::Barrier>(node) && !point) ||
+        std::holds_alternative<thread::AsyncCommit>(node) || std::holds_alternative<thread::AsyncWait>(node))
+      return false;
+    waits = waits || (point && point->waits);
     for (const thread::Block* inside : thread::blocks_inside(node))
       left.insert(left.end(), inside->begin(), inside->end());
   }
@@ -102,6 +102,11 @@ void HazardWalk::wait(const TransactionOrder::Point& at, State& state) {
   for (Held& h : state) {
     Outstanding access = *outstanding_[h.access];
     for (const auto& [stmt, arrived] : access.arrivals) {
+      if (at.named) {
+        const TransactionOrder::Point& arrival = *transactions_.find(stmt);
+        if (arrival.named && arrival.barriers == at.barriers) access.known_to |= bit;
+        continue;
+      }
       const auto [back, fresh] = iterations_back_.try_emplace({stmt, at.stmt});
       if (fresh) back->second = transactions_.iterations_back(*transactions_.find(stmt), at, back_);
       if (!back->second) continue;

@@ -208,6 +208,11 @@ Need HazardWalk::walk(StmtId id, State& state) {
 }
 
 Need HazardWalk::walk_leaf(StmtId id, State& state) {
+  if (const TransactionOrder::Point* at = transactions_.find(id)) {
+    if (at->arrives) arrive(*at, state);
+    if (at->waits) wait(*at, state);
+    return Need::nothing;
+  }
   if (const auto* b = as<thread::Barrier>(id)) {
     // Those who have waited for a copy meet all others here.
     if (thread::is_block_barrier(p_, *b, split_))
@@ -227,10 +232,6 @@ Need HazardWalk::walk_leaf(StmtId id, State& state) {
       h = {number_of(std::move(access)), 0};
     }
     close(state);
-    return Need::nothing;
-  }
-  if (const TransactionOrder::Point* at = transactions_.find(id)) {
-    at->arrives ? arrive(*at, state) : wait(*at, state);
     return Need::nothing;
   }
   return meet(id, state);
@@ -398,6 +399,7 @@ Need HazardWalk::walk_loop(StmtId id, State& state) {
 // Barriers of warpgroups are told apart by constant numbers: one behind each way through branches. Where one
 // warpgroup's stands alone, what comes after it on this way is that warpgroup's.
 bool HazardWalk::is_warpgroup_barrier(StmtId id) const {
+  if (transactions_.find(id)) return false;
   if (const auto* b = as<thread::Barrier>(id))
     return !b->arrive_only && (split_ >> b->id & 1) == 0 && b->threads == p_.machine.warpgroup;
   const auto* branch = as<thread::Branch>(id);

@@ -7,6 +7,7 @@
 #include "arith/period.h"
 #include "arith/prove.h"
 #include "thread/index_program.h"
+#include "thread/sync_accesses.h"
 #include "thread/warp_arrival.h"
 
 namespace tilegen::sync {
@@ -74,7 +75,7 @@ TransactionOrder::TransactionOrder(const thread::ThreadProgram& p) : p_(p) {
   const bool roles = std::any_of(p.body.begin(), p.body.end(), [&](StmtId s) {
     return std::holds_alternative<thread::Roles>(p.stmts[s.value].node);
   });
-  if (p.barriers.empty() || roles) return;
+  if (!thread::has_program_barriers(p) || roles) return;
   collect(p.body, {});
   for (const thread::TransactionBarriers& b : p.barriers) most_ = std::max(most_, b.count);
 }
@@ -87,9 +88,12 @@ void TransactionOrder::collect(const thread::Block& b, const Around& around) {
     const auto* one = std::get_if<thread::OneThread>(&node);
     const auto* a = one ? thread::warp_arrival(p_, *one) : std::get_if<thread::TransactionArrive>(&node);
     if (a != nullptr) {
-      add(around, {s, true, a->copies, a->barriers, a->index, {}, {}, -1, -1, false, 0});
+      add(around, {s, true, false, a->copies, false, a->barriers, a->index, {}, {}, -1, -1, false, 0});
     } else if (const auto* w = std::get_if<thread::TransactionWait>(&node)) {
-      add(around, {s, false, false, w->barriers, w->index, {}, {}, -1, -1, false, 0});
+      add(around, {s, false, true, false, false, w->barriers, w->index, {}, {}, -1, -1, false, 0});
+    } else if (const auto* b = std::get_if<thread::Barrier>(&node);
+               b != nullptr && thread::is_of_program(p_, *b)) {
+      add(around, {s, true, !b->arrive_only, false, true, b->id, {}, {}, {}, -1, -1, false, 0});
     } else if (const auto* branch = std::get_if<thread::Branch>(&node)) {
       const bool of_threads = is_of_threads(branch->condition);
       const size_t choices = choices_.size();
@@ -113,7 +117,9 @@ void TransactionOrder::collect(const thread::Block& b, const Around& around) {
       if (!p_.exprs.is_const_int(loop->extent, &inside.trips)) inside.most = most_trips(loop->extent);
       inside.always = true;
       collect(loop->body, inside);
-      if (points_.size() > before) loops_.insert(loop->var);
+      const auto of_phases = [](const Point& point) { return !point.named; };
+      if (std::any_of(points_.begin() + static_cast<std::ptrdiff_t>(before), points_.end(), of_phases))
+        loops_.insert(loop->var);
     } else {
       for (const thread::Block* inside : thread::blocks_inside(node)) collect(*inside, around);
     }
@@ -161,6 +167,7 @@ std::optional<int64_t> TransactionOrder::iterations_back(const Point& arrival, c
   if (arrival.barriers != wait.barriers || arrival.loop != wait.loop || !arrival.always ||
       arrival.warps.count == 0)
     return std::nullopt;
+  if (arrival.named || wait.named) return std::nullopt;
   const bool in_front = arrival.position < wait.position;
   const thread::IndexProgram at(p_.exprs, arrival.index), of(p_.exprs, wait.index);
   thread::PointValues values(p_.vars.size());

@@ -8,6 +8,9 @@
 //                   arrive empty[k % 3] }
 //   }
 //
+// At a barrier that the program names who waits arrives itself, and completes the phase: all arrivals in
+// front of it come before.
+//
 // requires: phases as check/barrier_check.cpp proves them: a wait is for the newest phase of its barrier that
 // the statements before it complete, and that one has all arrivals that stand before.
 #pragma once
@@ -32,7 +35,9 @@ class TransactionOrder {
   // An arrival or a wait of these warps.
   struct Point {
     thread::StmtId stmt;
-    bool arrives = false, copies = false;  // copies: asynchronous ones are done by then
+    bool arrives = false, waits = false;  // both: who meets at a named barrier
+    bool copies = false;                  // asynchronous ones are done by then
+    bool named = false;                   // at a barrier of the machine that the program names: its number
     int barriers = -1;
     ir::ExprId index;
     WarpRange warps;
@@ -82,7 +87,7 @@ class TransactionOrder {
   const thread::ThreadProgram& p_;
   std::vector<Point> points_;
   std::map<thread::StmtId, size_t> by_stmt_;
-  std::set<ir::VarId> loops_;  // around them
+  std::set<ir::VarId> loops_;  // around transaction barriers
   std::vector<ir::ExprId> choices_;
   size_t position_ = 0;
   int64_t most_ = 0;

@@ -10,6 +10,7 @@ enum class BarrierUse : uint8_t {
   role,       // all threads of the computing role
   warpgroup,  // those of one warpgroup of it
   warps,      // `count` warps from `first` on
+  program,    // that the program names: array `first`, element `count`; any may arrive and wait
   order,      // turns of the warpgroups' products (ping-pong): the one that waits, and the one before it
 };
 

@@ -291,6 +291,18 @@ bool may_overlap(const ThreadProgram& p, MemoryId a, MemoryId b) {
          y.arena_offset < x.arena_offset + x.elements * ir::dtype_bytes(x.type);
 }
 
+bool is_of_program(const ThreadProgram& p, const Barrier& b) {
+  return b.id > 0 && static_cast<size_t>(b.id) <= p.named_barriers.size() &&
+         p.named_barriers[static_cast<size_t>(b.id - 1)].use == BarrierUse::program;
+}
+
+bool has_program_barriers(const ThreadProgram& p) {
+  const auto& named = p.named_barriers;
+  return !p.barriers.empty() || std::any_of(named.begin(), named.end(), [](const NamedBarrier& b) {
+    return b.use == BarrierUse::program;
+  });
+}
+
 uint32_t split_barriers(const ThreadProgram& p) {
   uint32_t split = 0;
   for (const Stmt& s : p.stmts)

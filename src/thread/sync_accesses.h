@@ -65,6 +65,11 @@ bool may_overlap(const ThreadProgram& p, MemoryId a, MemoryId b);
 // counts.
 uint32_t split_barriers(const ThreadProgram& p);
 
+// A barrier of the machine that the program names.
+bool is_of_program(const ThreadProgram& p, const Barrier& b);
+// The program writes arrivals and waits itself, at transaction barriers or at some that it names.
+bool has_program_barriers(const ThreadProgram& p);
+
 // All threads of the block wait for each other. `split`: split_barriers(p).
 inline bool is_block_barrier(const ThreadProgram& p, const Barrier& b, uint32_t split) {
   return !b.arrive_only && (split >> b.id & 1) == 0 && (b.threads == 0 || b.threads == p.threads);

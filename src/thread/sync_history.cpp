@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "thread/sync_accesses.h"
+
 namespace tilegen::thread {
 
 // A target without warpgroups has one of all threads, at whose barriers nobody meets.
@@ -17,7 +19,7 @@ SyncHistory::SyncHistory(const ThreadProgram& p, int64_t units)
   const bool roles = std::any_of(p.body.begin(), p.body.end(), [&](StmtId s) {
     return std::holds_alternative<Roles>(p.stmts[s.value].node);
   });
-  if (!p.barriers.empty() && !roles) {
+  if (has_program_barriers(p) && !roles) {
     const auto warps = static_cast<size_t>((p.threads + warp_ - 1) / warp_);
     const Clock nothing(2 * warps, -1);
     clocks_.assign(warps, nothing);
@@ -25,6 +27,11 @@ SyncHistory::SyncHistory(const ThreadProgram& p, int64_t units)
     for (const TransactionBarriers& b : p.barriers)
       transactions_.emplace_back(static_cast<size_t>(b.count),
                                  TransactionBarrier{b.arrivals, 0, nothing, nothing});
+    named_from_ = static_cast<int>(transactions_.size());
+    transactions_.resize(transactions_.size() + p.named_barriers.size());
+    for (const Stmt& s : p.stmts)
+      if (const auto* b = std::get_if<Barrier>(&s.node); b && is_of_program(p, *b))
+        transactions_[static_cast<size_t>(array_of(b->id))] = {{b->threads, 0, nothing, nothing}};
   }
   if (has_clocks() || std::any_of(p.named_barriers.begin(), p.named_barriers.end(), of_warps))
     spans_.resize(units_.size());

@@ -53,6 +53,12 @@ class SyncHistory {
   void arrive(int barriers, int64_t index, int64_t first, int64_t end, bool copies);
   void await(int barriers, int64_t index, int64_t first, int64_t end);
 
+  // The same of the barrier of this number that the program names. Who waits arrives, too.
+  void arrive_named(int number, int64_t first, int64_t end) {
+    arrive(array_of(number), 0, first, end, false);
+  }
+  void await_named(int number, int64_t first, int64_t end) { await(array_of(number), 0, first, end); }
+
   // Groups of asynchronous copies.
   void commit(int64_t thread);
   void wait(int64_t thread, int64_t pending);
@@ -114,6 +120,7 @@ class SyncHistory {
   bool write_is_visible(size_t unit, const Access& a) const;
   bool warps_have_met(const Span& s, int64_t thread) const;
   void extend(Span& s, const Access& a, bool anew) const;
+  int array_of(int number) const { return named_from_ + number - 1; }
   bool has_clocks() const { return !clocks_.empty(); }
   Number warp_of(int64_t thread) const { return static_cast<Number>(thread / warp_); }
   bool knows_write(size_t unit, const Access& a) const;
@@ -130,7 +137,8 @@ class SyncHistory {
   std::vector<WarpSet> warp_sets_;
   const int64_t warp_;         // threads
   std::vector<Clock> clocks_;  // by warp; empty: the program has no transaction barriers of its own
-  std::vector<std::vector<TransactionBarrier>> transactions_;  // by array
+  std::vector<std::vector<TransactionBarrier>> transactions_;  // by array, then by number of named ones
+  int named_from_ = 0;                                         // the first of these
   std::vector<Number> reads_;  // by unit and warp: when it did so last since the last write
   Number time_ = 0;            // counts their meetings
   Number product_ = kNobody;   // being issued

@@ -171,6 +171,7 @@ class Walk {
 
   // In a role a barrier may be one of its own, or of one of its warpgroups.
   bool meet(StmtId id, const Barrier& barrier, const std::vector<bool>& active) {
+    if (is_of_program(p_, barrier)) return at_named(barrier, active);
     // orders none but those that wait
     if (barrier.arrive_only || (split_ >> barrier.id & 1) != 0) return true;
     if (barrier.id > 0 && static_cast<size_t>(barrier.id) <= p_.named_barriers.size())
@@ -204,16 +205,28 @@ class Walk {
     return true;
   }
 
-  // Threads that follow each other arrive, or wait, at a barrier that is the same for them.
-  bool at_transaction(int barriers, ExprId index, const std::vector<bool>& active,
-                      const TransactionArrive* arrival) {
+  // Threads that follow each other come by a barrier that is the same for them.
+  template <class F>
+  static void for_run(const std::vector<bool>& active, F f) {
     const auto first = std::find(active.begin(), active.end(), true);
     const auto end = std::find(first, active.end(), false);
-    if (first == active.end() || std::find(end, active.end(), true) != active.end()) return true;
-    const int64_t from = first - active.begin(), to = end - active.begin();
-    const int64_t at = value(index, from).value_or(-1);
-    arrival ? history_.arrive(barriers, at, from, to, arrival->copies)
-            : history_.await(barriers, at, from, to);
+    if (first == active.end() || std::find(end, active.end(), true) != active.end()) return;
+    f(first - active.begin(), end - active.begin());
+  }
+  bool at_named(const Barrier& barrier, const std::vector<bool>& active) {
+    for_run(active, [&](int64_t from, int64_t to) {
+      history_.arrive_named(barrier.id, from, to);
+      if (!barrier.arrive_only) history_.await_named(barrier.id, from, to);
+    });
+    return true;
+  }
+  bool at_transaction(int barriers, ExprId index, const std::vector<bool>& active,
+                      const TransactionArrive* arrival) {
+    for_run(active, [&](int64_t from, int64_t to) {
+      const int64_t at = value(index, from).value_or(-1);
+      arrival ? history_.arrive(barriers, at, from, to, arrival->copies)
+              : history_.await(barriers, at, from, to);
+    });
     return true;
   }
 

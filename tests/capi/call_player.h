@@ -201,6 +201,7 @@ class Player {
     const int64_t first = rarely() ? extent() : 0, threads = rarely() ? 32 * extent() : 0;
     if (pick(2))
       return tl_mbarrier_arrive(b_, at, first, threads, rarely() ? small() : static_cast<uint32_t>(pick(2)));
+    if (rarely()) return (pick(2) ? tl_barrier_sync : tl_barrier_arrive)(b_, at, first, threads);
     tl_mbarrier_wait(b_, at, expr_of(TL_I64), first, threads);
   }
   void copies() {

@@ -23,7 +23,8 @@ EXCEPTIONS = {
     "bulk of a loop": PRINTED,
     "asynchronous of a op": PRINTED,
     "iteration of a op": PRINTED,
-    **{f"mbarrier_{side} {{{word}}}": PRINTED for side in ("arrive", "wait") for word in ("first", "threads")},
+    **{f"{op} {{{word}}}": PRINTED
+       for op in ("mbarrier_arrive", "mbarrier_wait", "barrier_arrive", "barrier_sync") for word in ("first", "threads")},
     "engine = micro_kernel": {"random": "of hosts, which leave annotations out"},
 }
 

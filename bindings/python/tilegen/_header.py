@@ -553,6 +553,8 @@ FUNCTIONS = {
     "tl_copy_bulk": (None, (c_void_p, tl_region, tl_region,)),
     "tl_mbarrier_arrive": (None, (c_void_p, tl_region, c_int64, c_int64, c_uint32,)),
     "tl_mbarrier_wait": (None, (c_void_p, tl_region, tl_expr, c_int64, c_int64,)),
+    "tl_barrier_sync": (None, (c_void_p, tl_region, c_int64, c_int64,)),
+    "tl_barrier_arrive": (None, (c_void_p, tl_region, c_int64, c_int64,)),
     "tl_begin_if": (tl_scope, (c_void_p, tl_expr,)),
     "tl_begin_while": (tl_scope, (c_void_p, tl_expr,)),
     "tl_break": (None, (c_void_p,)),

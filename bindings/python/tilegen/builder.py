@@ -332,6 +332,20 @@ class Builder(Atomics, Combinations, Maths):
         """They go on when the phase of this parity has all its arrivals; the one before the first counts as complete."""
         lib.tl_mbarrier_wait(self.handle, self._region(barrier), self.expr(parity, i64).raw, first, threads)
 
+    def named_barriers(self, name, count, threads):
+        """An array of barriers of the machine, each for so many threads, those that only arrive among them."""
+        return self.shared(name, u64, [count], participants=threads)
+
+    @marked
+    def barrier_sync(self, barrier, first=0, threads=0):
+        """The threads that come by meet the other participants of turn[s]: what these did before is there behind it."""
+        lib.tl_barrier_sync(self.handle, self._region(barrier), first, threads)
+
+    @marked
+    def barrier_arrive(self, barrier, first=0, threads=0):
+        """They count as participants of turn[s], and go on: what they did before is there for those that meet."""
+        lib.tl_barrier_arrive(self.handle, self._region(barrier), first, threads)
+
     @marked
     def branch(self, condition):
         """with b.branch(c) as otherwise: ...; otherwise() begins the other branch."""

@@ -57,15 +57,32 @@ void declare_barriers(LoweringContext& k) {
   }
 }
 
+namespace {
+
+// A barrier of the machine for each that the program names, with a number of its own.
+thread::Barrier named_barrier(LoweringContext& k, const ir::TileOp& op) {
+  const ir::Region& at = op.operands.front();
+  int64_t index = 0;
+  k.in.program.exprs.is_const_int(at.offsets.front(), &index);
+  const auto array = static_cast<int64_t>(at.buffer.value);
+  return {k.out.named_barrier({thread::BarrierUse::program, array, index}),
+          *ir::barrier_participants(k.in.program.buffer(at.buffer)), op.kind == ir::OpKind::barrier_arrive};
+}
+
+}  // namespace
+
 void on_barrier(LoweringContext& k, ir::StmtId id, thread::Block& out) {
   const auto& op = *k.in.program.as<ir::TileOp>(id);
   const std::string& origin = begin_operation(k, id);
   const ir::Region& at = op.operands.front();
   ir::ExprPool& e = k.out.exprs;
-  const int barriers = k.names.barriers.at(at.buffer);
+  const bool named = ir::is_named_barrier_op(op.kind);
+  const int barriers = named ? -1 : k.names.barriers.at(at.buffer);
   const ExprId index = k.simplified(lower_expr(k, at.offsets.front()));
   thread::Block body;
-  if (op.kind == ir::OpKind::mbarrier_arrive) {
+  if (named) {
+    body = {k.out.add(named_barrier(k, op), origin)};
+  } else if (op.kind == ir::OpKind::mbarrier_arrive) {
     const bool copies = op.flag(ir::mbarrier_arrive_attr::copies) && analysis::has_copy_groups(k.in.target);
     body = {k.out.add(thread::TransactionArrive{barriers, index, 0, {}, copies}, origin)};
     if (op.flag(ir::mbarrier_arrive_attr::elected))
