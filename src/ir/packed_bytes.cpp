@@ -17,9 +17,21 @@ int PackedTypes::shared_elements(const Block& body) const {
 }
 
 void PackedTypes::write_bytes(StmtId s) {
+  const int of = shared_elements(p_.as<Loop>(s)->body);
+  merged_.resize(std::max(merged_.size(), p_.stmts.size()), false);
+  for_each_statement(p_, p_.as<Loop>(s)->body, [&](StmtId inner, int) { merged_[inner.value] = true; });
+  if (write_whole(s, of) || write_parts(s, of)) return;
+  const Block selects = with_selects(p_.as<Loop>(s)->body);
+  const Block written = std::exchange(std::get<Loop>(p_.stmts[s.value].node).body, selects);
+  if (write_whole(s, of)) return;
+  refuse_parts(s, written, of);
+}
+
+// Iterations, or those of a byte as one, write all of its elements.
+bool PackedTypes::write_whole(StmtId s, int of) {
   const Loop written = *p_.as<Loop>(s);
-  const int of = shared_elements(written.body);
-  for (size_t v = written.vars.size(); v-- > 0;) {
+  const bool of_threads = is_of_threads(s);
+  for (size_t v = written.vars.size(); v-- > 0 && !of_threads;) {
     int64_t extent = 0;
     if (!p_.exprs.is_const_int(written.extents[v], &extent) || extent % of != 0) continue;
     std::vector<LaneExprs> lanes;
@@ -30,25 +42,81 @@ void PackedTypes::write_bytes(StmtId s) {
     Block body = loop.body;
     merge(body, lanes);
     std::get<Loop>(p_.stmts[s.value].node).body = std::move(body);
-    return;
+    return true;
   }
-  if (writes_own_bytes(p_, buffers_, written.body)) {
-    Block body = written.body;
-    join_stores(body);
-    std::get<Loop>(p_.stmts[s.value].node).body = std::move(body);
-    return;
-  }
-  std::string name;
-  for_each_statement(p_, written.body, [&](StmtId inner, int) {
+  if (!writes_own_bytes(p_, buffers_, written.body)) return false;
+  Block body = written.body;
+  join_stores(body);
+  std::get<Loop>(p_.stmts[s.value].node).body = std::move(body);
+  return true;
+}
+
+// Its points are run by threads of their numbers.
+bool PackedTypes::is_of_threads(StmtId s) const {
+  const auto& annotations = p_.stmts[s.value].annotations;
+  return std::any_of(annotations.begin(), annotations.end(),
+                     [](const Annotation& a) { return a.key == "iteration"; });
+}
+
+void PackedTypes::refuse_parts(StmtId s, const Block& written, int of) {
+  location_ = p_.stmts[s.value].location;
+  BufferId tile;
+  for_each_statement(p_, written, [&](StmtId inner, int) {
     const auto* store = p_.as<Store>(inner);
-    if (name.empty() && store && shares_bytes(store->buffer)) name = p_.buffer(store->buffer).name;
+    if (!store || !shares_bytes(store->buffer)) return;
+    if (!tile.valid() || p_.buffer(store->buffer).scope == MemScope::global) tile = store->buffer;
   });
+  const std::string name = p_.buffer(tile).name, parts = std::to_string(of);
+  const std::string what = " elements of '" + name + "', of which a byte holds " + parts;
+  if (p_.buffer(tile).scope == MemScope::global)
+    return error(
+        DiagCode::misplaced_statement,
+        "a parallel loop writes" + what +
+            ", and no iterations of one of its variables write exactly those of a byte under the "
+            "same ifs: other blocks may write the rest",
+        "write '" + name + "' at [..., e + j] where the extent of j and e are multiples of " + parts +
+            ", without an if on j; or put the elements into a shared tile, which keeps the others of "
+            "a byte, and copy whole bytes of it");
+  if (is_of_threads(s))
+    return error(DiagCode::misplaced_statement,
+                 "threads write" + what + ", and a byte is not seen to be of one thread",
+                 "let a thread write the elements of its own bytes, unroll e in 0 .. " + parts + " { " +
+                     name + "[..., " + parts +
+                     " * t + e] = ... }, or let all write a u8 tile, and one thread put the "
+                     "elements of a byte together behind a barrier");
   error(DiagCode::misplaced_statement,
-        "a parallel loop writes elements of '" + name + "', of which a byte holds " + std::to_string(of) +
-            ", and no iterations of one of its variables write exactly those of a byte under the same ifs",
-        "write '" + name + "' at [..., e + j] where the extent of j and e are multiples of " +
-            std::to_string(of) +
-            ", without an if on j; or write a fragment or u8 tile, and copy or combine it");
+        "iterations of a parallel loop write" + what + ", and a byte is not seen to be of one iteration",
+        "write '" + name +
+            "' at indices that loop variables, constants and names of the block make: [..., e + "
+            "j] where the extent of j is a multiple of " +
+            parts + "; or write a fragment or u8 tile, and copy or combine it");
+}
+
+// if c { q[j] = a } else { q[j] = b } as one store.
+Block PackedTypes::with_selects(const Block& body) {
+  Block out;
+  for (StmtId s : body) {
+    out.push_back(s);
+    const auto* branch = p_.as<Branch>(s);
+    if (!branch) continue;
+    Branch sides = *branch;
+    sides.then_body = with_selects(sides.then_body);
+    sides.else_body = with_selects(sides.else_body);
+    location_ = p_.stmts[s.value].location;
+    const bool one = sides.then_body.size() == 1 && sides.else_body.size() == 1;
+    const auto* a = one ? p_.as<Store>(sides.then_body.front()) : nullptr;
+    const auto* b = one ? p_.as<Store>(sides.else_body.front()) : nullptr;
+    if (a && b && shares_bytes(a->buffer) && a->buffer == b->buffer && a->indices == b->indices &&
+        !a->atomic && !b->atomic && p_.exprs.type(a->value) == p_.exprs.type(b->value)) {
+      Store joined = *a;
+      joined.value = p_.exprs.select(sides.condition, a->value, b->value);
+      out.back() = add(std::move(joined));
+    } else {
+      p_.stmts.push_back({std::move(sides), location_});
+      out.back() = StmtId(p_.stmts.size() - 1);
+    }
+  }
+  return out;
 }
 
 void PackedTypes::merge(Block& body, std::vector<LaneExprs>& lanes) {
@@ -88,9 +156,13 @@ void PackedTypes::merge_store(StmtId s, std::vector<LaneExprs>& lanes, Block& ou
       put(std::move(made));
       continue;
     }
-    std::vector<ExprId> values;
-    for (int at = 0; at < in_byte; ++at)
-      values.push_back(lanes[lane + static_cast<size_t>(at)].value(written.value));
+    std::vector<ExprId> values(static_cast<size_t>(in_byte));
+    for (size_t at = lane; at < lane + static_cast<size_t>(in_byte); ++at) {
+      const ExprId index = lanes[at].value(written.indices.back());
+      int64_t element = 0;
+      p_.exprs.is_const_int(index_.split(index, in_byte).rest, &element);
+      values[static_cast<size_t>(element)] = lanes[at].value(written.value);
+    }
     made = byte_of(std::move(made), values);
     put(std::move(made));
   }

@@ -30,16 +30,21 @@ ExprId LaneExprs::value(ExprId root) {
 
 namespace {
 
-// Lanes of a byte name its elements in order.
+// Lanes of a byte name its elements, each once.
 bool writes_bytes(Program& p, int64_t in_byte, const Store& store, std::vector<LaneExprs>& lanes) {
   PackedIndex index(p);
+  int64_t named = 0;  // elements of the byte, as bits
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
+    if (lane % static_cast<size_t>(in_byte) == 0) named = 0;
     LaneExprs& first = lanes[lane - lane % static_cast<size_t>(in_byte)];
     for (size_t d = 0; d + 1 < store.indices.size(); ++d)
       if (lanes[lane].value(store.indices[d]) != first.value(store.indices[d])) return false;
     const PackedIndex::Split at = index.split(lanes[lane].value(store.indices.back()), in_byte);
     const PackedIndex::Split byte = index.split(first.value(store.indices.back()), in_byte);
-    if (at.times != byte.times || !index.is(at.rest, static_cast<int64_t>(lane) % in_byte)) return false;
+    int64_t element = 0;
+    if (at.times != byte.times || !p.exprs.is_const_int(at.rest, &element)) return false;
+    if ((named >> element & 1) != 0) return false;
+    named |= int64_t{1} << element;
   }
   return true;
 }

@@ -25,7 +25,7 @@ class LaneExprs : private ExprRewriter {
   std::vector<bool> prepared_;
 };
 
-// Lanes, in order, of an iteration write the elements of a byte, or of several, of each buffer whose elements
+// Lanes of an iteration, so many behind each other in any order, write the elements of a byte, or of several, of each buffer whose elements
 // share bytes, all under the same ifs.
 bool lanes_write_bytes(Program& p, const PackedBuffers& buffers, const Block& body,
                        std::vector<LaneExprs>& lanes);

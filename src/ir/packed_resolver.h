@@ -1,6 +1,8 @@
 // Packed types become bytes (ir/packed_types.h). Not used outside of that step.
 #pragma once
 
+#include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,10 +46,28 @@ class PackedTypes {
   // Loops whose stores share bytes.
   int shared_elements(const Block& body) const;
   void write_bytes(StmtId s);
+  bool write_whole(StmtId s, int of);
+  bool is_of_threads(StmtId s) const;
+  void refuse_parts(StmtId s, const Block& written, int of);
   void merge(Block& body, std::vector<LaneExprs>& lanes);
   void merge_store(StmtId s, std::vector<LaneExprs>& lanes, Block& out);
   void join_stores(Block& body);
   Store byte_of(Store first, std::span<const ExprId> values);
+  Block with_selects(const Block& body);
+
+  // packed_parts.cpp: loops that write some elements of a byte
+  struct Place {
+    ExprId byte, element;  // of the byte
+  };
+  Place place_of(const Store& store);
+  bool owns_bytes(const Loop& loop);
+  Block of_lane(const Block& body, LaneExprs& lane, const std::vector<VarId>& from,
+                const std::vector<VarId>& to);
+  bool write_parts(StmtId s, int of);
+  bool reads_written(const Block& body);
+  void put_parts(const Block& body);
+  void put_part(Store& store);
+  void fill_parts(Kernel& kernel);
   StmtId add(Store store) {
     p_.stmts.push_back({std::move(store), location_});
     return StmtId(p_.stmts.size() - 1);
@@ -60,7 +80,9 @@ class PackedTypes {
   PackedExprs exprs_;
   Kernel* kernel_ = nullptr;
   SourceLocation location_;
-  std::vector<bool> merged_;  // by statement: in a loop that is done
+  std::vector<bool> merged_;        // by statement: in a loop that is done
+  std::set<BufferId> in_parts_;     // of the kernel: bytes of it are read and stored again
+  std::map<StmtId, Block> behind_;  // loops that one has become, too
   std::vector<Diagnostic> errors_;
 };
 

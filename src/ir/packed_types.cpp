@@ -10,6 +10,7 @@
 #include "ir/packed_resolver.h"
 #include "ir/store_parts.h"
 #include "ir/tile_view.h"
+#include "ir/view_operands.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::ir {
@@ -36,8 +37,13 @@ std::vector<Diagnostic> PackedTypes::run() {
     for_each_statement(p_, k.body, [&](StmtId s, int) { all.push_back(s); });
     for (StmtId s : all)
       if (errors_.empty()) statement(s);
+    if (errors_.empty()) fill_parts(k);
   }
-  if (errors_.empty()) order_statements(p_);
+  if (!errors_.empty()) return std::move(errors_);
+  std::map<StmtId, Around> behind;
+  for (const auto& [s, loops] : behind_) behind[s].after = loops;
+  insert_around(p_, behind);
+  order_statements(p_);
   return std::move(errors_);
 }
 
