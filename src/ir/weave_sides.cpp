@@ -87,12 +87,8 @@ class Weaver {
   // What is done while the first one waits: 0, itself, where there is nothing. False: it became one with what
   // it waits for.
   bool find_other(Block& left, size_t* next) {
-    Warps before = warps_of(left.front());
     for (size_t j = 1; j < left.size(); ++j) {
-      const Warps own = warps_of(left[j]);
-      const bool ready = (before & own).none();
-      before |= own;
-      if (!ready) continue;
+      if (!is_ready(left, j)) continue;
       if (phases_.holds_barriers(left[j]))
         for (size_t i = 0; i < j; ++i)
           if (awaits(left[i], left[j]) && is_ready(left, i) && phases_.blocks(left[i]) &&
@@ -125,10 +121,20 @@ class Weaver {
     return any;
   }
 
+  // What is left in front of it is of other threads, or each thread's own that has nothing to do with it.
   bool is_ready(const Block& left, size_t at) {
-    Warps before;
-    for (size_t i = 0; i < at; ++i) before |= warps_of(left[i]);
-    return (before & warps_of(left[at])).none();
+    const StmtId s = left[at];
+    return std::all_of(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(at), [&](StmtId before) {
+      return (warps_of(before) & warps_of(s)).none() || (is_own(s) && !meet(before, s, true));
+    });
+  }
+
+  // No barrier orders what it touches.
+  bool is_own(StmtId s) {
+    if (phases_.holds_barriers(s)) return false;
+    const Touched t = touched(s, false);
+    return t.written.empty() &&
+           std::all_of(t.read.begin(), t.read.end(), [&](BufferId b) { return p_.buffer(b).read_only; });
   }
 
   // A statement that other threads' loops in front of it go together with in memory: which comes first is
@@ -136,36 +142,43 @@ class Weaver {
   bool clashes(const Block& left, size_t at) {
     for (size_t i = 0; i < at; ++i) {
       if (!p_.as<Loop>(left[i]) && !p_.as<Branch>(left[i])) continue;
-      if (!phases_.holds_barriers(left[i]) || !is_ready(left, i)) continue;
-      std::set<BufferId> reads, writes, own_reads, own_writes;
-      touched(left[i], reads, writes);
-      touched(left[at], own_reads, own_writes);
-      const auto meets = [](const std::set<BufferId>& a, const std::set<BufferId>& b) {
-        return std::any_of(a.begin(), a.end(), [&](BufferId x) { return b.contains(x); });
-      };
-      if (meets(writes, own_writes) || meets(writes, own_reads) || meets(reads, own_writes)) return true;
+      if (phases_.holds_barriers(left[i]) && is_ready(left, i) && meet(left[i], left[at], false)) return true;
     }
     return false;
   }
 
-  void touched(StmtId s, std::set<BufferId>& reads, std::set<BufferId>& writes) {
+  // One writes what the other touches; `own`: elements that are each thread's own count, too.
+  bool meet(StmtId a, StmtId b, bool own) {
+    const Touched x = touched(a, own), y = touched(b, own);
+    const auto both = [](const std::set<BufferId>& some, const std::set<BufferId>& others) {
+      return std::any_of(some.begin(), some.end(), [&](BufferId t) { return others.contains(t); });
+    };
+    return both(x.written, y.written) || both(x.written, y.read) || both(x.read, y.written);
+  }
+  struct Touched {
+    std::set<BufferId> read, written;
+  };
+  Touched touched(StmtId s, bool own) {
+    Touched t;
+    const auto counts = [&](BufferId b) { return own || !is_own_(b); };
     for_each_statement(p_, Block{s}, [&](StmtId inside, int) {
       std::vector<ExprId> roots;
       visit_roots(p_.stmts[inside.value], [&](ExprId& e) { roots.push_back(e); });
       ExprNodes nodes(p_.exprs, roots);
       while (const ExprId e = nodes.next())
-        if (p_.exprs[e].op == ExprOp::load && !is_own_(p_.exprs[e].object)) reads.insert(p_.exprs[e].object);
+        if (p_.exprs[e].op == ExprOp::load && counts(p_.exprs[e].object)) t.read.insert(p_.exprs[e].object);
       if (const auto* store = p_.as<Store>(inside))
         visit_written(*store, [&](BufferId b, const auto&) {
-          if (!is_own_(b)) writes.insert(b);
+          if (counts(b)) t.written.insert(b);
         });
       const auto* op = p_.as<TileOp>(inside);
       if (!op || is_barrier_op(op->kind)) return;
       for (const Region& region : op->operands) {  // either way
-        reads.insert(region.buffer);
-        writes.insert(region.buffer);
+        t.read.insert(region.buffer);
+        t.written.insert(region.buffer);
       }
     });
+    return t;
   }
 
   void inside(StmtId s) {

@@ -67,11 +67,41 @@ TEST(PackedTypes, PairsAreWritten) {
   expect_same("parallel i, j in 64, 8 { w[j, i] = cast(u4, cast(i32, i)) X[b, i] = 0 }",
               "parallel i, j in 32, 8 { w[j, i] = cast(u8, (cast(i32, i * 2) & 15) | "
               "(cast(i32, i * 2 + 1) & 15) << 4) X[b, i * 2] = 0 X[b, i * 2 + 1] = 0 }");
-  expect_error("parallel i, j in 8, 64 { w[i, 63 - j] = cast(u4, 1) }", "[misplaced_statement]");
-  expect_error("parallel i, j in 8, 63 { w[i, j] = cast(u4, 1) }", "of which a byte holds 2");
-  expect_error("parallel i, j in 8, 32 { w[i, j * 2] = cast(u4, 1) }", "of which a byte holds 2");
-  expect_error("parallel i, j in 8, 64 { if j < 5 { w[i, j] = cast(u4, 1) } }", "under the same ifs");
+  expect_same("parallel i, j in 8, 64 { w[i, 63 - j] = cast(u4, cast(i32, j)) }",
+              "parallel i, j in 8, 32 { w[i, 31 - j] = cast(u8, (cast(i32, j * 2 + 1) & 15) | "
+              "(cast(i32, j * 2) & 15) << 4) }");
+  const auto stored = [](const std::string& body) {
+    return made(program(kDeclared, kTiles + "parallel i, j in 8, 64 { " + body + " }"));
+  };
+  EXPECT_EQ(stored("if cast(f32, h[i, j]) > 1 { W[b, j] = cast(u4, 1) } else { W[b, j] = cast(u4, 2) }"),
+            stored("W[b, j] = select(cast(f32, h[i, j]) > 1, cast(u4, 1), cast(u4, 2))"));
+  expect_error("parallel i, j in 8, 63 { W[i, j] = cast(u4, 1) }", "of which a byte holds 2");
+  expect_error("parallel i, j in 8, 32 { W[i, j * 2] = cast(u4, 1) }", "other blocks may write the rest");
+  expect_error("parallel i, j in 8, 64 { if j < 5 { W[i, j] = cast(u4, 1) } }", "under the same ifs");
   expect_error("w[0, 0] = cast(u4, 1)", "outside of a parallel loop");
+}
+
+// Of tiles the other elements of a byte stay.
+TEST(PackedTypes, PartsAreWritten) {
+  expect_same("fill w, 3 parallel i, j in 8, 32 { w[i, j * 2] = cast(u4, 1) }",
+              "fill w, 51 parallel i, j in 8, 32 { w[i, j] = cast(u8, cast(i32, w[i, j]) & -16 | 1) }");
+  // What nothing fills is filled first.
+  expect_same("parallel i, j in 8, 32 { w[i, j * 2] = cast(u4, 1) }",
+              "fill w, 0 parallel i, j in 8, 32 { w[i, j] = cast(u8, cast(i32, w[i, j]) & -16 | 1) }");
+  // An iteration for all elements of a byte, one behind the other.
+  expect_same("fill w, 0 parallel i, j in 8, 64 { if j < 5 { w[i, j] = cast(u4, 1) } }",
+              "fill w, 0 parallel i, j in 8, 32 { "
+              "if j * 2 < 5 { w[i, j] = cast(u8, cast(i32, w[i, j]) & -16 | 1) } "
+              "if j * 2 + 1 < 5 { w[i, j] = cast(u8, cast(i32, w[i, j]) & -241 | 16) } }");
+  // A loop for the first elements of bytes, and one for the second ones.
+  expect_same("fill w, 0 parallel i, j in 8, 63 { w[i, j + 1] = cast(u4, 1) }",
+              "fill w, 0 parallel i, j in 8, 32 { w[i, j] = cast(u8, cast(i32, w[i, j]) & -241 | 16) } "
+              "parallel i, j in 8, 31 { w[i, j + 1] = cast(u8, cast(i32, w[i, j + 1]) & -16 | 1) }");
+  // Whose bytes are is not told by data, and what iterations read of each other has one order.
+  expect_error("fill w, 0 parallel i, j in 8, 64 { w[i, cast(i64, h[i, j])] = cast(u4, 1) }",
+               "a byte is not seen to be of one iteration");
+  expect_error("fill w, 0 parallel i, j in 8, 62 { w[i, j + 1] = select(j > 3, w[i, j + 2], cast(u4, 1)) }",
+               "a byte is not seen to be of one iteration");
 }
 
 TEST(PackedTypes, WhatIsRefused) {

@@ -1,0 +1,230 @@
+// Barriers that a program names, for stated participants, and sides that stand one behind the other in the
+// text and wait for each other.
+#include "matrix.h"
+
+namespace tilegen::differential {
+namespace {
+
+std::vector<Launch> launches(const std::vector<int64_t>& sizes) {
+  std::vector<Launch> all;
+  for (const int64_t m : sizes) {
+    Launch l = seeds({all.size() + 1}).front();
+    l.dims = {{"m", m}};
+    l.magnitude = 30;
+    all.push_back(std::move(l));
+  }
+  return all;
+}
+
+// AMD targets have no such barriers: what they run meets at barriers of the block.
+void expect_agree_everywhere(const std::string& text, const std::vector<int64_t>& sizes) {
+  expect_agree(text, launches(sizes));
+  if (take_case) return;
+  Subject subject(text, {"sim:gfx942"});
+  ASSERT_EQ(subject.invalid(), "") << text;
+  for (const Launch& l : launches(sizes)) expect_agree(subject, text, l);
+}
+
+// One side in front of the other, both in ifs or in blocks of threads of their own.
+std::string sides(const std::string& type, const std::string& allocs, const std::string& low,
+                  const std::string& high, int form) {
+  const std::string first = form % 2 == 0 ? low : high, second = form % 2 == 0 ? high : low,
+                    of_first = form % 2 == 0 ? "w < 4" : "w >= 4",
+                    of_second = form % 2 == 0 ? "w >= 4" : "w < 4";
+  const std::string between = form < 2   ? "} else {"
+                              : form < 4 ? "}\n    if $s {"
+                                         : "}\n  }\n  threads w, l in 8, 32 {\n    if $s {";
+  return replaced(
+      "tl 1 program p\ndim m\ntensor X: $t[m] readonly\ntensor Y: $t[m]\n"
+      "kernel k grid (g: ceildiv(m, 256)) threads 256 {\n" +
+          allocs + "  threads w, l in 8, 32 {\n    if " + of_first + " {\n" + first + "    " + between +
+          "\n" + second + "    }\n  }\n}\n",
+      {{"t", type}, {"s", of_second}});
+}
+constexpr int kForms = 6;
+
+TEST(NamedBarriers, OneSideArrivesAndTheOtherMeets) {
+  for (const std::string type : {"f32", "i64", "u8", "f16"})
+    for (int form = 0; form < kForms; ++form)
+      expect_agree_everywhere(
+          sides(type, "  alloc s: shared $t[128]\n  alloc loaded: shared u64[1] {participants = 256}\n",
+                "      barrier_sync loaded\n      Y[g * 256 + w * 32 + l] = s[127 - (w * 32 + l)]\n",
+                "      s[(w - 4) * 32 + l] = X[g * 256 + w * 32 + l]\n      barrier_arrive loaded\n", form),
+          {256, 300});
+}
+
+TEST(NamedBarriers, BothSidesMeet) {
+  for (int form = 0; form < kForms; ++form)
+    expect_agree_everywhere(
+        sides("f32",
+              "  alloc a: shared $t[128]\n  alloc c: shared $t[128]\n"
+              "  alloc met: shared u64[1] {participants = 256}\n",
+              "      a[w * 32 + l] = X[g * 256 + w * 32 + l]\n      barrier_sync met\n"
+              "      Y[g * 256 + w * 32 + l] = c[w * 32 + l] * 2\n",
+              "      c[(w - 4) * 32 + l] = X[g * 256 + w * 32 + l]\n      barrier_sync met\n"
+              "      Y[g * 256 + w * 32 + l] = a[(w - 4) * 32 + l] + 1\n",
+              form),
+        {256, 300});
+}
+
+// A barrier for each half: its warps meet, the other half goes on.
+TEST(NamedBarriers, HalvesOfABlock) {
+  for (int form = 0; form < kForms; ++form)
+    expect_agree_everywhere(
+        sides("i32", "  alloc s: shared $t[256]\n  alloc half: shared u64[2] {participants = 128}\n",
+              "      s[w * 32 + l] = X[g * 256 + w * 32 + l]\n      barrier_sync half[0]\n"
+              "      Y[g * 256 + w * 32 + l] = s[127 - (w * 32 + l)]\n",
+              "      s[w * 32 + l] = X[g * 256 + w * 32 + l]\n      barrier_sync half[1]\n"
+              "      Y[g * 256 + w * 32 + l] = s[383 - (w * 32 + l)]\n",
+              form),
+        {256, 300});
+}
+
+// Turns of two sides, each in a loop of its own: one tile goes to and fro.
+TEST(NamedBarriers, TurnsOfTwoLoops) {
+  for (int form = 0; form < kForms; ++form)
+    for (const std::string trips : {"5", "m // 100"})
+      expect_agree_everywhere(
+          sides("f32",
+                "  alloc s: shared $t[128]\n  alloc full: shared u64[1] {participants = 256}\n"
+                "  alloc empty: shared u64[1] {participants = 256}\n",
+                "      var sum = 0.0f32\n      serial k in 0 .. " + trips +
+                    " {\n        barrier_arrive empty\n        barrier_sync full\n"
+                    "        sum += s[127 - (w * 32 + l)]\n      }\n      Y[g * 256 + w * 32 + l] = sum\n",
+                "      serial i in 0 .. " + trips +
+                    " {\n        barrier_sync empty\n"
+                    "        s[(w - 4) * 32 + l] = X[(i * 128 + w * 32 + l) % m]\n"
+                    "        barrier_arrive full\n      }\n",
+                form),
+          {256, 700});
+}
+
+// Of warps of which neither side is all: what they know goes on from one barrier to the next.
+TEST(NamedBarriers, OneBehindTheOther) {
+  expect_agree_everywhere(R"(tl 1 program p
+dim m
+tensor X: f32[m] readonly
+tensor Y: f32[m]
+kernel k grid (g: ceildiv(m, 32)) threads 128 {
+  alloc a: shared f32[32]
+  alloc b: shared f32[32]
+  alloc first: shared u64[2] {participants = 64}
+  alloc last: shared u64[1] {participants = 96}
+  threads t in 128 {
+    if warp_id() == 3 {
+      barrier_sync last
+      Y[g * 32 + t % 32] = a[t % 32] + b[31 - t % 32]
+    }
+    if warp_id() == 2 {
+      barrier_sync first[1]
+      b[t % 32] = a[31 - t % 32] * 3
+      barrier_arrive last
+    }
+    if warp_id() == 1 {
+      barrier_sync first[0]
+      a[t % 32] += 1
+      barrier_arrive first[1]
+      barrier_arrive last
+    }
+    if warp_id() == 0 {
+      a[31 - t % 32] = X[g * 32 + t % 32]
+      barrier_arrive first[0]
+    }
+  }
+}
+)",
+                          {32, 50});
+}
+
+// Outside of blocks of threads the threads are attributes.
+TEST(NamedBarriers, OutsideOfBlocksOfThreads) {
+  expect_agree_everywhere(R"(tl 1 program p
+dim m
+tensor X: f32[m] readonly
+tensor Y: f32[m]
+kernel k grid (g: ceildiv(m, 128)) threads 128 {
+  alloc s: shared f32[128]
+  alloc loaded: shared u64[2] {participants = 128}
+  threads w, l in 4, 32 { if w < 2 { s[w * 32 + l] = X[g * 128 + w * 32 + l] } }
+  barrier_arrive loaded[1] {threads = 64}
+  barrier_sync loaded[1] {first = 64, threads = 64}
+  threads w, l in 4, 32 { if w > 1 { Y[g * 128 + w * 32 + l] = s[127 - w * 32 - l] } }
+  barrier_sync loaded[0]
+}
+)",
+                          {128, 300});
+}
+
+// Rings whose sides have loops of their own: prologues and epilogues, whichever side stands first, numbers of
+// uses that begin elsewhere, and conditions of the launch around each.
+TEST(NamedBarriers, RingsOfTwoLoops) {
+  const std::string allocs =
+      "  alloc ring: shared $t[3, 128]\n  alloc full: shared u64[3] {arrivals = 128}\n"
+      "  alloc empty: shared u64[3] {arrivals = 4}\n";
+  const auto takes = [](const std::string& trips) {
+    return "      var sum = X[g * 256 + w * 32 + l]\n      serial k in 0 .. " + trips +
+           " {\n        mbarrier_wait full[k % 3], k // 3 % 2\n        sum += ring[k % 3, 127 - (w * 32 + "
+           "l)]\n"
+           "        if l == 0 { mbarrier_arrive empty[k % 3] }\n      }\n      Y[g * 256 + w * 32 + l] = "
+           "sum\n";
+  };
+  const auto brings = [](const std::string& loop, const std::string& k) {
+    return "      serial i in " + loop + " {\n        mbarrier_wait empty[(" + k + ") % 3], ((" + k +
+           ") // 3 + 1) % 2\n        ring[(" + k + ") % 3, (w - 4) * 32 + l] = X[((" + k +
+           ") * 128 + w * 32 + l) % m]\n        mbarrier_arrive full[(" + k + ") % 3]\n      }\n";
+  };
+  for (int form = 0; form < kForms; ++form) {
+    expect_agree_everywhere(sides("f32", allocs, takes("m // 60"), brings("0 .. m // 60", "i"), form),
+                            {256, 700});
+    expect_agree_everywhere(sides("i64", allocs, takes("7"), brings("2 :+ 7", "i - 2"), form), {256, 300});
+  }
+  for (const int form : {2, 3}) {
+    const auto launched = [](const std::string& side) { return "      if m > 260 {\n" + side + "      }\n"; };
+    expect_agree_everywhere(
+        sides("f32", allocs, launched(takes("m // 60")), launched(brings("0 .. m // 60", "i")), form),
+        {256, 700});
+  }
+}
+
+// A ring of three sides: what one brings two others take.
+TEST(NamedBarriers, RingsOfThreeSides) {
+  expect_agree_everywhere(R"(tl 1 program p
+dim m
+tensor X: f32[m] readonly
+tensor Y: f32[m]
+kernel k grid (g: ceildiv(m, 64)) threads 96 {
+  alloc ring: shared f32[2, 32]
+  alloc full: shared u64[2] {arrivals = 32}
+  alloc empty: shared u64[2] {arrivals = 64}
+  threads w, l in 3, 32 {
+    if w == 0 {
+      var sum = 0.0f32
+      serial k in 0 .. m // 20 {
+        mbarrier_wait full[k % 2], k // 2 % 2
+        sum += ring[k % 2, 31 - l]
+        mbarrier_arrive empty[k % 2]
+      }
+      Y[g * 64 + l] = sum
+    } else if w == 1 {
+      serial k in 0 .. m // 20 {
+        mbarrier_wait empty[k % 2], (k // 2 + 1) % 2
+        ring[k % 2, l] = X[(k * 32 + g + l) % m]
+        mbarrier_arrive full[k % 2]
+      }
+    } else {
+      var most = 0.0f32
+      serial k in 0 .. m // 20 {
+        mbarrier_wait full[k % 2], k // 2 % 2
+        most = max(most, ring[k % 2, (l + 5) % 32])
+        mbarrier_arrive empty[k % 2]
+      }
+      Y[g * 64 + 32 + l] = most
+    }
+  }
+}
+)",
+                          {64, 150});
+}
+
+}  // namespace
+}  // namespace tilegen::differential

@@ -1,0 +1,75 @@
+// Elements of packed types that are written alone: the others of their bytes stay as they are.
+#include "matrix.h"
+
+namespace tilegen::differential {
+namespace {
+
+// $e elements of type $t in a byte; x has a number for each element of the tile w.
+std::string program(const std::string& type, const std::string& body, const std::string& tile = "8, 64",
+                    const std::string& at = "i, j") {
+  const std::string in_byte = type == "u2" || type == "i2" ? "4" : "2";
+  return replaced(
+      "tl 1 program p\ndim m\ntensor X: f32[m, 64] readonly\ntensor W: u8[m, 64]\n"
+      "kernel k grid (g: ceildiv(m, 8)) threads 64 {\n  alloc w: shared $t[" +
+          tile + "]\n" + body + "  parallel i, j in 8, 64 { W[g * 8 + i, j] = bitcast(u8, cast(i8, w[" + at +
+          "])) }\n}\n",
+      {{"t", type}, {"e", in_byte}, {"x", "cast(" + type + ", X[g * 8 + i, j])"}});
+}
+
+void expect_parts(const std::string& body, const std::string& tile = "8, 64",
+                  const std::string& at = "i, j") {
+  for (const std::string type : {"u4", "i2", "i4", "u2"}) {
+    std::vector<Launch> all;
+    for (const int64_t m : {8, 21}) {
+      Launch l = seeds({all.size() + 1}).front();
+      l.dims = {{"m", m}};
+      l.magnitude = 9;
+      all.push_back(std::move(l));
+    }
+    const std::string text = program(type, body, tile, at);
+    expect_agree(text, all);
+    if (take_case) continue;
+    Subject subject(text, {"sim:gfx942"});
+    ASSERT_EQ(subject.invalid(), "") << text;
+    for (const Launch& l : all) expect_agree(subject, text, l);
+  }
+}
+
+TEST(PackedParts, UnderIfs) {
+  expect_parts("  fill w, 1\n  parallel i, j in 8, 64 { if X[g * 8 + i, j] > 1 { w[i, j] = $x } }\n");
+  expect_parts("  fill w, 1\n  parallel i, j in 8, 64 { if j <= i * 8 { w[i, j] = $x } }\n");
+  expect_parts("  parallel i, j in 8, 64 { if j % 3 == 0 { w[i, j] = $x } else { w[i, j] = 1 } }\n");
+}
+
+TEST(PackedParts, ColumnsAndLoops) {
+  expect_parts("  serial j in 0 .. 64 { parallel i in 8 { w[i, j] = $x } }\n");
+  expect_parts("  fill w, 1\n  parallel i in 8 { let j = 5 w[i, j] = $x }\n");
+  expect_parts(
+      "  parallel i in 8 { serial j in 0 .. 64 { if j < m { w[i, j] = $x } else { w[i, j] = 0 } } }\n");
+  expect_parts("  serial i in 0 .. 8 { serial j in 0 .. 64 { parallel o in 1 { w[i, j] = $x } } }\n");
+}
+
+TEST(PackedParts, OneBehindTheOther) {
+  expect_parts(
+      "  unroll q in 0 .. $e { parallel i, c in 8, 64 // $e { let j = c * $e + q w[i, j] = $x } }\n");
+  expect_parts("  fill w, 1\n  parallel i, c in 8, 59 { let j = c + 3 w[i, j] = $x }\n");
+  expect_parts("  parallel i, c in 8, 64 { let j = 63 - c w[i, j] = $x }\n");
+}
+
+TEST(PackedParts, BoxesAtOddElements) {
+  expect_parts(
+      "  alloc v: shared $t[8, 64]\n  parallel i, j in 8, 64 { v[i, j] = $x }\n  fill w, 1\n"
+      "  copy v[0 :+ 8, 1 :+ 7] -> w[0 :+ 8, 3 :+ 7]\n  fill w[2 :+ 3, 9 :+ 5], 0\n");
+}
+
+TEST(PackedParts, OfThreads) {
+  expect_parts(
+      "  threads t in 64 { serial c in 0 .. 8 { let i = t // 8 let j = t % 8 * 8 + c w[t, c] = $x } }\n",
+      "64, 8", "i * 8 + j // 8, j % 8");
+  expect_parts(
+      "  fill w, 1\n  threads t in 64 { serial c in 0 .. 8 {\n    let i = t // 8 let j = t % 8 * 8 + c\n"
+      "    if X[g * 8 + i, c] > 2 { w[i, j] = $x } } }\n");
+}
+
+}  // namespace
+}  // namespace tilegen::differential
