@@ -125,8 +125,21 @@ class Weaver {
   bool is_ready(const Block& left, size_t at) {
     const StmtId s = left[at];
     return std::all_of(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(at), [&](StmtId before) {
-      return (warps_of(before) & warps_of(s)).none() || (is_own(s) && !meet(before, s, true));
+      return are_apart(before, s) || (is_own(s) && !meet(before, s, true));
     });
+  }
+
+  // Of other threads. What these are given where they do not take part is no name of the others.
+  bool are_apart(StmtId a, StmtId b) {
+    if ((warps_of(a) & warps_of(b)).any()) return false;
+    const auto keeps = [&](StmtId one, StmtId other) {
+      const auto given = given_.find(one);
+      if (given == given_.end() || given->second.empty()) return true;
+      const Touched t = touched(other, true);
+      return std::none_of(given->second.begin(), given->second.end(),
+                          [&](BufferId x) { return t.read.contains(x) || t.written.contains(x); });
+    };
+    return keeps(a, b) && keeps(b, a);
   }
 
   // No barrier orders what it touches.
@@ -220,19 +233,23 @@ class Weaver {
       return warps;
     }
     if (const auto* loop = p_.as<Loop>(s))
-      return loop->kind == LoopKind::parallel ? of_part(*loop) : of_block(loop->body);
+      return loop->kind == LoopKind::parallel ? of_part(s, *loop) : of_block(s, loop->body);
     if (const auto* branch = p_.as<Branch>(s))
-      return of_block(branch->then_body) | of_block(branch->else_body);
+      return of_block(s, branch->then_body) | of_block(s, branch->else_body);
     return all_;
   }
-  Warps of_block(const Block& block) {
+  Warps of_block(StmtId around, const Block& block) {
     Warps warps;
-    for (StmtId s : block) warps |= warps_of(s);
+    for (StmtId s : block) {
+      warps |= warps_of(s);
+      given_[around].insert(given_[s].begin(), given_[s].end());
+    }
     return warps;
   }
 
-  // The warps of which a thread does anything in a part: all of it stands in ifs on the threads' numbers.
-  Warps of_part(const Loop& part) {
+  // The warps of which a thread does anything in a part: all of it stands in ifs on the threads' numbers. The
+  // others' elements of names may be given a value.
+  Warps of_part(StmtId around, const Loop& part) {
     std::vector<int64_t> extents;
     int64_t threads = 1;
     for (size_t d = 0; d < part.extents.size() && threads < kernel_.threads; ++d) {
@@ -243,7 +260,12 @@ class Weaver {
     if (threads != kernel_.threads) return all_;
     for (StmtId s : part.body) {
       const auto* branch = p_.as<Branch>(s);
-      if (!branch || !branch->else_body.empty() || p_.exprs[branch->condition].depth > kDepth) return all_;
+      if (!branch || p_.exprs[branch->condition].depth > kDepth) return all_;
+      for (StmtId other : branch->else_body) {
+        const auto* store = p_.as<Store>(other);
+        if (!store || !is_own_(store->buffer) || store->old || !p_.exprs.is_const(store->value)) return all_;
+        given_[around].insert(store->buffer);
+      }
       ExprPool pool;
       for (int64_t t = 0; t < threads; ++t) {
         WithVars of_thread(p_.exprs, pool);
@@ -313,6 +335,7 @@ class Weaver {
   const std::function<bool(BufferId)>& is_own_;
   SidePhases phases_;
   std::map<StmtId, Warps> known_;
+  std::map<StmtId, std::set<BufferId>> given_;  // names that threads are given which do not take part
   Warps all_;
 };
 

@@ -64,7 +64,7 @@ Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, const expand:
   ScheduledLowering(k, scheduled).run();
   if (k.failed()) return std::move(k.error);
   if (k.block_threads()) drop_unused_assumptions(k);
-  if (!k.names.barriers.empty()) guard_loads(k.out);
+  if (k.block_threads()) guard_loads(k.out);
   if (k.block_threads())
     if (Checked planted = sync::plant_barriers(k.out, planting(p, scheduled.kernel)); !planted)
       return at_place(k, planted.error());

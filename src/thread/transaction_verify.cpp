@@ -23,7 +23,7 @@ bool has_blocks(const ThreadProgram& p, const PointValues& launch) {
 std::vector<std::string> verify_transactions(const ThreadProgram& p) {
   std::vector<std::string> hazards;
   const std::vector<bool> handed = handed_over_memories(p);
-  if (p.barriers.empty() && std::none_of(handed.begin(), handed.end(), [](bool h) { return h; }))
+  if (!has_program_barriers(p) && std::none_of(handed.begin(), handed.end(), [](bool h) { return h; }))
     return hazards;
   const RoleProgram program(p);
   RoleWalk::Seen seen;

@@ -202,6 +202,11 @@ class Generator {
   void ring_of_boxes();
   void grouped_boxes();
 
+  // random_meetings.cpp
+  void begin_meetings(uint64_t seed);
+  void use_meeting();
+  void two_sides(bool ring);
+
   // random_narrow_products.cpp
   void begin_narrow_products(uint64_t seed);
   void use_narrow_product();
@@ -248,11 +253,13 @@ class Generator {
   void integer_copy(int number);
 
   Random r_;
-  Random others_{0};                                                  // the series of random_reports.cpp
-  Random of_optionals_{0};                                            // the series of random_optionals.cpp
-  Random of_calls_{0}, of_orders_{0}, of_boxes_{0}, of_products_{0};  // each of the file of that name
+  Random others_{0};        // the series of random_reports.cpp
+  Random of_optionals_{0};  // the series of random_optionals.cpp
+  Random of_calls_{0}, of_orders_{0}, of_boxes_{0}, of_products_{0},
+      of_meetings_{0};  // each of the file of that name
   bool prints_ = false, returns_ = false, has_optionals_ = false;
-  bool has_calls_ = false, has_orders_ = false, has_boxes_ = false, has_products_ = false;
+  bool has_calls_ = false, has_orders_ = false, has_boxes_ = false, has_products_ = false,
+       has_meetings_ = false;
   std::map<std::string, Bound> bounds_;  // of tensors whose elements are not exact
   int64_t printed_values_ = 0, printed_records_ = 0;
   int other_loops_ = 0;  // around the statement, which are not serial

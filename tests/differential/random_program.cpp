@@ -308,6 +308,7 @@ Case Generator::run(uint64_t seed) {
   begin_calls(seed);
   begin_orders(seed);
   begin_boxes(seed);
+  begin_meetings(seed);
   begin_narrow_products(seed);
   declare_params();
   declare_dims();

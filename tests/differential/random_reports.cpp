@@ -35,6 +35,7 @@ void Generator::report() {
   use_call();
   use_order();
   use_box();
+  use_meeting();
   use_narrow_product();
   std::swap(r_, others_);
   if (prints_ && r_.chance(5)) r_.chance(3) ? print_tile() : print_values(1);

@@ -2,11 +2,13 @@
 
 #include "analysis/copy_groups.h"
 #include "analysis/transaction_barriers.h"
+#include "ir/expr_nodes.h"
 #include "ir/op_kinds.h"
 #include "lower/addressing.h"
 #include "lower/lowering_context.h"
 #include "lower/operation.h"
 #include "support/diag_codes.h"
+#include "thread/sync_accesses.h"
 
 namespace tilegen::lower {
 
@@ -34,6 +36,13 @@ class LoadsWhere : public ir::ExprRewriter {
   thread::ThreadProgram& p_;
   ExprId condition_;
 };
+
+bool reads(const thread::ThreadProgram& p, ExprId value, thread::MemoryId memory) {
+  ir::ExprNodes nodes(p.exprs, value);
+  while (const ExprId e = nodes.next())
+    if (p.exprs[e].op == ir::ExprOp::load && p.exprs[e].object == memory) return true;
+  return false;
+}
 
 }  // namespace
 
@@ -104,9 +113,11 @@ void on_barrier(LoweringContext& k, ir::StmtId id, thread::Block& out) {
 }
 
 void guard_loads(thread::ThreadProgram& p) {
+  const bool all = thread::has_program_barriers(p);
   for (size_t s = 0; s < p.stmts.size(); ++s) {
     auto* store = std::get_if<thread::Store>(&p.stmts[s].node);
     if (!store || !store->predicate) continue;
+    if (!all && !reads(p, store->value, store->memory)) continue;
     LoadsWhere where(p, store->predicate);
     const ExprId value = where.rewrite(store->value);
     store->value = value;

@@ -11,6 +11,7 @@ void declare_barriers(LoweringContext& k);
 void on_barrier(LoweringContext& k, ir::StmtId op, thread::Block& out);
 
 // A store's value is read from shared memory only where the store is made: other warps may be writing there.
+// So they may where it is read from the memory that it writes, and elsewhere barriers stand in between.
 void guard_loads(thread::ThreadProgram& p);
 
 }  // namespace tilegen::lower

@@ -109,5 +109,53 @@ TEST(BarrierPhases, KnowledgeIsPassedOn) {
   EXPECT_EQ(r.arrive(kFull, kFills), std::nullopt);
 }
 
+// Barriers of the machine, of 96 participants each: who meets arrives, and completes the phase.
+struct Named {
+  BarrierPhases::Shape shape{{96, 96}, {32, 64}, {true, true}};
+  BarrierPhases state{shape};
+  size_t party = 99;
+  std::optional<PhaseFault> arrive(size_t barrier, BarrierPhases::Parties who) {
+    return state.arrive(shape, barrier, who, 1, &party);
+  }
+  std::optional<PhaseFault> sync(size_t barrier, BarrierPhases::Parties who) {
+    return state.sync(shape, barrier, who, &party);
+  }
+};
+
+TEST(BarrierPhases, WhoMeetsCompletesThePhase) {
+  Named b;
+  ASSERT_EQ(b.arrive(0, kFills), std::nullopt);
+  EXPECT_EQ(b.state.arrived(0), 32);
+  EXPECT_EQ(b.sync(0, kTakes), std::nullopt);
+  EXPECT_EQ(b.state.arrived(0), 0);
+  EXPECT_EQ(b.sync(1, kBoth), std::nullopt);
+  Named alone;
+  EXPECT_EQ(alone.sync(0, kTakes), PhaseFault::meets_too_few);
+  EXPECT_EQ(alone.party, 1u);
+}
+
+// Who only arrives does not know that the phase is complete, until those who met tell it.
+TEST(BarrierPhases, WhoArrivesIsTold) {
+  Named b;
+  ASSERT_EQ(b.arrive(0, kFills), std::nullopt);
+  ASSERT_EQ(b.sync(0, kTakes), std::nullopt);
+  EXPECT_EQ(Named(b).arrive(0, kFills), PhaseFault::phase_unknown);
+  ASSERT_EQ(b.arrive(1, kTakes), std::nullopt);
+  ASSERT_EQ(b.sync(1, kFills), std::nullopt);
+  const BarrierPhases once = b.state;
+  ASSERT_EQ(b.arrive(0, kFills), std::nullopt);
+  ASSERT_EQ(b.sync(0, kTakes), std::nullopt);
+  EXPECT_EQ(Named(b).arrive(0, kFills), PhaseFault::phase_unknown);
+  ASSERT_EQ(b.arrive(1, kTakes), std::nullopt);
+  ASSERT_EQ(b.sync(1, kFills), std::nullopt);
+  EXPECT_NE(b.state, once);  // of another parity
+}
+
+TEST(BarrierPhases, MoreThanTheParticipants) {
+  Named b;
+  ASSERT_EQ(b.arrive(0, kTakes), std::nullopt);
+  EXPECT_EQ(b.arrive(0, kTakes), PhaseFault::too_many_arrivals);
+}
+
 }  // namespace
 }  // namespace tilegen::check

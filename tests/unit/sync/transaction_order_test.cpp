@@ -130,5 +130,57 @@ TEST(TransactionOrder, IterationsBetweenAnArrivalAndItsWait) {
   EXPECT_FALSE(order.is_one_party({1, 2}));
 }
 
+// One tile goes to and fro between two sides by barriers of the machine: who fills meets at `empty`, at which
+// the others have arrived, and arrives at `full`, where these meet.
+struct Turns : Maker {
+  enum class Part : uint8_t { arrive_empty, sync_empty, fill, arrive_full, sync_full, take };
+
+  explicit Turns(std::optional<Part> without = {}) : Maker(2 * kSide) {
+    const MemoryId tile = shared("tile", kSide);
+    auto& e = p.exprs;
+    const ExprId fills = e.lt(t, c(kSide)), takes = e.le(c(kSide), t);
+    const auto at = [&](ExprId condition, int64_t element, bool arrive_only) {
+      const int number = p.named_barrier({thread::BarrierUse::program, 0, element});
+      const StmtId s = p.add(thread::Barrier{number, 2 * kSide, arrive_only}, "barrier");
+      return p.add(thread::Branch{condition, {s}, {}}, "turns");
+    };
+    const StmtId rounds = loop(e.var(n), [&](ExprId) {
+      const ExprId own = e.floormod(t, c(kSide)), other = e.sub(c(kSide - 1), own);
+      const ExprId read = e.load(tile, ir::DType::f32, std::vector<ExprId>{other, takes});
+      const StmtId all[] = {at(takes, 0, true),
+                            at(fills, 0, false),
+                            p.add(thread::Store{tile, own, load(reg, c(0)), fills}, "fill"),
+                            at(fills, 1, true),
+                            at(takes, 1, false),
+                            p.add(thread::Store{reg, c(0), read, takes}, "take")};
+      Block body;
+      for (size_t i = 0; i < std::size(all); ++i)
+        if (!without || i != static_cast<size_t>(*without)) body.push_back(all[i]);
+      return body;
+    });
+    p.body = {rounds};
+  }
+};
+
+TEST(TransactionOrder, BarriersThatAProgramNames) {
+  Turns turns;
+  EXPECT_EQ(turns.plant(false, kByWarps), 4);  // its own
+  EXPECT_EQ(thread::verify_synchronization(turns.p), std::vector<std::string>());
+}
+
+// What a barrier orders no more a barrier of the block does.
+TEST(TransactionOrder, NamedBarriersThatAreMissing) {
+  using Part = Turns::Part;
+  for (const Part part : {Part::arrive_empty, Part::sync_empty, Part::arrive_full, Part::sync_full}) {
+    Turns turns(part);
+    EXPECT_FALSE(thread::verify_synchronization(turns.p).empty()) << static_cast<int>(part);
+  }
+  for (const Part part : {Part::sync_empty, Part::sync_full}) {
+    Turns turns(part);
+    ASSERT_TRUE(plant_barriers(turns.p, kByWarps)) << static_cast<int>(part);
+    EXPECT_EQ(thread::verify_synchronization(turns.p), std::vector<std::string>()) << static_cast<int>(part);
+  }
+}
+
 }  // namespace
 }  // namespace tilegen::sync
