@@ -166,5 +166,53 @@ TEST(Threads, CopiesOfElementsAtOddAddresses) {
   }
 }
 
+// Warps 2 and 3 bring what warps 0 and 1 take, round by round, by two barriers that have names; each side has a
+// loop of its own.
+TEST(Threads, NamedBarriers) {
+  const Context context = make_context();
+  const Builder owner = make_builder(context);
+  tl_builder* b = owner.get();
+  const tl_expr n = tl_dim(b, "n"), size = tl_index(b, kThreads), two = tl_index(b, 2),
+                half = tl_index(b, 64);
+  const int64_t shape[] = {64}, barriers[] = {2}, one[] = {1}, extents[] = {4, 32};
+  const tl_buffer x = tl_tensor(b, "X", TL_I64, 1, &n, nullptr, TL_TENSOR_READ_ONLY);
+  const tl_buffer y = tl_tensor(b, "Y", TL_I64, 1, &n, nullptr, 0);
+  const tl_expr grid = tl_binary(b, TL_FLOORDIV, tl_binary(b, TL_ADD, n, tl_index(b, kThreads - 1)), size);
+  tl_expr block, ids[2], i, k;
+  const tl_scope kernel = tl_begin_kernel(b, "k", 1, &grid, kThreads, nullptr, &block);
+  const tl_buffer row = tl_alloc(b, "row", TL_SCOPE_SHARED, TL_I64, 1, shape);
+  const tl_buffer turn = tl_alloc(b, "turn", TL_SCOPE_SHARED, TL_U64, 1, barriers);
+  tl_annotate_tile(b, turn, "participants = 128");
+  const tl_expr empty = tl_index(b, 0), full = tl_index(b, 1);
+  const tl_region of_empty = tl_region_of(b, turn, 1, &empty, one),
+                  of_full = tl_region_of(b, turn, 1, &full, one);
+  const tl_scope scope = tl_begin_threads(b, 2, extents, nullptr, ids);
+  const tl_expr t = tl_id(b, TL_ID_THREAD);
+  const tl_expr at = tl_binary(b, TL_ADD, tl_binary(b, TL_MUL, block, size), t);
+  const tl_scope side = tl_begin_if(b, tl_binary(b, TL_GE, ids[0], two));
+  const tl_scope brings = tl_begin_loop(b, TL_LOOP_SERIAL, tl_index(b, 0), tl_index(b, 5), 0, "i", &i);
+  tl_barrier_sync(b, of_empty, 0, 0);
+  const tl_expr to = tl_binary(b, TL_SUB, t, half);
+  tl_store(b, row, 1, &to, tl_binary(b, TL_ADD, tl_load(b, x, 1, &at), tl_cast(b, TL_I64, i)));
+  tl_barrier_arrive(b, of_full, 0, 0);
+  tl_end(b, brings);
+  tl_store(b, y, 1, &at, tl_index(b, 0));
+  tl_begin_else(b, side);
+  const tl_expr sum = tl_var(b, "sum", tl_load(b, x, 1, &at));
+  const tl_scope takes = tl_begin_loop(b, TL_LOOP_SERIAL, tl_index(b, 0), tl_index(b, 5), 0, "k", &k);
+  tl_barrier_arrive(b, of_empty, 0, 0);
+  tl_barrier_sync(b, of_full, 0, 0);
+  const tl_expr from = tl_binary(b, TL_SUB, tl_index(b, 63), t);
+  tl_assign(b, sum, tl_binary(b, TL_ADD, sum, tl_load(b, row, 1, &from)));
+  tl_end(b, takes);
+  tl_store(b, y, 1, &at, sum);
+  tl_end(b, side);
+  tl_end(b, scope);
+  tl_end(b, kernel);
+  expect_threads(made_by(owner), [](const std::vector<int64_t>& in, int64_t begin, int64_t thread) {
+    return thread < 64 ? in[begin + thread] + 5 * in[begin + kThreads - 1 - thread] + 10 : int64_t{0};
+  });
+}
+
 }  // namespace
 }  // namespace tilegen::test

@@ -246,6 +246,38 @@ class Atomics(unittest.TestCase):
             program.compile(target).load()(rows, out)
             self.assertEqual(list(out), [sum(values[63 - t::64]) for t in range(64)], target)
 
+    def test_named_barriers(self):
+        b = tg.Builder("turns")
+        n = b.dim("n")
+        x, y = b.tensor("X", i32, [n, 64], read_only=True), b.tensor("Y", i32, [64])
+        with b.kernel("k", [1], threads=128):
+            row = b.shared("row", i32, [64])
+            full, empty = b.named_barriers("full", 1, threads=128), b.named_barriers("empty", 1, threads=128)
+            with b.threads(4, 32) as (warp, lane):
+                at = warp % 2 * 32 + lane
+                with b.branch(warp < 2) as otherwise:
+                    with b.serial(0, n) as k:
+                        b.barrier_sync(empty[0])
+                        b.store(row, at, x(k, at))
+                        b.barrier_arrive(full)
+                    otherwise()
+                    total = b.var(0, "total", i32)
+                    with b.serial(0, n) as k:
+                        b.barrier_arrive(empty)
+                        b.barrier_sync(full)
+                        b.assign(total, total + row(63 - at))
+                    b.store(y, at, total)
+        program = b.finish()
+        values = [k * 7 % 101 for k in range(8 * 64)]
+        for target in ("host", "sim:sm_80", "sim:sm_90a", "sim:gfx942"):
+            out = array.array("i", [0] * 64)
+            rows = memoryview(array.array("i", values)).cast("B").cast("i", [8, 64])
+            program.compile(target).load()(rows, out)
+            self.assertEqual(list(out), [sum(values[63 - t::64]) for t in range(64)], target)
+        code = bytes(program.compile("sm_80").code).decode("latin1")
+        self.assertEqual(sorted(line.strip() for line in code.splitlines() if line.strip().startswith("bar.")),
+                         ["bar.arrive 1, 128;", "bar.arrive 2, 128;", "bar.sync 1, 128;", "bar.sync 2, 128;"])
+
 
 if __name__ == "__main__":
     unittest.main()

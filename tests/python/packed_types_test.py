@@ -186,6 +186,28 @@ class OfOtherLibraries(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, f"no element type of libtilegen for DLPack's type {code} of {bits} bits and {lanes} lanes"):
                 self.kernel("bf16")(Values(words, code, bits, 3, lanes=lanes), out)
 
+    def test_elements_written_alone(self):
+        b = tg.Builder("parts")
+        n = b.dim("n")
+        x, q = b.tensor("X", i32, [n, 8], read_only=True), b.tensor("Q", u4, [n, 8])
+        with b.kernel("k", [n]) as row:
+            codes = b.shared("codes", u4, [8])
+            b.fill(codes, 1)
+            with b.parallel(8) as j:
+                with b.branch(x(row, j) > 5):
+                    b.store(codes, j, b.cast(x(row, j), u4))
+            with b.parallel(1) as j:
+                b.store(codes, j + 3, b.cast(j + 9, u4))
+            b.copy(codes, q[row, 0:8])
+        program = b.finish()
+        rows, random_numbers = 5, random.Random(7)
+        values = [random_numbers.randrange(16) for _ in range(rows * 8)]
+        want = [9 if i % 8 == 3 else v if v > 5 else 1 for i, v in enumerate(values)]
+        for target in TARGETS:
+            out = memoryview(bytearray(rows * 4)).cast("B", [rows, 4])
+            program.compile(target).load()(memoryview(array.array("i", values)).cast("B").cast("i", [rows, 8]), out)
+            self.assertEqual([byte >> shift & 15 for byte in out.tobytes() for shift in (0, 4)], want, target)
+
 
 if __name__ == "__main__":
     unittest.main()
