@@ -55,6 +55,8 @@ class LoopRaces {
   bool check_store(const Access& store);
   bool check_pair(const Access& store, const Access& other);
   bool injective(const Access& store);
+  bool injective(const std::vector<ExprId>& indices);
+  bool of_one_iteration(const Access& a, const Access& b);
   bool settle_dimension(const Sum& index, std::set<ir::VarId>* settled) const;
   bool disjoint(const Access& a, const Access& b);
   void report(const Access& at, const Access& store, const Access& other, const TouchedElement& x,
@@ -158,6 +160,9 @@ bool LoopRaces::settle_dimension(const Sum& index, std::set<ir::VarId>* settled)
 }
 
 bool LoopRaces::injective(const Access& store) {
+  return injective({store.indices.begin(), store.indices.end()});
+}
+bool LoopRaces::injective(const std::vector<ExprId>& indices) {
   std::set<ir::VarId> settled;
   for (size_t d = 0; d < loop_.vars.size(); ++d) {
     int64_t extent = 0;
@@ -166,7 +171,7 @@ bool LoopRaces::injective(const Access& store) {
   }
   for (bool progress = true; progress && settled.size() < loop_.vars.size();) {
     progress = false;
-    for (ExprId e : store.indices) progress |= settle_dimension(forms_.linear(e), &settled);
+    for (ExprId e : indices) progress |= settle_dimension(forms_.linear(e), &settled);
   }
   return settled.size() == loop_.vars.size();
 }
@@ -213,8 +218,18 @@ bool LoopRaces::disjoint(const Access& a, const Access& b) {
   return false;
 }
 
+// Of a tile: the indices that both have tell the iteration, whatever the others are.
+bool LoopRaces::of_one_iteration(const Access& a, const Access& b) {
+  if (p_.buffer(a.buffer).scope == ir::MemScope::global) return false;
+  std::vector<ExprId> same;
+  for (size_t d = 0; d < a.indices.size(); ++d)
+    if (a.indices[d] == b.indices[d]) same.push_back(a.indices[d]);
+  return injective(same);
+}
+
 bool LoopRaces::check_pair(const Access& store, const Access& other) {
   if (exclude_each_other(store, other, table_) || disjoint(store, other)) return true;
+  if (of_one_iteration(store, other)) return true;
   if (table_.fixed_part(store) == table_.fixed_part(other)) {
     const auto written = table_.touched(store);
     const auto touched = table_.touched(other);

@@ -25,8 +25,8 @@ class LaneExprs : private ExprRewriter {
   std::vector<bool> prepared_;
 };
 
-// Lanes of an iteration, so many behind each other in any order, write the elements of a byte, or of several, of each buffer whose elements
-// share bytes, all under the same ifs.
+// Lanes of an iteration, so many behind each other in any order, write the elements of a byte, or of several,
+// of each buffer whose elements share bytes, all under the same ifs.
 bool lanes_write_bytes(Program& p, const PackedBuffers& buffers, const Block& body,
                        std::vector<LaneExprs>& lanes);
 

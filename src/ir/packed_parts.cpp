@@ -1,5 +1,5 @@
-// Parallel loops that write some elements of a byte: an iteration to which the byte belongs reads it, puts its
-// elements in and stores it again.
+// Parallel loops that write some elements of a byte: an iteration to which the byte belongs reads it, puts
+// its elements in and stores it again.
 //
 //   parallel i in 8 { q[i, k] = x }    ->    parallel i in 8 {
 //                                              q[i, k // 2] = q[i, k // 2] & bit_not(15 << k % 2 * 4)
@@ -7,8 +7,8 @@
 //
 // Bytes of tiles are those of one block, whose statements follow each other. No two iterations may touch one:
 // as they stand, or where those of a byte are one iteration, or a loop of its own for the first elements of
-// bytes, and then for the next ones. A tile that is written so is filled first, so that no byte is read before
-// it is written.
+// bytes, and then for the next ones. A tile that is written so is filled first, so that no byte is read
+// before it is written.
 #include <algorithm>
 #include <utility>
 
@@ -115,8 +115,8 @@ PackedTypes::Place PackedTypes::place_of(const Store& store) {
   return {e.add(at.times, e.floordiv(at.rest, of)), e.floormod(at.rest, of)};
 }
 
-// Whether each byte of tiles that it writes in parts is one iteration's, whatever its values are, and whatever
-// ifs hold: those that they do not hold for may read it.
+// Whether each byte of tiles that it writes in parts is one iteration's, whatever its values are, and
+// whatever ifs hold: those that they do not hold for may read it.
 bool PackedTypes::owns_bytes(const Loop& loop) {
   std::map<BufferId, std::vector<std::vector<ExprId>>> writes;
   bool plain = true;

@@ -68,6 +68,7 @@ Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, const expand:
   if (k.block_threads())
     if (Checked planted = sync::plant_barriers(k.out, planting(p, scheduled.kernel)); !planted)
       return at_place(k, planted.error());
+  if (Checked numbers = has_numbers(k.out, k.in.kernel.name); !numbers) return numbers.error();
   return std::move(k.out);
 }
 

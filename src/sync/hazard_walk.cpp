@@ -42,8 +42,12 @@ void hold(State& state, const std::vector<uint32_t>& fresh) {
 
 }  // namespace
 
-HazardWalk::HazardWalk(ThreadProgram& p, bool by_iterations)
-    : p_(p), split_(thread::split_barriers(p)), by_iterations_(by_iterations), oracle_(p), transactions_(p) {
+HazardWalk::HazardWalk(ThreadProgram& p, bool by_iterations, bool named)
+    : p_(p),
+      split_(thread::split_barriers(p)),
+      by_iterations_(by_iterations),
+      oracle_(p),
+      transactions_(p, named) {
   for (const thread::Memory& m : p.memories) back_ = std::max(back_, m.slots + 2);
   if (!transactions_.empty()) back_ = std::max(back_, transactions_.most_barriers() + 2);
 }
@@ -399,9 +403,9 @@ Need HazardWalk::walk_loop(StmtId id, State& state) {
 // Barriers of warpgroups are told apart by constant numbers: one behind each way through branches. Where one
 // warpgroup's stands alone, what comes after it on this way is that warpgroup's.
 bool HazardWalk::is_warpgroup_barrier(StmtId id) const {
-  if (transactions_.find(id)) return false;
   if (const auto* b = as<thread::Barrier>(id))
-    return !b->arrive_only && (split_ >> b->id & 1) == 0 && b->threads == p_.machine.warpgroup;
+    return !thread::is_of_program(p_, *b) && !b->arrive_only && (split_ >> b->id & 1) == 0 &&
+           b->threads == p_.machine.warpgroup;
   const auto* branch = as<thread::Branch>(id);
   return branch && branch->then_body.size() == 1 && branch->else_body.size() == 1 &&
          is_warpgroup_barrier(branch->then_body[0]) && is_warpgroup_barrier(branch->else_body[0]);

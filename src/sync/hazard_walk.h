@@ -49,7 +49,8 @@ class HazardWalk {
  public:
   // `by_iterations`: of asynchronous copies, what conditions around them say of short loops counts, too. What
   // few iterations copy may go to a place whose index has no variable left. It takes longer.
-  HazardWalk(thread::ThreadProgram& p, bool by_iterations);
+  // `named`: barriers that the program names order what is in front of them.
+  HazardWalk(thread::ThreadProgram& p, bool by_iterations, bool named);
 
   // Changes the state to the one after; the need is that of the statement, or of the neediest of the block.
   Need walk(const thread::Block& block, State& state);

@@ -19,7 +19,7 @@ namespace {
 
 class Planter {
  public:
-  Planter(ThreadProgram& p, const Planting& how) : p_(p), how_(how), walk_(p, how.own_waits) {
+  Planter(ThreadProgram& p, const Planting& how) : p_(p), how_(how), walk_(p, how.own_waits, how.by_warps) {
     // Barriers that lowering put are needed as far as accesses say so.
     for (size_t i = 0; i < p.stmts.size(); ++i)
       if (const auto* b = as<thread::Barrier>(StmtId(i));

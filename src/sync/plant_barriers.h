@@ -26,7 +26,7 @@ struct Planting {
   // unfinished.
   bool own_waits = false;
   // The program says what each thread does: warps that alone have to do with each other meet at a barrier of
-  // theirs, where the machine has such.
+  // theirs, where the machine has such, and barriers that the program names order them. Not in roles.
   bool by_warps = false;
 };
 Checked plant_barriers(thread::ThreadProgram& p, const Planting& how = {});

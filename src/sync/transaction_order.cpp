@@ -71,7 +71,7 @@ int64_t TransactionOrder::most_trips(ir::ExprId extent) const {
   return most >= 0 && most <= kMaxPeriod ? most : -1;
 }
 
-TransactionOrder::TransactionOrder(const thread::ThreadProgram& p) : p_(p) {
+TransactionOrder::TransactionOrder(const thread::ThreadProgram& p, bool named) : p_(p), named_(named) {
   const bool roles = std::any_of(p.body.begin(), p.body.end(), [&](StmtId s) {
     return std::holds_alternative<thread::Roles>(p.stmts[s.value].node);
   });
@@ -92,7 +92,7 @@ void TransactionOrder::collect(const thread::Block& b, const Around& around) {
     } else if (const auto* w = std::get_if<thread::TransactionWait>(&node)) {
       add(around, {s, false, true, false, false, w->barriers, w->index, {}, {}, -1, -1, false, 0});
     } else if (const auto* b = std::get_if<thread::Barrier>(&node);
-               b != nullptr && thread::is_of_program(p_, *b)) {
+               named_ && b != nullptr && thread::is_of_program(p_, *b)) {
       add(around, {s, true, !b->arrive_only, false, true, b->id, {}, {}, {}, -1, -1, false, 0});
     } else if (const auto* branch = std::get_if<thread::Branch>(&node)) {
       const bool of_threads = is_of_threads(branch->condition);
@@ -206,7 +206,7 @@ bool TransactionOrder::is_one_party(const WarpRange& warps) const {
   const int64_t end = warps.first + warps.count;
   return std::all_of(points_.begin(), points_.end(), [&](const Point& at) {
     const int64_t first = at.warps.first, last = first + at.warps.count;
-    return last <= warps.first || end <= first || (first <= warps.first && end <= last);
+    return at.named || last <= warps.first || end <= first || (first <= warps.first && end <= last);
   });
 }
 

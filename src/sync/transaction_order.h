@@ -49,7 +49,8 @@ class TransactionOrder {
   };
 
   // Of the arrays of barriers that threads alone arrive at; a program with roles has none of its own.
-  explicit TransactionOrder(const thread::ThreadProgram& p);
+  // `named`: of barriers that the program names, too.
+  explicit TransactionOrder(const thread::ThreadProgram& p, bool named = true);
   const Point* find(thread::StmtId s) const;
   // A condition around arrivals or waits that is one value as long as the block runs: which one it is, and
   // whether it is its opposite.
@@ -66,7 +67,7 @@ class TransactionOrder {
   // How many iterations before the wait's own one the arrival stands that it is for, or a newer one; nothing:
   // it cannot be told.
   std::optional<int64_t> iterations_back(const Point& arrival, const Point& wait, int64_t most) const;
-  // No arrival or wait is of some of these warps and not of the others.
+  // No arrival or wait at a transaction barrier is of some of these warps and not of the others.
   bool is_one_party(const WarpRange& warps) const;
   int64_t most_barriers() const { return most_; }  // of an array
 
@@ -85,6 +86,7 @@ class TransactionOrder {
   int64_t period_of(const Point& arrival, const Point& wait) const;
 
   const thread::ThreadProgram& p_;
+  const bool named_;
   std::vector<Point> points_;
   std::map<thread::StmtId, size_t> by_stmt_;
   std::set<ir::VarId> loops_;  // around transaction barriers

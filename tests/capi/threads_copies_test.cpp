@@ -166,8 +166,8 @@ TEST(Threads, CopiesOfElementsAtOddAddresses) {
   }
 }
 
-// Warps 2 and 3 bring what warps 0 and 1 take, round by round, by two barriers that have names; each side has a
-// loop of its own.
+// Warps 2 and 3 bring what warps 0 and 1 take, round by round, by two barriers that have names; each side has
+// a loop of its own.
 TEST(Threads, NamedBarriers) {
   const Context context = make_context();
   const Builder owner = make_builder(context);

@@ -1,5 +1,5 @@
-// Two sides of random programs that meet at barriers with names, or have a ring, each in a loop of its own: the
-// one in front of the other. The numbers are of a series of their own.
+// Two sides of random programs that meet at barriers with names, or have a ring, each in a loop of its own:
+// the one in front of the other. The numbers are of a series of their own.
 #include "random_generator.h"
 
 namespace tilegen::differential {

@@ -112,6 +112,21 @@ void on_barrier(LoweringContext& k, ir::StmtId id, thread::Block& out) {
   out.insert(out.end(), body.begin(), body.end());
 }
 
+Checked has_numbers(const thread::ThreadProgram& p, const std::string& kernel) {
+  const auto& barriers = p.named_barriers;
+  const auto named = std::count_if(barriers.begin(), barriers.end(), [](const thread::NamedBarrier& b) {
+    return b.use == thread::BarrierUse::program;
+  });
+  if (named == 0 || static_cast<int64_t>(barriers.size()) < p.machine.named_barriers) return Unit{};
+  return Error(DiagCode::schedule_illegal, kernel,
+               "the kernel needs " + std::to_string(barriers.size() + 1) + " barriers of the machine, " +
+                   std::to_string(named) + " that it names, " +
+                   std::to_string(static_cast<int64_t>(barriers.size()) - named) +
+                   " of warps by the plan and one of the block; there are " +
+                   std::to_string(p.machine.named_barriers),
+               "name fewer barriers, or use one again behind a meeting of those who come by");
+}
+
 void guard_loads(thread::ThreadProgram& p) {
   const bool all = thread::has_program_barriers(p);
   for (size_t s = 0; s < p.stmts.size(); ++s) {

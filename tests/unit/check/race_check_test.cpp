@@ -18,6 +18,7 @@ TEST(RaceCheck, Accepts) {
         "parallel i, j in 64, 64 { C[63 - j, i] = 0.0f32 } }",
         "parallel i in 32 { As[0, i] = 0.0f16 As[1, i] = 0.0f16 } }",
         "parallel i in 64 { S[63 - i] = 0.0f32 } }", "parallel i, j in 8, 8 { C[0, i * N + j] = 0.0f32 } }",
+        "fill As, 0 parallel i in 64 { As[i, 5] = As[i, N % 64] } }",
         "parallel i in 64 { if i < N { S[0] = 0.0f32 } } }"})
     EXPECT_EQ(diagnose(body), "") << body;
 }
@@ -56,6 +57,12 @@ TEST(RaceCheck, RaceLoadUndecided) {
   EXPECT_EQ(diagnose("parallel i in 64 { C[i, x] = C[i, x + N] } }"),
             "t.tl:6:21: error [parallel_race] k/i/store#0: C is written at one index and read at another"
             " inside one parallel loop (read C at the index that is written, or split the loop in two)");
+}
+
+// The column that is read may be the one that is written, in another row.
+TEST(RaceCheck, RaceLoadOfAnotherRow) {
+  EXPECT_NE(diagnose("fill As, 0 parallel i in 63 { As[i, 5] = As[i + 1, N % 64] } }").find("parallel_race"),
+            std::string::npos);
 }
 
 TEST(RaceCheck, RaceLarge) {
