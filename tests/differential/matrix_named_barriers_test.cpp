@@ -226,5 +226,124 @@ kernel k grid (g: ceildiv(m, 64)) threads 96 {
                           {64, 150});
 }
 
+// Loops in loops, and slots that are announced before they are waited for.
+TEST(NamedBarriers, RingsOfNestedLoops) {
+  expect_agree_everywhere(R"(tl 1 program p
+dim m
+tensor X: f32[m] readonly
+tensor Y: f32[m]
+kernel k grid (g: ceildiv(m, 128)) threads 64 {
+  alloc ring: shared f32[2, 32]
+  alloc full: shared u64[2] {arrivals = 32}
+  alloc empty: shared u64[2] {arrivals = 32}
+  threads w, l in 2, 32 {
+    if w == 1 {
+      unroll q in 0 .. 2 { mbarrier_arrive empty[q] }
+      serial o in 0 .. 4 {
+        var s = 0.0f32
+        serial k in 0 .. 6 {
+          mbarrier_wait full[(o * 6 + k) % 2], (o * 6 + k) // 2 % 2
+          s += ring[(o * 6 + k) % 2, 31 - l]
+          mbarrier_arrive empty[(o * 6 + k) % 2]
+        }
+        Y[g * 128 + o * 32 + l] = s
+      }
+    } else {
+      serial o in 0 .. 4 {
+        serial k in 0 .. 6 {
+          mbarrier_wait empty[(o * 6 + k) % 2], (o * 6 + k) // 2 % 2
+          ring[(o * 6 + k) % 2, l] = X[(g + o * 6 + k * 32 + l) % m]
+          mbarrier_arrive full[(o * 6 + k) % 2]
+        }
+      }
+    }
+  }
+}
+)",
+                          {128, 200});
+}
+
+// Three sides hand on what they have made, each in a loop of its own.
+TEST(NamedBarriers, ChainsOfThreeSides) {
+  const std::string sides[] = {R"(
+      serial k in 0 .. 5 {
+        barrier_sync a_empty
+        a[l] = X[(g * 32 + k * 7 + l) % m]
+        barrier_arrive a_full
+      })",
+                               R"(
+      serial k in 0 .. 5 {
+        barrier_arrive a_empty
+        barrier_sync a_full
+        let v = a[31 - l] * 2
+        barrier_sync c_empty
+        c[l] = v
+        barrier_arrive c_full
+      })",
+                               R"(
+      var sum = 0.0f32
+      serial k in 0 .. 5 {
+        barrier_arrive c_empty
+        barrier_sync c_full
+        sum += c[l] + 1
+      }
+      Y[g * 32 + l] = sum)"};
+  for (const std::vector<int>& order : {std::vector{0, 1, 2}, {2, 1, 0}, {1, 2, 0}}) {
+    std::string text;
+    for (const int side : order)
+      text += "    if w == " + std::to_string(side) + " {" + sides[side] + "\n    }\n";
+    expect_agree_everywhere(R"(tl 1 program p
+dim m
+tensor X: f32[m] readonly
+tensor Y: f32[m]
+kernel k grid (g: ceildiv(m, 32)) threads 128 {
+  alloc a: shared f32[32]
+  alloc c: shared f32[32]
+  alloc a_full: shared u64[1] {participants = 64}
+  alloc a_empty: shared u64[1] {participants = 64}
+  alloc c_full: shared u64[1] {participants = 64}
+  alloc c_empty: shared u64[1] {participants = 64}
+  threads w, l in 4, 32 {
+)" + text + "  }\n}\n",
+                            {32, 50});
+  }
+}
+
+// Where a kernel's product has roles, barriers of its computing threads stand at named ones.
+TEST(NamedBarriers, BesideAProduct) {
+  expect_agree_everywhere(R"(tl 1 program p
+dim m divisible 64
+tensor A: f16[128, m] readonly
+tensor B: f16[m, 128] readonly
+tensor C: f16[128, 128]
+tensor D: f16[256]
+kernel k grid (g: 1) threads 256 {
+  alloc As: shared f16[128, 64]
+  alloc Bs: shared f16[64, 128]
+  alloc acc: fragment f32[128, 128]
+  alloc s: shared f16[256]
+  alloc half: shared u64[2] {participants = 128}
+  fill acc, 0
+  pipelined i in 0 .. m // 64 stages 3 {
+    copy A[0 :+ 128, i * 64 :+ 64] -> As
+    copy B[i * 64 :+ 64, 0 :+ 128] -> Bs
+    gemm As, Bs -> acc
+  }
+  copy acc -> C[0 :+ 128, 0 :+ 128]
+  threads t in 256 {
+    s[t] = A[t % 128, t % 64]
+    if t < 128 {
+      barrier_sync half[0]
+      D[t] = s[127 - t]
+    } else {
+      barrier_sync half[1]
+      D[t] = s[383 - t]
+    }
+  }
+}
+)",
+                          {64, 192});
+}
+
 }  // namespace
 }  // namespace tilegen::differential

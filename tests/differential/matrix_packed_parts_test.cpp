@@ -71,5 +71,15 @@ TEST(PackedParts, OfThreads) {
       "    if X[g * 8 + i, c] > 2 { w[i, j] = $x } } }\n");
 }
 
+// A thread puts its row in order, neighbour by neighbour.
+TEST(PackedParts, NeighboursOfARow) {
+  expect_parts(
+      "  threads t in 64 {\n    serial c in 0 .. 8 { let i = t // 8 let j = t % 8 * 8 + c w[t, c] = $x }\n"
+      "    serial c in 0 .. 7 {\n      if cast(i32, w[t, c]) > cast(i32, w[t, c + 1]) {\n"
+      "        let a = w[t, c]\n        w[t, c] = w[t, c + 1]\n        w[t, c + 1] = a\n      }\n    }\n  "
+      "}\n",
+      "64, 8", "i * 8 + j // 8, j % 8");
+}
+
 }  // namespace
 }  // namespace tilegen::differential
