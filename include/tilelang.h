@@ -806,8 +806,8 @@ TL_API tl_expr tl_scalar(tl_builder* builder, const char* name, tl_dtype dtype);
  *  workspace is what the program's kernels leave for each other: the library allocates it for each launch,
  *  its contents are unspecified when the first kernel begins, and it is no parameter. Dimensions that only
  *  its shape has are passed as TL_ARG_I64. Of a packed type the last extent is known to be whole bytes and
- *  the last stride is 1; the argument is memory of the bytes, a TL_U8 tensor whose last extent counts them, or
- *  one of the type (DLPack's codes). */
+ *  the last stride is 1; the argument is memory of the bytes, a TL_U8 tensor whose last extent counts them,
+ *  or one of the type (DLPack's codes). */
 TL_API tl_buffer tl_tensor(tl_builder* builder, const char* name, tl_dtype dtype, uint32_t rank,
                            const tl_expr* shape, const tl_expr* strides, uint32_t flags);
 
