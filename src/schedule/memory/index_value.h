@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "arith/prove.h"
 #include "ir/program.h"
 
 namespace tilegen::schedule {
@@ -20,13 +21,53 @@ class IndexValue {
 
   std::optional<int64_t> at(ir::ExprId index, std::span<const int64_t> point) {
     point_ = point;
-    left_ = kMaxNodes;
     if (const ir::ExprNode& n = p_.exprs[index]; n.op == ir::ExprOp::var) return value_of(n);
-    const auto v = eval(index);
-    return v ? std::optional(v->i) : std::nullopt;
+    Index& known = known_of(index);
+    if (known.dims > 1) return evaluated(index);
+    const auto along = static_cast<size_t>(known.dims == 0 ? 0 : point_[known.dim]);
+    if (known.values.size() <= along) known.values.resize(along + 1);
+    Value& value = known.values[along];
+    if (!value.known) value = {true, evaluated(index)};
+    return value.value;
+  }
+
+  // The dimension of points that is the index; negative: it is not one alone.
+  int dim_of(ir::ExprId index) const {
+    const ir::ExprNode& n = p_.exprs[index];
+    const auto it = std::find(vars_.begin(), vars_.end(), n.op == ir::ExprOp::var ? n.var() : ir::VarId());
+    return it == vars_.end() ? -1 : static_cast<int>(it - vars_.begin());
+  }
+  bool depends_on(ir::ExprId index, int dim) const {
+    return arith::depends_on(p_.exprs, index, vars_[static_cast<size_t>(dim)]);
   }
 
  private:
+  struct Value {
+    bool known = false;
+    std::optional<int64_t> value;
+  };
+  // What an index comes to along the one dimension of points that it depends on, if no more.
+  struct Index {
+    ir::ExprId index;
+    int dims = 0;
+    size_t dim = 0;
+    std::vector<Value> values;
+  };
+
+  Index& known_of(ir::ExprId index) {
+    for (Index& i : indices_)
+      if (i.index == index) return i;
+    Index& i = indices_.emplace_back();
+    i.index = index;
+    for (size_t d = 0; d < vars_.size(); ++d)
+      if (depends_on(index, static_cast<int>(d))) ++i.dims, i.dim = d;
+    return i;
+  }
+  std::optional<int64_t> evaluated(ir::ExprId index) {
+    left_ = kMaxNodes;
+    const auto v = eval(index);
+    return v ? std::optional(v->i) : std::nullopt;
+  }
   int64_t value_of(const ir::ExprNode& var) const {
     const auto it = std::find(vars_.begin(), vars_.end(), var.var());
     return it == vars_.end() ? 0 : point_[static_cast<size_t>(it - vars_.begin())];
@@ -51,6 +92,7 @@ class IndexValue {
   const std::vector<ir::VarId>& vars_;
   std::span<const int64_t> point_;
   int left_ = 0;
+  std::vector<Index> indices_;
 };
 
 }  // namespace tilegen::schedule

@@ -235,6 +235,12 @@ class Collector {
         return -1;
     return along;
   }
+  int straight_dim(const IndexValue& value, std::span<const ir::ExprId> indices) const {
+    const int along = indices.empty() ? -1 : value.dim_of(indices[row_]);
+    for (size_t d = 0; along >= 0 && d < indices.size(); ++d)
+      if (d != row_ && value.depends_on(indices[d], along)) return -1;
+    return along;
+  }
   int64_t constant(ir::ExprId e) const {
     int64_t v = 0;
     return p_.exprs.is_const_int(e, &v) ? v : 0;
@@ -277,7 +283,7 @@ class Collector {
           }
           return true;
         },
-        beside);
+        beside, straight_dim(value, indices));
   }
 
   // A copy or a fill. Of a part of a fragment every thread walks what it holds (lower/gpu_element.cpp).
@@ -317,11 +323,14 @@ class Collector {
     const ops::Reduction reduction = *ops::layout_rule(reduce).reduction;
     const int axis = reduction.axis;
     if (op.accesses[0].value == value_)
-      walk(*plan.iteration, most_, false, [&](std::span<const int64_t> point, std::span<int64_t> index) {
-        for (size_t d = 0; d < index.size(); ++d)
-          index[d] = constant(reduce.operands[0].offsets[d]) + point[d];
-        return true;
-      });
+      walk(
+          *plan.iteration, most_, false,
+          [&](std::span<const int64_t> point, std::span<int64_t> index) {
+            for (size_t d = 0; d < index.size(); ++d)
+              index[d] = constant(reduce.operands[0].offsets[d]) + point[d];
+            return true;
+          },
+          1, static_cast<int>(row_));
     if (op.accesses[1].value != value_) return;
     const std::vector<int>& to = reduction.dst_dims;
     const auto result = [&](std::span<const int64_t> point, std::span<int64_t> index) {

@@ -16,10 +16,10 @@
 #include <optional>
 
 #include "analysis/tensor_copy.h"
-#include "layout/bank_model.h"
 #include "layout/tensor_tile.h"
 #include "schedule/memory/matrix_stores.h"
 #include "schedule/memory/tile_accesses.h"
+#include "schedule/memory/tile_conflicts.h"
 #include "support/checked.h"
 #include "target/operand_matrices.h"
 
@@ -69,57 +69,6 @@ std::vector<Layout> tile_layout_candidates(const std::vector<int64_t>& shape, in
 
 namespace {
 
-struct Count {
-  double weighed = 0;  // by the loops around the ops
-  bool conflicts = false;
-};
-
-class Counter {
- public:
-  Counter(const TileAccesses& accesses, const std::vector<int64_t>& shape, int element_bytes,
-          const layout::BankModel& banks)
-      : accesses_(accesses), shape_(shape), bytes_(element_bytes), banks_(banks) {}
-
-  // Of as many as are fewer than `most`.
-  Count count(const Layout& l, double most) {
-    // Swizzled rows lie where plain ones do before the swizzle moves them.
-    const bool rows =
-        l.digits() == row_major_.digits() && (l.swizzle().none() || l.element_bytes() == bytes_);
-    if (rows && plain_.empty())
-      for (const TileRequest& r : accesses_.requests) add_addresses(r, row_major_, plain_);
-    Count c;
-    size_t first = 0;
-    for (const TileRequest& r : accesses_.requests) {
-      moved_.clear();
-      if (rows)
-        for (size_t left = r.indices.size() / shape_.size(); left > 0; --left)
-          moved_.push_back(l.swizzle().apply(plain_[first++]));
-      else
-        add_addresses(r, l, moved_);
-      const int bytes = static_cast<int>(r.elements) * bytes_;
-      const int64_t taken = layout::wavefronts(moved_, bytes, banks_);
-      c.weighed += r.weight * static_cast<double>(taken);
-      c.conflicts = c.conflicts || taken > layout::least_wavefronts(moved_, bytes, banks_);
-      if (c.weighed >= most) break;
-    }
-    return c;
-  }
-
- private:
-  void add_addresses(const TileRequest& r, const Layout& l, std::vector<int64_t>& list) const {
-    for (size_t at = 0; at < r.indices.size(); at += shape_.size())
-      list.push_back(l.offset({r.indices.data() + at, shape_.size()}) * bytes_);
-  }
-
-  const TileAccesses& accesses_;
-  const std::vector<int64_t>& shape_;
-  const int bytes_;
-  const layout::BankModel banks_;
-  const Layout row_major_ = Layout::row_major(shape_);
-  std::vector<int64_t> plain_;  // of the lanes of all requests, row-major
-  std::vector<int64_t> moved_;  // of those of one
-};
-
 // No product reads the tile where it lies.
 bool is_of_threads(const analysis::KernelOps& ops, ValueId value, const infer::InferResult& r) {
   const plan::ValuePlan& v = r.values[value];
@@ -164,21 +113,21 @@ std::vector<Layout> boxed_candidates(const std::vector<int64_t>& shape, int elem
 }
 
 struct Choice {
-  Count count;
+  TileTransactions count;
   Layout layout;
 };
 // Another layout in its place where one takes fewer transactions.
-void choose(const std::vector<Layout>& list, Counter& counter, const std::function<bool(const Layout&)>& fits,
-            Choice& best) {
+void choose(const std::vector<Layout>& list, TileConflicts& counter,
+            const std::function<bool(const Layout&)>& fits, Choice& best) {
   for (const Layout& l : list) {
-    const Count c = counter.count(l, best.count.weighed * (1 - 1e-9));
+    const TileTransactions c = counter.count(l, best.count.weighed * (1 - 1e-9));
     if (c.weighed >= best.count.weighed * (1 - 1e-9) || !fits(l)) continue;
     best = {c, l};
     if (!c.conflicts) break;
   }
 }
 
-std::string reason_of(const Count& chosen, const Count& before, const Layout& layout) {
+std::string reason_of(const TileTransactions& chosen, const TileTransactions& before, const Layout& layout) {
   const int64_t tenths = std::llround(10 * before.weighed / chosen.weighed);
   const std::string text = std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
   return (chosen.conflicts ? "fewest bank conflicts of its threads' accesses"
@@ -210,11 +159,11 @@ void plan_tile_layouts(const ir::Program& p, const analysis::KernelOps& ops, con
     };
     const Layout before = *tile.memory;
     std::optional<Choice> best;
-    Count plain;
+    TileTransactions plain;
     for (const bool joined : {true, false}) {
       const TileAccesses accesses = accesses_with(joined);
-      Counter counter(accesses, shape, bytes, t.banks);
-      const Count as_it_is = counter.count(before, INFINITY);
+      TileConflicts counter(accesses, shape, bytes, t.banks);
+      const TileTransactions as_it_is = counter.count(before, INFINITY);
       if (joined) plain = as_it_is;
       if (joined) best = Choice{as_it_is, before};
       if (!best->count.conflicts || (!joined && !accesses.apart)) break;
