@@ -46,6 +46,7 @@ class OpLowering final : public ops::LowerSink {
                          ExprId condition, thread::Block& body);
   bool reads_written(ExprId value);
   bool may_mask() const;
+  bool moves_registers_alone() const;
   void check_holders(const layout::Fragment& iteration);
   // The op's fragment operand is a part of a buffer that is spread over threads.
   bool walks_part();

@@ -22,12 +22,14 @@ void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vec
   k_.walk.of_lanes.clear();
   check_holders(iteration);
   if (k_.failed()) return;
+  const bool masks = may_mask();
+  if (k_.facts && k_.facts->for_estimate && !masks && moves_registers_alone()) return;
   const bool registers =
       k_.at.half != LoweredStatement::Half::none ||
       std::any_of(op_.accesses.begin(), op_.accesses.end(),
                   [&](const analysis::OpAccess& a) { return in_thread_registers(k_, a.buffer); });
   emit_walk(
-      k_, {iteration, k_.walk.of_lanes.empty() ? vector : 1, op_.path, &plan_, !registers, may_mask()},
+      k_, {iteration, k_.walk.of_lanes.empty() ? vector : 1, op_.path, &plan_, !registers, masks},
       [&](const Nest& nest, thread::Block& body) {
         written_.clear();
         k_.walk.inside = both(k_, ExprId(), nest.inside);
@@ -42,6 +44,22 @@ void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vec
         k_.walk.inside = ExprId();
       },
       out_);
+}
+
+// Every element that the op touches is in registers, at a place of its own for each point: no access is a
+// vector, and nothing of it is out of bounds.
+bool OpLowering::moves_registers_alone() const {
+  const auto of_point = [](const ops::ElementAccess& a) {
+    for (size_t d = 0; d < a.dim_of.size(); ++d)
+      if (a.unknown[d].valid() || a.offset[d] != 0 || !(a.terms.empty() || a.terms[d].empty())) return false;
+    return true;
+  };
+  return k_.at.half == LoweredStatement::Half::none && k_.walk.of_lanes.empty() &&
+         std::all_of(op_.accesses.begin(), op_.accesses.end(),
+                     [&](const analysis::OpAccess& a) {
+                       return a.value.valid() && in_thread_registers(k_, a.buffer);
+                     }) &&
+         std::all_of(op_.view.accesses.begin(), op_.view.accesses.end(), of_point);
 }
 
 // Selects and branches of the user's, elements of registers at computed places, which may not be there, and

@@ -17,28 +17,26 @@ class IndexValue {
   static constexpr int kMaxNodes = 256;  // of an index that are evaluated
 
  public:
-  IndexValue(const ir::Program& p, const std::vector<ir::VarId>& vars) : p_(p), vars_(vars) {}
+  IndexValue(const ir::Program& p, const std::vector<ir::VarId>& vars, ir::ExprId index)
+      : p_(p), vars_(vars), index_(index) {
+    for (size_t d = 0; d < vars.size(); ++d)
+      if (arith::depends_on(p.exprs, index, vars[d])) ++dims_, dim_ = d;
+    is_variable_ = dims_ == 1 && p.exprs[index].op == ir::ExprOp::var;
+  }
 
-  std::optional<int64_t> at(ir::ExprId index, std::span<const int64_t> point) {
-    point_ = point;
-    if (const ir::ExprNode& n = p_.exprs[index]; n.op == ir::ExprOp::var) return value_of(n);
-    Index& known = known_of(index);
-    if (known.dims > 1) return evaluated(index);
-    const auto along = static_cast<size_t>(known.dims == 0 ? 0 : point_[known.dim]);
-    if (known.values.size() <= along) known.values.resize(along + 1);
-    Value& value = known.values[along];
-    if (!value.known) value = {true, evaluated(index)};
-    return value.value;
+  std::optional<int64_t> at(std::span<const int64_t> point) {
+    if (is_variable_) return point[dim_];
+    if (dims_ > 1) return evaluated(point);
+    const auto along = static_cast<size_t>(dims_ == 0 ? 0 : point[dim_]);
+    if (values_.size() <= along) values_.resize(along + 1);
+    if (!values_[along].known) values_[along] = {true, evaluated(point)};
+    return values_[along].value;
   }
 
   // The dimension of points that is the index; negative: it is not one alone.
-  int dim_of(ir::ExprId index) const {
-    const ir::ExprNode& n = p_.exprs[index];
-    const auto it = std::find(vars_.begin(), vars_.end(), n.op == ir::ExprOp::var ? n.var() : ir::VarId());
-    return it == vars_.end() ? -1 : static_cast<int>(it - vars_.begin());
-  }
-  bool depends_on(ir::ExprId index, int dim) const {
-    return arith::depends_on(p_.exprs, index, vars_[static_cast<size_t>(dim)]);
+  int is_dim() const { return is_variable_ ? static_cast<int>(dim_) : -1; }
+  bool depends_on(int dim) const {
+    return arith::depends_on(p_.exprs, index_, vars_[static_cast<size_t>(dim)]);
   }
 
  private:
@@ -46,26 +44,11 @@ class IndexValue {
     bool known = false;
     std::optional<int64_t> value;
   };
-  // What an index comes to along the one dimension of points that it depends on, if no more.
-  struct Index {
-    ir::ExprId index;
-    int dims = 0;
-    size_t dim = 0;
-    std::vector<Value> values;
-  };
 
-  Index& known_of(ir::ExprId index) {
-    for (Index& i : indices_)
-      if (i.index == index) return i;
-    Index& i = indices_.emplace_back();
-    i.index = index;
-    for (size_t d = 0; d < vars_.size(); ++d)
-      if (depends_on(index, static_cast<int>(d))) ++i.dims, i.dim = d;
-    return i;
-  }
-  std::optional<int64_t> evaluated(ir::ExprId index) {
+  std::optional<int64_t> evaluated(std::span<const int64_t> point) {
+    point_ = point;
     left_ = kMaxNodes;
-    const auto v = eval(index);
+    const auto v = eval(index_);
     return v ? std::optional(v->i) : std::nullopt;
   }
   int64_t value_of(const ir::ExprNode& var) const {
@@ -90,9 +73,12 @@ class IndexValue {
 
   const ir::Program& p_;
   const std::vector<ir::VarId>& vars_;
+  const ir::ExprId index_;
+  size_t dims_ = 0, dim_ = 0;  // of points that it depends on, and the last of them
+  bool is_variable_ = false;   // of that dimension
+  std::vector<Value> values_;  // along it, where it is the only one
   std::span<const int64_t> point_;
   int left_ = 0;
-  std::vector<Index> indices_;
 };
 
 }  // namespace tilegen::schedule

@@ -173,6 +173,7 @@ class Collector {
         }
       }
       std::vector<TileRequest> lanes(static_cast<size_t>(w.vector()));  // one by one
+      for (TileRequest& l : lanes) l.indices.reserve(static_cast<size_t>(target_.warp) * shape_.size());
       bool together = branches_ == 0;  // a condition is asked for each element
       for (int64_t lane = 0; lane < target_.warp; ++lane) {
         const int64_t thread = r % warps * target_.warp + lane;
@@ -235,10 +236,10 @@ class Collector {
         return -1;
     return along;
   }
-  int straight_dim(const IndexValue& value, std::span<const ir::ExprId> indices) const {
-    const int along = indices.empty() ? -1 : value.dim_of(indices[row_]);
+  int straight_dim(std::span<const IndexValue> indices) const {
+    const int along = indices.empty() ? -1 : indices[row_].is_dim();
     for (size_t d = 0; along >= 0 && d < indices.size(); ++d)
-      if (d != row_ && value.depends_on(indices[d], along)) return -1;
+      if (d != row_ && indices[d].depends_on(along)) return -1;
     return along;
   }
   int64_t constant(ir::ExprId e) const {
@@ -272,18 +273,19 @@ class Collector {
                const plan::OpPlan& plan, bool write) {
     const int64_t beside = take_joined(indices, write);
     if (beside == 0) return;
-    IndexValue value(p_, vars);
+    std::vector<IndexValue> values;
+    for (ir::ExprId i : indices) values.emplace_back(p_, vars, i);
     walk(
         *plan.iteration, joins_ ? 1 : std::max<int64_t>(plan.vector, 1), write,
         [&](std::span<const int64_t> point, std::span<int64_t> index) {
           for (size_t d = 0; d < index.size(); ++d) {
-            const auto i = value.at(indices[d], point);
+            const auto i = values[d].at(point);
             if (!i) return false;
             index[d] = *i;
           }
           return true;
         },
-        beside, straight_dim(value, indices));
+        beside, straight_dim(values));
   }
 
   // A copy or a fill. Of a part of a fragment every thread walks what it holds (lower/gpu_element.cpp).
