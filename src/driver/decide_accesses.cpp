@@ -54,6 +54,7 @@ Checked decide_accesses(const ir::Program& program, const target::Target& target
           schedule::plan_accesses(*scheduled.ops, *facts, allowed, given, must_hold, plan, expansion_changed);
       !ok)
     return ok;
+  expansion_changed = expansion_changed && !for_estimate;  // estimates do not see what is expanded
   if (expanded_again) *expanded_again = expansion_changed;
   if (!expansion_changed) return Unit{};
   auto again = expand::expand_kernel(program, scheduled.kernel, plan, target);

@@ -92,7 +92,7 @@ void find_facts(LoweringContext& k, const Walk& walk, const EmitPoint& emit) {
   }
   if (k.facts->for_estimate) {
     // What an unrolled walk comes to is looked at for what it refuses, where no other walk was.
-    if (walk.vector > 1) return;
+    if (walk.vector > 1 || walk.may_mask) return;
   } else if (const auto parts = find_mask_parts(k, walk, widest_of(walk, facts), emit);
              parts && !facts.mask_parts) {
     facts.mask_parts = parts;

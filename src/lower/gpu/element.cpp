@@ -23,13 +23,15 @@ void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vec
   check_holders(iteration);
   if (k_.failed()) return;
   const bool masks = may_mask();
-  if (k_.facts && k_.facts->for_estimate && !masks && moves_registers_alone()) return;
+  const bool looked_at = k_.facts && k_.facts->for_estimate && moves_registers_alone();
+  if (looked_at && !masks) return;
   const bool registers =
       k_.at.half != LoweredStatement::Half::none ||
       std::any_of(op_.accesses.begin(), op_.accesses.end(),
                   [&](const analysis::OpAccess& a) { return in_thread_registers(k_, a.buffer); });
   emit_walk(
-      k_, {iteration, k_.walk.of_lanes.empty() ? vector : 1, op_.path, &plan_, !registers, masks},
+      k_,
+      {iteration, k_.walk.of_lanes.empty() && !looked_at ? vector : 1, op_.path, &plan_, !registers, masks},
       [&](const Nest& nest, thread::Block& body) {
         written_.clear();
         k_.walk.inside = both(k_, ExprId(), nest.inside);

@@ -93,6 +93,7 @@ void lpt(LoweringContext& k, ExprId rest, const std::vector<ExprId>& extent, std
   }
   // a launch whose points do not fit 64 bits is refused
   if (positive) k.ctx.assume(e.le(e.const_int(1), others));
+  if (k.facts) return;  // which are of block indices as they are
   others = at_least_one(others);
   // Trips of the longest block.
   const VarId var = k.in.kernel.block_vars[d];
@@ -211,6 +212,10 @@ void declare_linear_grid(LoweringContext& k) {
   const auto narrow = [&](ExprId x, int64_t most) { return persistent ? bounded(x, most) : x; };
   const bool by_bands = (order == "grouped" || order == "by_die") && group > 1;
   std::vector<ExprId> value(rank);
+  if (k.facts && cluster == 1) {
+    if (order == "lpt") lpt(k, rest, extent, value);
+    return;
+  }
   // The dimension walked fastest comes off first; what is left over belongs to the slower ones.
   auto take = [&](size_t d, bool last) {
     const ExprId divisor = last ? ExprId() : launch_divisor(k, narrow(extent[d], kMaxPoints));
@@ -263,6 +268,7 @@ ExprId cluster_rank(LoweringContext& k) {
 // Computed once, in registers at the kernel's begin: they hold divisions, which code generation would not
 // move out of loops.
 void replace_block_indices(LoweringContext& k, thread::Block& body) {
+  if (k.facts) return;
   if (k.grid.block_indices.empty()) return;
   ir::ExprPool& e = k.out.exprs;
   // Points of a persistent program are few.
