@@ -88,10 +88,19 @@ double CandidateStages::microseconds(Candidate& c) const {
 }
 
 const analysis::KernelOps& CandidateStages::ops_of(Candidate& c) const {
+  if (!c.ops && &program_of(c) == &program_) c.ops = collected_[c.kernel];
   if (!c.ops)
     c.ops = std::make_shared<const analysis::KernelOps>(
         analysis::collect_kernel_ops(program_of(c), static_cast<int>(c.kernel)));
   return *c.ops;
+}
+
+std::vector<std::shared_ptr<const analysis::KernelOps>> CandidateStages::collect(const ir::Program& p) {
+  std::vector<std::shared_ptr<const analysis::KernelOps>> ops;
+  for (size_t k = 0; k < p.kernels.size(); ++k)
+    ops.push_back(
+        std::make_shared<const analysis::KernelOps>(analysis::collect_kernel_ops(p, static_cast<int>(k))));
+  return ops;
 }
 
 void CandidateStages::plan(Candidate& c, const plan::KernelSchedule* given) const {
@@ -137,7 +146,8 @@ void CandidateStages::plan(Candidate& c, const plan::KernelSchedule* given) cons
 
 void CandidateStages::expand(Candidate& c) const {
   c.scheduled.reset();
-  auto scheduled = expand::expand_kernel(program_of(c), static_cast<int>(c.kernel), *c.plan, target_);
+  ops_of(c);
+  auto scheduled = expand::expand_kernel(program_of(c), static_cast<int>(c.kernel), *c.plan, target_, c.ops);
   if (!scheduled) return void(c.rejected = scheduled.error());
   c.scheduled = std::move(*scheduled);
   verify_scheduled(c);

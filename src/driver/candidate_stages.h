@@ -89,9 +89,12 @@ class CandidateStages {
   // Asynchronous copies of the level above reach tensors of no more bytes than it assumes.
   bool relies_on_sizes(const Candidate& c) const;
   void verify_scheduled(Candidate& c) const;
+  static std::vector<std::shared_ptr<const analysis::KernelOps>> collect(const ir::Program& p);
   Error broken_kernel(const Candidate& c, const std::string& what) const;
 
-  const std::set<ir::BufferId> read_ = schedule::buffers_read(program_);
+  // Of the program as it is, by kernel.
+  const std::vector<std::shared_ptr<const analysis::KernelOps>> collected_ = collect(program_);
+  const std::set<ir::BufferId> read_ = schedule::buffers_read(collected_);
 };
 
 }  // namespace tilegen::driver

@@ -57,7 +57,7 @@ Checked decide_accesses(const ir::Program& program, const target::Target& target
   expansion_changed = expansion_changed && !for_estimate;  // estimates do not see what is expanded
   if (expanded_again) *expanded_again = expansion_changed;
   if (!expansion_changed) return Unit{};
-  auto again = expand::expand_kernel(program, scheduled.kernel, plan, target);
+  auto again = expand::expand_kernel(program, scheduled.kernel, plan, target, scheduled.ops);
   if (!again) return again.error();
   scheduled = std::move(*again);
   return Unit{};

@@ -18,7 +18,7 @@
 namespace tilegen::expand {
 
 Expander::Expander(const ir::Program& p, int kernel, const plan::KernelSchedule& schedule,
-                   const target::Target& target)
+                   const target::Target& target, std::shared_ptr<const analysis::KernelOps> collected)
     : p_(p),
       kernel_(p.kernels[static_cast<size_t>(kernel)]),
       schedule_(schedule),
@@ -27,7 +27,8 @@ Expander::Expander(const ir::Program& p, int kernel, const plan::KernelSchedule&
       tree_(p, kernel_) {
   out_.kernel = kernel;
   out_.schedule = &schedule;
-  out_.ops = std::make_unique<const analysis::KernelOps>(analysis::collect_kernel_ops(p, kernel));
+  out_.ops = collected ? std::move(collected)
+                       : std::make_shared<const analysis::KernelOps>(analysis::collect_kernel_ops(p, kernel));
   for (const KernelOp& op : ops().ops) {
     op_of_[op.stmt] = &op;
     if (stores_in_bulk(op)) bulk_stores_.push_back(&op);
@@ -406,8 +407,9 @@ Expected<ScheduledKernel> Expander::run() {
 }
 
 Expected<ScheduledKernel> expand_kernel(const ir::Program& p, int kernel,
-                                        const plan::KernelSchedule& schedule, const target::Target& target) {
-  auto expanded = Expander(p, kernel, schedule, target).run();
+                                        const plan::KernelSchedule& schedule, const target::Target& target,
+                                        std::shared_ptr<const analysis::KernelOps> ops) {
+  auto expanded = Expander(p, kernel, schedule, target, std::move(ops)).run();
   if (expanded) add_versions(*expanded), add_preamble(*expanded);
   return expanded;
 }

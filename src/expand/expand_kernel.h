@@ -13,7 +13,9 @@
 
 namespace tilegen::expand {
 
+// `ops` of the kernel where they have been collected, else null.
 Expected<ScheduledKernel> expand_kernel(const ir::Program& p, int kernel,
-                                        const plan::KernelSchedule& schedule, const target::Target& target);
+                                        const plan::KernelSchedule& schedule, const target::Target& target,
+                                        std::shared_ptr<const analysis::KernelOps> ops = nullptr);
 
 }  // namespace tilegen::expand

@@ -18,7 +18,7 @@ using analysis::KernelOp;
 class Expander {
  public:
   Expander(const ir::Program& p, int kernel, const plan::KernelSchedule& schedule,
-           const target::Target& target);
+           const target::Target& target, std::shared_ptr<const analysis::KernelOps> collected);
 
   Expected<ScheduledKernel> run();
 

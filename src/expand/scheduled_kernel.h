@@ -326,7 +326,7 @@ struct Role {
 struct ScheduledKernel {
   int kernel = 0;
   const plan::KernelSchedule* schedule = nullptr;
-  std::unique_ptr<const analysis::KernelOps> ops;
+  std::shared_ptr<const analysis::KernelOps> ops;
   std::vector<Pipeline> pipelines;
   std::vector<analysis::ThreadWrittenOperand> written;  // of products that a producer feeds
   std::vector<analysis::CarriedSums> carried;

@@ -35,8 +35,10 @@ class PathWriter {
       const std::string name = base_name(id);
       const std::string& label = p_.stmt(id).label;
       const int ordinal = used[name]++;
-      std::string path = prefix + "/" + name;
-      if (!is_loop || ordinal > 0) path += "#" + std::to_string(ordinal);
+      std::string path;
+      path.reserve(prefix.size() + name.size() + 16);
+      path.append(prefix).append("/").append(name);
+      if (!is_loop || ordinal > 0) path.append("#").append(std::to_string(ordinal));
       if (labels_ && !label.empty()) path = *kernel_ + "/" + label;
       if (const auto* loop = p_.as<Loop>(id)) write_block(loop->body, path);
       if (const auto* branch = p_.as<Branch>(id)) {

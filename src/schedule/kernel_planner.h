@@ -6,6 +6,7 @@
 #include "analysis/split_loop.h"
 #include "analysis/sum_shares.h"
 #include "analysis/written_operand.h"
+#include "ir/statement_paths.h"
 #include "schedule/memory/memory_plan.h"
 #include "schedule/pipeline/ping_pong_plan.h"
 #include "schedule/pipeline/pipeline_plan.h"
@@ -44,6 +45,7 @@ class KernelPlanner {
         collected_(options.ops ? options.ops
                                : std::make_shared<const KernelOps>(analysis::collect_kernel_ops(p, kernel))),
         ops_(*collected_),
+        paths_(p, kernel),
         liveness_(p, kernel, ops_),
         dependences_(p, ops_) {
     if (kernel_.split) parts_ = analysis::split_loop(p, kernel, ops_, kernel_.split->loop).sums;
@@ -126,6 +128,7 @@ class KernelPlanner {
   const PlanOptions& options_;
   const std::shared_ptr<const KernelOps> collected_;
   const KernelOps& ops_;
+  const ir::KernelPaths paths_;
   const analysis::Liveness liveness_;
   analysis::LoopDependences dependences_;
   std::vector<ValueId> parts_;  // sums of a loop that blocks share

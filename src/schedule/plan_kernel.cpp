@@ -289,7 +289,6 @@ void KernelPlanner::find_written_operands(int64_t threads) {
 // What threads write for products of the same iteration has a second slot where there is room: they write the
 // one while the products read the other.
 void KernelPlanner::widen_written() {
-  const ir::KernelPaths paths(p_, index_);
   for (const analysis::ThreadWrittenOperand& w : written_) {
     plan::ValuePlan& tile = layouts_.values[w.value];
     const plan::ValuePlan* given = given_ ? plan::find_value(*given_, tile.value) : nullptr;
@@ -300,7 +299,7 @@ void KernelPlanner::widen_written() {
       continue;
     const auto loop =
         std::find_if(pipelines_.loops.begin(), pipelines_.loops.end(),
-                     [&](const plan::LoopPlan& l) { return l.loop == paths[load->second.loop.value]; });
+                     [&](const plan::LoopPlan& l) { return l.loop == paths_[load->second.loop.value]; });
     if (loop == pipelines_.loops.end() ||
         !analysis::may_double_buffer(p_, ops_, w, *p_.as<ir::Loop>(load->second.loop), *loop))
       continue;
@@ -337,7 +336,7 @@ SharedReservations KernelPlanner::places(analysis::ValuePlans values) const {
       e.reserved.push_back({plan::Storage::barriers, ir::buffer_path(p_, b),
                             target_.transaction_barrier_bytes * p_.tile_shape(b).front(), 16});
   if (kernel_.split) {
-    e.split_loop = ir::KernelPaths(p_, index_)[kernel_.split->loop.value];
+    e.split_loop = paths_[kernel_.split->loop.value];
     e.reserved.push_back(
         {plan::Storage::parts, e.split_loop, parts_bytes(values), target_.tensor_tile_alignment});
   }

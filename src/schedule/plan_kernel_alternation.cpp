@@ -27,8 +27,7 @@ std::string KernelPlanner::no_alternation(ir::StmtId id, int64_t threads) const 
     return std::to_string(threads) + " threads compute, expected two warpgroups";
   if (in_order() || kernel_.split) return "this form of the kernel has its statements in program order";
   const auto& loop = *p_.as<ir::Loop>(id);
-  const plan::LoopPlan* given =
-      given_ ? plan::find_loop(*given_, ir::KernelPaths(p_, index_)[id.value]) : nullptr;
+  const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, paths_[id.value]) : nullptr;
   const int64_t stages = given && given->num_stages > 0 ? given->num_stages : loop.num_stages;
   if (stages == 1) return "it has one stage, products of the next iteration would wait for its tiles";
   const analysis::Alternation a = analysis::find_alternation(p_, ops_, id);
@@ -48,21 +47,20 @@ std::string KernelPlanner::no_alternation(ir::StmtId id, int64_t threads) const 
 
 Checked KernelPlanner::find_alternations(int64_t threads) {
   alternations_.clear();
-  const ir::KernelPaths paths(p_, index_);
   Checked result = Unit{};
   ir::for_each_statement(p_, kernel_.body, [&](ir::StmtId id, int) {
     const auto* loop = p_.as<ir::Loop>(id);
     if (!loop || loop->kind != ir::LoopKind::pipelined || !result) return;
-    const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, paths[id.value]) : nullptr;
+    const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, paths_[id.value]) : nullptr;
     if (given && given->alternating == false) return;
     const std::string why = no_alternation(id, threads);
     if (not_alternating_.count(id))
-      notes_.push_back({paths[id.value], "warpgroups do not have iterations by turns: " + why});
+      notes_.push_back({paths_[id.value], "warpgroups do not have iterations by turns: " + why});
     if (why.empty())
       alternations_.emplace(id, analysis::find_alternation(p_, ops_, id));
     else if (given && given->alternating == true)
       result =
-          Error(DiagCode::schedule_illegal, paths[id.value],
+          Error(DiagCode::schedule_illegal, paths_[id.value],
                 "the schedule has warpgroups have the loop's iterations by turns (alternating), but " + why,
                 "leave `alternating` out to have it decided", p_.stmts[id.value].location);
   });
@@ -82,14 +80,13 @@ std::set<OpId> KernelPlanner::done_by_each(bool products) const {
 
 // Of each warpgroup.
 void KernelPlanner::add_handed_rows() {
-  const ir::KernelPaths paths(p_, index_);
   for (const auto& [loop, a] : alternations_)
     for (const analysis::Alternation::Row& r : a.rows) {
       const ValueId v = r.value;
       const ir::DType type = p_.buffer(ops_.values[v].buffer).type;
       const int64_t elements =
           analysis::exchange_layout(ops_.values[v].shape, type, target_).output_extent(0);
-      const std::string& path = paths[loop.value];
+      const std::string& path = paths_[loop.value];
       scratch_.push_back({path, plan::Storage::scratch, path, ops_.values[v].name,
                           kWarpgroups * elements * ir::dtype_bytes(type)});
     }
@@ -97,9 +94,8 @@ void KernelPlanner::add_handed_rows() {
 
 // What is seen once engines, layouts, stages and slots are.
 std::string KernelPlanner::alternation_breaks(ir::StmtId id, const analysis::Alternation& a) const {
-  const ir::KernelPaths paths(p_, index_);
   const auto plan = std::find_if(pipelines_.loops.begin(), pipelines_.loops.end(),
-                                 [&](const plan::LoopPlan& l) { return l.loop == paths[id.value]; });
+                                 [&](const plan::LoopPlan& l) { return l.loop == paths_[id.value]; });
   if (plan == pipelines_.loops.end() || plan->num_stages < 2) return "shared memory has room for one stage";
   for (const auto& list : {a.products, a.shared})
     for (OpId i : list)
@@ -144,7 +140,6 @@ bool KernelPlanner::give_up_alternations(const std::string& why) {
 }
 
 bool KernelPlanner::alternations_hold() {
-  const ir::KernelPaths paths(p_, index_);
   const auto refused = not_alternating_.size();
   for (const auto& [loop, a] : alternations_)
     if (std::string why = alternation_breaks(loop, a); !why.empty())
@@ -152,7 +147,7 @@ bool KernelPlanner::alternations_hold() {
   if (not_alternating_.size() != refused) return false;
   for (plan::LoopPlan& l : pipelines_.loops)
     for (const auto& [loop, a] : alternations_) {
-      if (l.loop != paths[loop.value]) continue;
+      if (l.loop != paths_[loop.value]) continue;
       l.alternating = true;
       l.ping_pong = false;
       l.reason +=

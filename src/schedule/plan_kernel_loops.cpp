@@ -87,7 +87,7 @@ Checked KernelPlanner::walk_in_parts(KernelSchedule& s, std::vector<plan::RolePl
 plan::SplitPlan KernelPlanner::split_plan(const ir::Kernel::Split& form, const char* through) const {
   plan::SplitPlan split;
   p_.exprs.is_const_int(kernel_.grid.front(), &split.parts);
-  split.loop = ir::KernelPaths(p_, index_)[form.loop.value];
+  split.loop = paths_[form.loop.value];
   split.through = through;
   return split;
 }
@@ -177,7 +177,7 @@ Refusals KernelPlanner::unfit_threads(int64_t threads) const {
 // The plan of a loop of one stage; nullptr: it has more, or is none.
 const plan::LoopPlan* KernelPlanner::one_stage(ir::StmtId loop) const {
   if (!loop.valid()) return nullptr;
-  const std::string path = ir::KernelPaths(p_, index_)[loop.value];
+  const std::string path = paths_[loop.value];
   for (const plan::LoopPlan& l : pipelines_.loops)
     if (l.loop == path && l.num_stages < 2) return &l;
   return nullptr;
@@ -265,7 +265,6 @@ bool KernelPlanner::registers_fit(const std::map<ValueId, int64_t>& slots, int64
 // The order of issue of loops with a producer.
 Checked KernelPlanner::order_products(const PingPongFacts& facts) {
   if (in_order()) return Unit{};
-  const ir::KernelPaths paths(p_, index_);
   OverlapFacts overlap{facts, {}, 0, [&](const auto& slots) { return registers_fit(slots, facts.threads); },
                        {},    {}};
   const bool many = facts.threads > 2 * target_.warpgroup;
@@ -301,7 +300,7 @@ Checked KernelPlanner::order_products(const PingPongFacts& facts) {
     if (load.direct) loops.insert(load.loop);
   for (ir::StmtId loop : loops)
     for (plan::LoopPlan& l : pipelines_.loops) {
-      if (l.loop != paths[loop.value] || alternations_.count(loop)) continue;
+      if (l.loop != paths_[loop.value] || alternations_.count(loop)) continue;
       const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, l.loop) : nullptr;
       std::string note;
       Checked ok = order_loop(p_, ops_, dependences_, loop, overlap, given && !given->stages.empty(), l,
@@ -345,11 +344,10 @@ Checked KernelPlanner::plan_loop_ends() {
     if (layouts_.ops[i].engine == Engine::warpgroup_mma) facts.products.insert(i);
   for (ValueId v : layouts_.values.ids())
     if (!layouts_.values[v].memory) facts.registers.insert(v);
-  const ir::KernelPaths paths(p_, index_);
   ir::for_each_statement(p_, kernel_.body, [&](ir::StmtId id, int) {
     const auto* loop = p_.as<ir::Loop>(id);
     const auto own = std::find_if(pipelines_.loops.begin(), pipelines_.loops.end(),
-                                  [&](const plan::LoopPlan& l) { return l.loop == paths[id.value]; });
+                                  [&](const plan::LoopPlan& l) { return l.loop == paths_[id.value]; });
     if (!loop || own == pipelines_.loops.end() || !result) return;
     bool produced = false;
     facts.rotates_registers = false;
@@ -371,9 +369,8 @@ Checked KernelPlanner::plan_loop_ends() {
 
 // After the order of issue.
 Checked KernelPlanner::plan_ping_pong_loops(const PingPongFacts& facts) {
-  const ir::KernelPaths paths(p_, index_);
   std::map<std::string, ir::StmtId> loops;
-  ir::for_each_statement(p_, kernel_.body, [&](ir::StmtId id, int) { loops.emplace(paths[id.value], id); });
+  ir::for_each_statement(p_, kernel_.body, [&](ir::StmtId id, int) { loops.emplace(paths_[id.value], id); });
   for (plan::LoopPlan& l : pipelines_.loops) {
     if (alternates(l)) continue;
     const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, l.loop) : nullptr;

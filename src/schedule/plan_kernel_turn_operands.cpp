@@ -81,10 +81,9 @@ bool KernelPlanner::is_shared_operand(const plan::PipelinePlan& c, const analysi
 }
 
 Checked KernelPlanner::part_tiles_of_turns() {
-  const ir::KernelPaths paths(p_, index_);
   for (const auto& [loop, a] : alternations_)
     for (plan::PipelinePlan& c : copy_pipelines_) {
-      if (c.loop != paths[loop.value]) continue;
+      if (c.loop != paths_[loop.value]) continue;
       const plan::PipelinePlan* given = given_ ? plan::find_pipeline(*given_, c.name) : nullptr;
       const int64_t asked = given ? given->parts : 0;
       c.parts = asked;

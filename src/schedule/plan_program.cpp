@@ -6,9 +6,17 @@
 namespace tilegen::schedule {
 
 std::set<ir::BufferId> buffers_read(const ir::Program& p) {
-  std::set<ir::BufferId> read;
+  std::vector<std::shared_ptr<const analysis::KernelOps>> ops;
   for (size_t k = 0; k < p.kernels.size(); ++k)
-    for (const analysis::KernelOp& op : analysis::collect_kernel_ops(p, static_cast<int>(k)).ops)
+    ops.push_back(
+        std::make_shared<const analysis::KernelOps>(analysis::collect_kernel_ops(p, static_cast<int>(k))));
+  return buffers_read(ops);
+}
+
+std::set<ir::BufferId> buffers_read(std::span<const std::shared_ptr<const analysis::KernelOps>> ops) {
+  std::set<ir::BufferId> read;
+  for (const auto& of_kernel : ops)
+    for (const analysis::KernelOp& op : of_kernel->ops)
       for (const analysis::OpAccess& a : op.accesses)
         if (a.read) read.insert(a.buffer);
   return read;

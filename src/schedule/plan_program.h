@@ -65,8 +65,9 @@ struct PlanOptions {
   std::shared_ptr<const analysis::KernelOps> ops = nullptr;
 };
 
-// What some kernel of the program reads.
+// What some kernel of the program reads; `ops` of all its kernels where they have been collected.
 std::set<ir::BufferId> buffers_read(const ir::Program& p);
+std::set<ir::BufferId> buffers_read(std::span<const std::shared_ptr<const analysis::KernelOps>> ops);
 
 Expected<plan::Schedule> plan_program(const ir::Program& p, const target::Target& target,
                                       const PlanOptions& options);

@@ -42,9 +42,10 @@ std::optional<ir::Program> canonical_form(const ir::Program& p, const target::Ta
   const bool sparse = !sparse_products(p).empty(), other = t.has_block_threads() && has_another_form(p);
   if (!sparse && !other) return std::nullopt;
   ir::Program form = p;
-  ir::Program::Written written{ir::program_hash(p), ir::statement_paths(p)};
   const std::vector<DecodedOperand> decoded =
       sparse ? decode_products(p, t, given, form) : std::vector<DecodedOperand>();
+  ir::Program::Written written;
+  if (!decoded.empty()) written = {ir::program_hash(p), ir::statement_paths(p)};
   for (const DecodedOperand& d : decoded) {
     written.paths.resize(form.stmts.size());
     const std::string path = written.paths[d.product.value] + "/decode#0";
@@ -67,6 +68,7 @@ std::optional<ir::Program> canonical_form(const ir::Program& p, const target::Ta
   if (decoded.empty() && !unrolled && !forwarded && !ordered && groups.parts.empty() && !groups.joined &&
       preloads.empty())
     return std::nullopt;
+  if (decoded.empty()) written = {ir::program_hash(p), ir::statement_paths(p)};
   written.paths.resize(form.stmts.size());
   for (const UnrolledCopy& c : copies)
     written.paths[c.made.value] = written.paths[c.source.value] + "/" + c.trip;
