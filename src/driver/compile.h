@@ -81,7 +81,7 @@ struct CompileOptions {
   bool keep_ir = false;
   bool keep_assembly = false;
   bool plan_only = false;  // no code, of any target; the schedule is of the plan that the checks take
-  // With plan_only: of the plan no more is decided than an estimate sees; no check is asked, no plan kept.
+  // With plan_only: no more of the plan is decided than an estimate sees, and no check of its code is asked.
   bool estimate_only = false;
   bool verify = false;      // verify between stages (tests, fuzzing)
   bool native_text = true;  // false: refuse functions with native text

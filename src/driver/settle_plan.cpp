@@ -69,6 +69,8 @@ class Settler : private CandidateStages {
     if (options_.estimate_only) {
       out.estimate = 0;
       for (Candidate& c : all) *out.estimate += microseconds(c);
+      out.schedule.target = target_.name;
+      for (Candidate& c : all) out.schedule.kernels.push_back(std::move(*c.plan));
       return out;
     }
     out.schedule = schedule_of(all);

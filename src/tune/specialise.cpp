@@ -126,6 +126,7 @@ class Specialiser {
     Configuration& c = p.configuration;
     if (c.refused || p.plan_at[point] != kNotPlanned) return;
     driver::CompileOptions planning = planning_options(options_);
+    planning.estimate_only = true;
     planning.sizes = points_[point];
     const auto artifact = driver::compile(c.program, target_, planning);
     if (!artifact) {
@@ -137,10 +138,10 @@ class Specialiser {
     while (same < p.candidates.size() && p.candidates[same].decisions != text) ++same;
     if (same == p.candidates.size()) {
       p.candidates.push_back({index, text, {}, {}});
+      const std::vector<double> at_points = driver::microseconds_at(**artifact, target_, points_),
+                                at_middles = driver::microseconds_at(**artifact, target_, middles_);
       for (size_t q = 0; q < points_.size(); ++q)
-        p.candidates.back().times.push_back((driver::estimate_at(**artifact, points_[q]).microseconds() +
-                                             driver::estimate_at(**artifact, middles_[q]).microseconds()) /
-                                            2);
+        p.candidates.back().times.push_back((at_points[q] + at_middles[q]) / 2);
     }
     p.candidates[same].planned_at.push_back(point);
     p.plan_at[point] = same;

@@ -1,9 +1,9 @@
 // A tile of 128 x 64 that threads write row by row: 64 requests, each a row below the one before.
 //
-//   padded rows      a request's banks are the first one's, moved by as many: the place of the first lane within
-//                    a row of the banks tells all of it
-//   swizzled rows    a swizzle is linear over XOR, and XOR with a constant renames banks: requests whose addresses
-//                    differ by one constant take the same in every swizzle
+//   padded rows      a request's banks are the first one's, moved by as many: the place of the first lane
+//                    within a row of the banks tells all of it
+//   swizzled rows    a swizzle is linear over XOR, and XOR with a constant renames banks: requests whose
+//                    addresses differ by one constant take the same in every swizzle
 //
 // What is refused: nothing; where neither holds, requests are one that are equal.
 #include "schedule/memory/tile_conflicts.h"

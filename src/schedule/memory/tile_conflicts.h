@@ -1,9 +1,9 @@
 // Transactions of a tile's accesses in one layout after the other.
 //
-// requires: the requests of a tile (tile_accesses.h) and layouts of its shape that give every element one place.
+// requires: the requests of a tile (tile_accesses.h), and layouts of its shape.
 // ensures: what layout::wavefronts says of each request, weighed by how often it is made.
-// why here: the layouts of a tile are judged by the same requests, most of which differ in nothing that a bank
-//   sees: of those one is counted. What they differ by is a constant that moves all lanes alike.
+// why here: the layouts of a tile are judged by the same requests, most of which differ by a constant that
+//   moves all lanes alike: banks see nothing of it, and one request is counted for all of them.
 // refuses: nothing.
 #pragma once
 
