@@ -60,6 +60,7 @@ class ScheduledLowering {
   // gpu/preamble.cpp
   void lower(const expand::Preamble& s, thread::Block& out);
   void lower(const expand::BehindPreamble& s, thread::Block& out);
+  ExprId begins_with_the_launch();
 
   // gpu/per_warpgroup.cpp
   void lower(const expand::PerWarpgroup& s, thread::Block& out);

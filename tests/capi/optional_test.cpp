@@ -19,7 +19,7 @@ Program made(bool guarded, std::string* mistake = nullptr) {
   const Builder owner = make_builder(context);
   tl_builder* b = owner.get();
   const tl_expr n = tl_dim(b, "n"), size = tl_index(b, kPoints);
-  const tl_buffer x = tl_tensor(b, "X", TL_I64, 1, &n, nullptr, TL_TENSOR_READ_ONLY);
+  const tl_buffer x = tl_tensor(b, "X", TL_I64, 1, &n, nullptr, TL_TENSOR_CONSTANT);
   const tl_buffer bias =
       tl_tensor(b, "Bias", TL_I64, 1, &n, nullptr, TL_TENSOR_READ_ONLY | TL_TENSOR_OPTIONAL);
   const tl_buffer y = tl_tensor(b, "Y", TL_I64, 1, &n, nullptr, 0);
@@ -97,6 +97,8 @@ TEST(Optional, ParametersSaySo) {
     ASSERT_EQ(tl_program_param(program.get(), i, &info), TL_OK);
     EXPECT_STREQ(info.name, names[i]);
     EXPECT_EQ(info.optional, i == 2 || i == 4) << names[i];
+    EXPECT_EQ(info.constant, i == 1) << names[i];
+    EXPECT_EQ(info.read_only, i == 1 || i == 2) << names[i];
   }
   // A caller that was compiled before there were any.
   tl_param_info old{};

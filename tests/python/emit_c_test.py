@@ -34,6 +34,7 @@ scalar __LINE__: i32
 tensor double: f32[NULL, t]
 tensor the_double: f32[t * 2 + 1, 64] strides [128, 1]
 tensor W: u4[NULL, 64] readonly
+tensor weights: f16[64] constant optional
 tensor INT64_MAX: i64[64]
 tensor INFINITY: f16[8, 8]
 tensor counts: i32[8]

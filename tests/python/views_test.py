@@ -17,7 +17,7 @@ class OptionalTensors(unittest.TestCase):
     def build(self, guarded=True):
         b = tg.Builder("optional")
         n = b.dim("n")
-        x = b.tensor("X", f32, [n], read_only=True)
+        x = b.tensor("X", f32, [n], constant=True)
         bias = b.tensor("Bias", f32, [n], read_only=True, optional=True)
         y, twice = b.tensor("Y", f32, [n]), b.tensor("Twice", f32, [n], optional=True)
         with b.kernel("k", [(n + 31) // 32]) as block:
@@ -30,7 +30,7 @@ class OptionalTensors(unittest.TestCase):
 
     def test_none_is_null(self):
         program = self.build()
-        self.assertIn("tensor Bias: f32[n] readonly optional\n", str(program))
+        self.assertIn("tensor X: f32[n] constant\ntensor Bias: f32[n] readonly optional\n", str(program))
         x, bias = array.array("f", range(70)), array.array("f", [v * 0.5 for v in range(70)])
         for run in (program.compile("host").load(), program.compile("sim:sm_80").load(), program.interpret):
             for given in (bias, None):

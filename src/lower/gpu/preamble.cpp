@@ -33,14 +33,23 @@ void ScheduledLowering::lower(const expand::Preamble& s, thread::Block& out) {
     const ExprId any = e_.binary(ir::ExprOp::min, tiles_of_block(), e_.const_int(1));
     thread::Loop first{k_.grid.tile_var, k_.simplified(any), thread::LoopForm::serial, std::move(body)};
     body = {k_.out.add(std::move(first), origin)};
+  } else {
+    body = {k_.out.add(thread::Branch{begins_with_the_launch(), std::move(body), {}}, origin)};
   }
   out.insert(out.end(), body.begin(), body.end());
 }
 
+// Later blocks have nothing to wait for, and begin sooner with their loads in the loop's order.
+ExprId ScheduledLowering::begins_with_the_launch() {
+  const plan::KernelSchedule& s = k_.in.schedule;
+  const int64_t blocks = s.launch ? std::max<int64_t>(s.launch->min_blocks, 1) : 1;
+  return e_.lt(e_.var(k_.out.block_vars[0]), e_.const_int(blocks * k_.in.target.multiprocessors));
+}
+
 void ScheduledLowering::lower(const expand::BehindPreamble& s, thread::Block& out) {
-  ExprId behind = e_.le(e_.const_int(s.iterations), counter_);
-  if (k_.grid.tile_var.valid())
-    behind = e_.binary(ir::ExprOp::logical_or, behind, e_.lt(e_.const_int(0), e_.var(k_.grid.tile_var)));
+  const ExprId later = k_.grid.tile_var.valid() ? e_.lt(e_.const_int(0), e_.var(k_.grid.tile_var))
+                                                : e_.unary(ir::ExprOp::logical_not, begins_with_the_launch());
+  const ExprId behind = e_.binary(ir::ExprOp::logical_or, e_.le(e_.const_int(s.iterations), counter_), later);
   thread::Branch lowered{k_.simplified(behind), {}, {}};
   lower(s.body, lowered.then_body);
   emit(std::move(lowered), out);
