@@ -204,13 +204,17 @@ std::optional<std::vector<std::vector<int64_t>>> holders_by_dim(const Fragment& 
         if (l.buffer == d.dim && (!divides(d.weight, cut) || !divides(d.weight * d.extent, cut)))
           return std::nullopt;
   }
+  std::vector<int64_t> element(held.shape().size());
   const auto holder = [&](const std::vector<int64_t>& point) {
-    std::vector<int64_t> element;
-    for (size_t d = 0; d < held.shape().size(); ++d) {
+    for (size_t d = 0; d < element.size(); ++d) {
       const bool one = access.dim_of[d] == ops::kUniformIndex && held.shape()[d] == 1;
-      element.push_back(one ? 0 : access.offset[d] + access.index_at(d, point));
+      element[d] = one ? 0 : access.offset[d] + access.index_at(d, point);
     }
-    return held.map().eval(element)[kThread];
+    int64_t thread = 0;
+    for (const Digit& d : held.map().digits())
+      if (d.dim != kReplica && d.output == kThread)
+        thread += element[static_cast<size_t>(d.dim)] / d.weight % d.extent * d.stride;
+    return thread;
   };
   std::vector<int64_t> point(iteration.shape().size(), 0);
   const int64_t first = holder(point);

@@ -87,6 +87,12 @@ bool FragmentTable::keeps_order(OpId op, size_t access) {
   return it->second = links && links->keeps_order();
 }
 
+bool FragmentTable::covers(FormId held, FormId iteration, OpId op, size_t access) {
+  const auto [it, fresh] = covers_.try_emplace({kinds_[op][access], held, iteration});
+  if (fresh) it->second = analysis::covers(at(held), at(iteration), ops_.ops[op].view.accesses[access]);
+  return it->second;
+}
+
 FormId FragmentTable::pulled_back(FormId held, OpId op, size_t access) {
   const auto [it, fresh] = pulled_back_.try_emplace(key(kinds_[op][access], held));
   if (!fresh) return it->second;

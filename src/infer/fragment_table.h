@@ -30,6 +30,8 @@ class FragmentTable {
   FormId pulled_back(FormId held, analysis::OpId op, size_t access);
   // The access names each element of its value once, in the order of the iterations' digits.
   bool keeps_order(analysis::OpId op, size_t access);
+  // Each thread of the iteration holds what its points name (analysis/projection.h).
+  bool covers(FormId held, FormId iteration, analysis::OpId op, size_t access);
 
  private:
   const analysis::KernelOps& ops_;
@@ -40,6 +42,7 @@ class FragmentTable {
   IdVector<analysis::OpId, std::vector<int>> kinds_;
   std::unordered_map<uint64_t, FormId> projected_, pulled_back_;  // by kind and form
   std::unordered_map<int, bool> keeps_order_;                     // by kind
+  std::map<std::tuple<int, FormId, FormId>, bool> covers_;        // by kind, held and iteration
 };
 
 }  // namespace tilegen::infer

@@ -46,6 +46,7 @@ double Inference::bringing_cost(OpId id, const Fragment& iteration) {
   const auto points = static_cast<double>(iteration.registers());
   double each = 0;
   std::set<ValueId> through_memory;
+  const FormId form = forms_.id_of(iteration);
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const ValueId v = op.accesses[i].value;
     if (!distributed(op, v) || !pinned(state_, v) || forms_.keeps_order(id, i)) continue;
@@ -53,7 +54,7 @@ double Inference::bringing_cost(OpId id, const Fragment& iteration) {
     const Fragment& held = fragment(state_, v);
     if (!analysis::index_links(a, op.view.extents, held.shape())) continue;
     each += points;
-    if (analysis::covers(held, iteration, a)) continue;
+    if (forms_.covers(state_.form[v], form, id, i)) continue;
     const ir::DType type = p_.buffer(ops_.values[v].buffer).type;
     const auto shuffles = analysis::lane_shuffles(held, iteration, a, type, in_.target);
     each += points * static_cast<double>(shuffles.value_or(1));

@@ -47,6 +47,59 @@ kernel k grid (g: 1) threads $threads {
           }
 }
 
+// Rows within a warp, over several and with padding, several to a warp; keys with and without places; first
+// elements that threads, warps and blocks come to.
+TEST(Sort, RowsInLanesAndWarps) {
+  struct Rows {
+    std::vector<int64_t> shape;
+    size_t axis;
+    int64_t wanted;  // all: sort
+  };
+  const Rows list[] = {{{32}, 0, 32},      {{64}, 0, 64},      {{2, 64}, 1, 64},   {{64, 4}, 0, 64},
+                       {{16, 32}, 1, 32},  {{4, 256}, 1, 256}, {{256, 2}, 0, 256}, {{127}, 0, 127},
+                       {{2, 129}, 1, 129}, {{1024}, 0, 1024},  {{4096}, 0, 4096},  {{3, 64}, 1, 64},
+                       {{4, 256}, 1, 8},   {{4, 256}, 1, 32},  {{2, 100}, 1, 5},   {{4096}, 0, 8},
+                       {{4096}, 0, 33},    {{1, 2048}, 1, 1},  {{128, 8}, 0, 3},   {{2, 2, 64}, 1, 2}};
+  int at = 0;
+  for (const Rows& rows : list)
+    for (DType t :
+         {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8, DType::u16, DType::i32, DType::u64})
+      for (bool places : {false, true}) {
+        ++at;
+        if (!long_run() && at % 9 != 0) continue;
+        std::vector<int64_t> kept = rows.shape;
+        kept[rows.axis] = rows.wanted;
+        const bool all = kept == rows.shape;
+        Launch equal;  // elements
+        equal.seed = static_cast<uint64_t>(at);
+        equal.magnitude = 3;
+        Launch any = equal;
+        any.data = Data::bit_patterns;  // infinities and NaNs
+        expect_agree(replaced(std::string(R"(tl 1 program p
+tensor X: $type[$shape] readonly
+tensor Y: $type[$kept]
+tensor I: i32[$kept]
+kernel k grid (g: 1) threads $threads {
+  alloc x: $scope $type[$shape]
+  alloc y: $to $type[$kept]
+  alloc i: fragment i32[$kept]
+  copy X -> x
+  fill i, 7
+)") + (places ? "  $word x -> y, i {axis=$axis$flag}\n" : "  $word x -> y {axis=$axis$flag}\n") +
+                                  R"(  copy y -> Y
+  copy i -> I
+}
+)",
+                              tile_parts(t, rows.shape, kept, rows.axis, at,
+                                         {{"word", all ? "sort" : "topk"},
+                                          {"flag", at % 2 ? ""
+                                                   : all  ? ", descending"
+                                                          : ", smallest"}})),
+                     {equal, any});
+        if (HasFailure()) return;
+      }
+}
+
 // Maps x -> a x + b one after the other; the order matters, and in integers every order of combining
 // neighbours gives the same bits.
 TEST(Combination, AxesShapesScopesThreads) {

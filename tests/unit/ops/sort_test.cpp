@@ -92,6 +92,43 @@ TEST(Sort, OrdersAsStableSort) {
     }
 }
 
+// Powers of two, numbers beside them, and all between: with padding and without, of keys in fragments and in
+// memory.
+TEST(Sort, OrdersRowsOfAllLengths) {
+  std::mt19937 random(11);
+  std::vector<size_t> lengths = {127, 128, 129, 1024, 4096};
+  for (size_t n = 1; n <= 70; ++n) lengths.push_back(n);
+  int at = 0;
+  for (size_t n : lengths)
+    for (const std::string word : {"sort", "topk"}) {
+      const DType types[] = {DType::f32, DType::i8, DType::u64, DType::bf16};
+      const DType type = types[++at % 4];
+      std::vector<double> of;
+      for (size_t i = 0; i < n; ++i)
+        of.push_back(ir::is_float(type) && random() % 8 == 0 ? NAN
+                                                             : static_cast<double>(random() % (n + 1) % 100));
+      const size_t wanted = word == "sort" ? n : 1 + random() % n;
+      const Sorted got = sorted(word, type, of, wanted, ""), want = expected(of, wanted, word == "topk");
+      ASSERT_EQ(got.places, want.places) << word << " " << ir::dtype_name(type) << " " << n;
+      ASSERT_EQ(bits(got.values), bits(want.values)) << word << " " << ir::dtype_name(type) << " " << n;
+    }
+}
+
+// Keys without places: equal ones are one, and padding is behind NaN and the greatest number.
+TEST(Sort, OrdersWithoutPlaces) {
+  Tensor x(DType::f32, 6), y(DType::f32, 6), z(DType::f32, 3);
+  const double values[] = {2, NAN, -0.0, 2, NAN, -5};
+  for (size_t i = 0; i < 6; ++i) x.set(i, values[i]);
+  interp::run_text(
+      "tl 1 program p\ntensor X: f32[6] readonly\ntensor Y: f32[6]\ntensor Z: f32[3]\n"
+      "kernel k grid(b: 1) {\n  alloc x: fragment f32[6]\n  alloc y: fragment f32[6]\n"
+      "  alloc z: fragment f32[3]\n  copy X -> x\n  topk x -> z\n  sort x -> y\n  copy y -> Y\n"
+      "  copy z -> Z\n}\n",
+      {x.slot(), y.slot(), z.slot()});
+  EXPECT_EQ(bits(y.values()), bits({-5, -0.0, 2, 2, NAN, NAN}));
+  EXPECT_EQ(bits(z.values()), bits({NAN, NAN, 2}));
+}
+
 TEST(Sort, OrdersTheWholeRangeOfIntegers) {
   EXPECT_EQ(sorted("sort", DType::i8, {127, -128, 0, -1}, 4, "").values,
             (std::vector<double>{-128, -1, 0, 127}));
