@@ -22,7 +22,7 @@ namespace tilegen::ir {
 
 namespace {
 
-constexpr int64_t kMaxPoints = 16384;
+constexpr int64_t kMaxPoints = 65536, kMaxPlaces = 131072;  // of a loop, of its stores in all points
 
 class AtPoint : public ExprRewriter {
  public:
@@ -139,7 +139,10 @@ bool PackedTypes::owns_bytes(const Loop& loop) {
     points *= extents.back();
     if (points > kMaxPoints) return false;
   }
-  if (!plain) return false;
+  int64_t places = 0;
+  for (const auto& [buffer, of_buffer] : writes)
+    for (const std::vector<ExprId>& place : of_buffer) places += static_cast<int64_t>(place.size());
+  if (!plain || points * places > kMaxPlaces) return false;
   ExprPool pool;
   std::map<BufferId, Owners> owners;
   std::vector<int64_t> point(extents.size(), 0);

@@ -9,8 +9,8 @@ namespace tilegen::ir {
 
 namespace {
 
-constexpr int64_t kTrips = 128;     // of a loop that are looked at
-constexpr int64_t kSteps = 20'000;  // of a question
+constexpr int64_t kTrips = 128;                          // of a loop that are looked at
+constexpr int64_t kSteps = 20'000, kAllSteps = 400'000;  // of a question, of a kernel
 constexpr int64_t kWarp = 32;
 
 class WithValues : public ExprRewriter {
@@ -96,6 +96,10 @@ bool SidePhases::run(const Block& block) {
 // False where a wait in it is not complete.
 bool SidePhases::run(StmtId s) {
   if (!holds_barriers(s)) return true;
+  if (++steps_ > kSteps || ++all_steps_ > kAllSteps) {
+    give_up(s);
+    return true;
+  }
   if (const auto* op = p_.as<TileOp>(s)) return step(*op);
   if (const auto* branch = p_.as<Branch>(s)) {
     if (const auto holds = eval(branch->condition))
@@ -113,12 +117,12 @@ bool SidePhases::run(StmtId s) {
   const auto begin = eval(loop.begin), extent = eval(loop.extents.front());
   const bool known = extent && *extent <= kTrips && !loop.condition.valid();
   const int64_t trips = !begin ? 1 : known ? *extent : kTrips;
-  for (int64_t i = 0; i < trips; ++i) {
+  for (int64_t i = 0; i < trips && steps_ <= kSteps; ++i) {
     if (begin) values_[var] = *begin + i;
     if (!run(loop.body)) return false;
   }
   values_.erase(var);
-  if (!begin || !known) give_up(s);
+  if (!begin || !known || steps_ > kSteps) give_up(s);
   return true;
 }
 
@@ -128,7 +132,7 @@ bool SidePhases::step(const TileOp& op) {
   const auto participants = barrier_participants(tile), arrivals = barrier_arrivals(tile);
   const auto index = at.offsets.empty() ? std::nullopt : eval(at.offsets.front());
   const int64_t most = participants ? *participants : arrivals.value_or(0);
-  if (!index || most <= 0 || ++steps_ > kSteps) state_.unknown.insert(at.buffer);
+  if (!index || most <= 0) state_.unknown.insert(at.buffer);
   if (state_.unknown.contains(at.buffer)) return true;
   Phase& phase = state_.phases[{at.buffer, *index}];
   if (op.kind == OpKind::mbarrier_wait) {

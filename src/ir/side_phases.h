@@ -52,7 +52,7 @@ class SidePhases {
   std::set<StmtId> holds_;
   std::map<VarId, int64_t> values_;
   State state_;
-  int64_t steps_ = 0;
+  int64_t steps_ = 0, all_steps_ = 0;  // of a question, of all
 };
 
 }  // namespace tilegen::ir

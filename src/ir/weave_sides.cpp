@@ -18,6 +18,7 @@ namespace {
 
 constexpr int64_t kWarp = 32, kMaxThreads = 4096;
 constexpr size_t kMaxStatements = 2000;  // of a block that is put in order
+constexpr int64_t kMaxWork = 1'000'000;  // of a kernel: pairs of statements, and what these touch
 constexpr int kDepth = 32;               // of conditions, for every thread
 
 using Warps = std::bitset<kMaxThreads / kWarp>;
@@ -87,7 +88,7 @@ class Weaver {
   // What is done while the first one waits: 0, itself, where there is nothing. False: it became one with what
   // it waits for.
   bool find_other(Block& left, size_t* next) {
-    for (size_t j = 1; j < left.size(); ++j) {
+    for (size_t j = 1; j < left.size() && work_ < kMaxWork; ++j) {
       if (!is_ready(left, j)) continue;
       if (phases_.holds_barriers(left[j]))
         for (size_t i = 0; i < j; ++i)
@@ -125,6 +126,7 @@ class Weaver {
   bool is_ready(const Block& left, size_t at) {
     const StmtId s = left[at];
     return std::all_of(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(at), [&](StmtId before) {
+      ++work_;
       return are_apart(before, s) || (is_own(s) && !meet(before, s, true));
     });
   }
@@ -176,6 +178,7 @@ class Weaver {
     const auto counts = [&](BufferId b) { return own || !is_own_(b); };
     for_each_statement(p_, Block{s}, [&](StmtId inside, int) {
       std::vector<ExprId> roots;
+      work_ += 10;
       visit_roots(p_.stmts[inside.value], [&](ExprId& e) { roots.push_back(e); });
       ExprNodes nodes(p_.exprs, roots);
       while (const ExprId e = nodes.next())
@@ -337,6 +340,7 @@ class Weaver {
   std::map<StmtId, Warps> known_;
   std::map<StmtId, std::set<BufferId>> given_;  // names that threads are given which do not take part
   Warps all_;
+  int64_t work_ = 0;
 };
 
 }  // namespace

@@ -132,7 +132,8 @@ void guard_loads(thread::ThreadProgram& p) {
   for (size_t s = 0; s < p.stmts.size(); ++s) {
     auto* store = std::get_if<thread::Store>(&p.stmts[s].node);
     if (!store || !store->predicate) continue;
-    if (!all && !reads(p, store->value, store->memory)) continue;
+    const bool shared = p.memory(store->memory).space == thread::Space::shared;
+    if (!all && !(shared && reads(p, store->value, store->memory))) continue;
     LoadsWhere where(p, store->predicate);
     const ExprId value = where.rewrite(store->value);
     store->value = value;
