@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -29,9 +28,6 @@ using layout::kReplica;
 namespace {
 
 constexpr int64_t kMaxRequests = 64;  // of one access that are listed
-
-// The element of the tile at a point of the iterations; false where there is none, or nobody knows it.
-using ElementAt = std::function<bool(std::span<const int64_t> point, std::span<int64_t> index)>;
 
 // Loops over what one thread does, and the thread digits, as lowering makes them of an iteration layout.
 class Walk {
@@ -155,9 +151,11 @@ class Collector {
 
   // Requests of all warps in all steps, or an even part of them, of `beside` elements for each point.
   // `along`: the dimension of the points along which only the index of the tile's rows changes, by one a
-  // point; negative: none is known.
-  void walk(const Fragment& iteration, int64_t vector, bool write, const ElementAt& element,
-            int64_t beside = 1, int along = -1) {
+  // point; negative: none is known. `element(point, index)`: the element of the tile at a point of the
+  // iterations; false where there is none, or nobody knows it.
+  template <class Element>
+  void walk(const Fragment& iteration, int64_t vector, bool write, const Element& element, int64_t beside = 1,
+            int along = -1) {
     const Walk w(iteration, std::min(vector, most_));
     const int64_t warps = ceil_div(iteration.threads(), int64_t{target_.warp}), all = warps * w.steps();
     const int64_t stride = all <= kMaxRequests ? 1 : ceil_div(all, kMaxRequests) | 1;
@@ -206,8 +204,9 @@ class Collector {
   }
   // The elements with which the vectors of a warp's lanes begin, where all lie in the tile, at their
   // multiples; else false. Elements of a vector follow the first one.
+  template <class Element>
   bool whole_vectors(const Walk& w, int64_t threads, int64_t warp, int64_t step, bool write,
-                     const ElementAt& element, std::vector<int64_t>& first) {
+                     const Element& element, std::vector<int64_t>& first) {
     std::vector<int64_t> point(w.rank()), index(shape_.size());
     first.reserve(static_cast<size_t>(target_.warp) * shape_.size());
     for (int64_t lane = 0; lane < target_.warp; ++lane) {
