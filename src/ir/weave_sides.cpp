@@ -17,9 +17,9 @@ namespace tilegen::ir {
 namespace {
 
 constexpr int64_t kWarp = 32, kMaxThreads = 4096;
-constexpr size_t kMaxStatements = 2000;  // of a block that is put in order
-constexpr int64_t kMaxWork = 1'000'000;  // of a kernel: pairs of statements, and what these touch
-constexpr int kDepth = 32;               // of conditions, for every thread
+constexpr size_t kMaxStatements = 20000;  // of a block that is put in order
+constexpr int64_t kMaxWork = 4'000'000;   // of a kernel: pairs of statements, and what these touch
+constexpr int kDepth = 32;                // of conditions, for every thread
 
 using Warps = std::bitset<kMaxThreads / kWarp>;
 
@@ -147,9 +147,12 @@ class Weaver {
   // No barrier orders what it touches.
   bool is_own(StmtId s) {
     if (phases_.holds_barriers(s)) return false;
+    const auto [known, fresh] = own_.try_emplace(s, false);
+    if (!fresh) return known->second;
     const Touched t = touched(s, false);
-    return t.written.empty() &&
-           std::all_of(t.read.begin(), t.read.end(), [&](BufferId b) { return p_.buffer(b).read_only; });
+    return known->second = t.written.empty() && std::all_of(t.read.begin(), t.read.end(), [&](BufferId b) {
+                             return p_.buffer(b).read_only;
+                           });
   }
 
   // A statement that other threads' loops in front of it go together with in memory: which comes first is
@@ -338,6 +341,7 @@ class Weaver {
   const std::function<bool(BufferId)>& is_own_;
   SidePhases phases_;
   std::map<StmtId, Warps> known_;
+  std::map<StmtId, bool> own_;
   std::map<StmtId, std::set<BufferId>> given_;  // names that threads are given which do not take part
   Warps all_;
   int64_t work_ = 0;

@@ -124,5 +124,16 @@ TEST(WeaveSides, WhatIsNotWoven) {
             apart);
 }
 
+// Written out, however many there are.
+TEST(WeaveSides, ManyTurns) {
+  std::string brings, takes, order;
+  for (int turn = 0; turn < 300; ++turn) {
+    brings += "low[w * 32 + l] = X[0, l]\nbarrier_arrive met[0]\nbarrier_sync met[1]\n";
+    takes += "barrier_sync met[0]\nhigh[(w - 4) * 32 + l] = X[1, l]\nbarrier_arrive met[1]\n";
+    order += "low arrive sync high arrive sync ";
+  }
+  EXPECT_EQ(order_of("if w >= 4 {\n" + takes + "} else {\n" + brings + "}\n"), order);
+}
+
 }  // namespace
 }  // namespace tilegen::ir

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/op_kinds.h"
+#include "ir/transaction_barriers.h"
 #include "ops/op.h"
 
 namespace tilegen::ops {
@@ -32,7 +33,7 @@ TEST(Registry, EveryRowIsItsOwn) {
 TEST(Accesses, FollowTheRowAndItsAttributes) {
   for (const ir::OpRow& row : ir::op_rows()) {
     // Operands that only say which barrier is meant.
-    if (row.kind == ir::OpKind::mbarrier_arrive || row.kind == ir::OpKind::mbarrier_wait) continue;
+    if (ir::is_barrier_op(row.kind)) continue;
     ir::TileOp op;
     op.kind = row.kind;
     for (const int64_t on : {0, 1}) {
