@@ -1,5 +1,6 @@
 // The elements along an axis in order, or the first of them, in statements that executors have: a bitonic
-// network over keys in shared memory, two steps of it at a time in the registers of a thread.
+// network over keys in the registers of lanes (ir/sort_lanes.h) or, as below, in shared memory, two steps of
+// it at a time in the registers of a thread.
 //
 //   sort x -> y, at {axis = 1}  ->  the keys of x's elements, wider numbers of the element's order and its
 //                                   place, padded to a power of two
@@ -11,10 +12,11 @@
 //                                   }
 //                                   y and at, out of the keys
 //
-// A key holds order and place, so no two are equal and the result is the same on every executor. The order is
-// that of values, -0 before 0 and NaN, which is one value, after all others; descending it is turned round,
-// and equal elements stand in the order of their places both ways. Of the first k elements runs of at least k
-// are sorted; then of two runs the lower half is taken and put in order, until one is left.
+// A key holds order and place, so no two are equal and the result is the same on every executor; where places
+// are not asked for it is the order alone, and equal keys are equal elements. The order is that of values, -0
+// before 0 and NaN, which is one value, after all others; descending it is turned round, and equal elements
+// stand in the order of their places both ways. Of the first k elements runs of at least k are sorted; then
+// of two runs the lower half is taken and put in order, until one is left.
 //
 // requires: regions of a program being made, in a block outside of parallel loops.
 // why here: parser and builder make the same statements of it.

@@ -10,8 +10,8 @@
 
 namespace tilegen::ir {
 
-// Elements as unsigned numbers of their order, and back. With places, elements of up to 32 bits are one number
-// of that order and the place, wider ones two; without, equal elements cannot be told apart.
+// Elements as unsigned numbers of their order, and back. With places, elements of up to 32 bits are one
+// number of that order and the place, wider ones two; without, equal elements cannot be told apart.
 class SortKeys {
  public:
   SortKeys(ExprPool& e, DType type, bool descending, bool with_place)

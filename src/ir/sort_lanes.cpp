@@ -95,7 +95,7 @@ const Tiles& LaneSorter::share() {
   return shared_;
 }
 
-// The axis walked by digits of these extents, the greatest first; a point, whose index along the axis is open.
+// The axis walked by digits of these extents, the greatest first. The point has no index along it yet.
 Exprs LaneSorter::begin_digits(const Extents& extents, Exprs& digits) {
   const auto axis = static_cast<std::ptrdiff_t>(axis_);
   Extents all = what_.src.extents;
