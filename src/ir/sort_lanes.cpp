@@ -11,6 +11,7 @@ constexpr int64_t kDefaultThreads = 128;  // of a kernel that states none
 constexpr int64_t kMaxKeys = 32;          // of a thread
 constexpr int64_t kNeighbours = 4;        // that a thread has, where it has as many keys
 constexpr int64_t kMaxRun = 8;            // that stays in a thread while a tile is halved
+constexpr int64_t kMaxHalved = 64;        // longer runs stay where they are
 constexpr int64_t kPart = 4;              // of a longer one
 
 bool power_of_two(int64_t v) { return std::has_single_bit(static_cast<uint64_t>(v)); }
@@ -39,13 +40,13 @@ class LaneSorter : SortStatements {
     }
     next_ = tiles("next_keys", MemScope::fragment, extent_);
     const int64_t wanted = what_.dst.extents[axis_], run = std::min(extent_, round_up(wanted));
-    halves_ = run < extent_;
+    halves_ = run < extent_ && run <= kMaxHalved;
     for (int64_t block = 2; block <= run; block *= 2) {
       order(block / 2, block / 2);
       merge(block / 2);
     }
     const int64_t kept = run <= kMaxRun ? run : kPart;
-    while (extent_ > run && rows_ * extent_ >= 2 * threads_ * kept) {
+    while (halves_ && extent_ > run && rows_ * extent_ >= 2 * threads_ * kept) {
       halve(run);
       merge(run);
     }

@@ -11,7 +11,7 @@
 //
 // Steps that go further than the keys of a warp read a shared tile that one loop in front fills. Of the first
 // k elements runs of at least k are sorted, as above. Then the tile is halved as long as threads have several
-// runs, the lower of each two runs; and then each run becomes the lower one of itself and another, so that
+// short runs, the lower of each two; and then each run becomes the lower one of itself and another, so that
 // all of them come to hold the first elements.
 //
 // requires: what add_sort has checked.
