@@ -284,8 +284,8 @@ struct TileLoop {
 };
 
 // Iterations 0, 1, .. of the loop, as many as it has and `iterations` at most, of the block's first tile: a
-// producer begins their uses of pipelines before the kernel in front has ended. Blocks that begin later than a
-// launch does may do without.
+// producer begins their uses of pipelines before the kernel in front has ended. Blocks that begin later than
+// a launch does may do without.
 struct Preamble {
   StmtId loop;
   int64_t iterations = 0;

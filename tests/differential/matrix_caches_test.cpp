@@ -8,7 +8,7 @@ namespace {
 
 std::string product(const std::string& engine, const std::string& a, const std::string& b) {
   return "tl 1 program product\ndim m\ndim n\ndim k divisible 8\ntensor A: f16[m, k] readonly\n"
-         "tensor B: f16[n, k] readonly\ntensor C: f32[m, n]\n\n"
+         "tensor B: f16[n, k] constant\ntensor C: f32[m, n]\n\n"
          "kernel g grid (by: ceildiv(m, 40), bx: ceildiv(n, 32)) threads 128 {\n"
          "  alloc a: shared f16[40, 64]\n  alloc b: shared f16[32, 64]\n  alloc acc: fragment f32[40, 32]\n"
          "  fill acc, 0.0f32\n  pipelined ko in 0 .. ceildiv(k, 64) stages 2 {\n"

@@ -31,7 +31,8 @@ std::string Generator::annotated(std::string text) {
   }
   if (text.starts_with("copy ") && !text.ends_with("}") && others_.chance(12))
     ask(others_.pick({"matrix_stores = false", "transposing = false", "computed_first = false",
-                      "engine = loop", "engine = vector_copy", "engine = register_copy"}));
+                      "engine = loop", "engine = vector_copy", "engine = register_copy",
+                      "preamble = false"}));
   if (text.starts_with("reduce ") && text.find(" by ") == std::string::npos && others_.chance(4))
     ask(others_.pick({"chains = 1", "chains = 2", "engine = lane_reduce", "engine = loop"}));
   if (text.starts_with("parallel ") && text.ends_with(" {") && text.find(" with {") == std::string::npos &&

@@ -104,7 +104,11 @@ std::string Generator::declare_tensor(RandomTensor t, bool read_only) {
     strides += (d ? ", " : "") + stride[d];
   }
   declarations_ += "tensor " + t.name + ": " + ir::dtype_name(t.type) + "[" + shape + "]" +
-                   (strided ? " strides [" + strides + "]" : "") + (read_only ? " readonly" : "") + "\n";
+                   (strided ? " strides [" + strides + "]" : "") +
+                   (!read_only                 ? ""
+                    : tensors_.size() % 4 == 1 ? " constant"
+                                               : " readonly") +
+                   "\n";
   t.innermost = strided && transposed ? 0 : t.shape.size() - 1;
   tensors_.push_back(std::move(t));
   return tensors_.back().name;

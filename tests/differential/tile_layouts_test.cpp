@@ -41,7 +41,6 @@ constexpr const char kUnaligned[] =
 constexpr const char kBothWays[] = "one operation takes rows of 4-byte elements, another columns";
 constexpr const char kAcross[] = "one operation reads pairs of a row and elements across the rows";
 constexpr const char kData[] = "data tells the index";
-constexpr const char kNetwork[] = "a sort compares elements at the distance of every power of two";
 constexpr const char kNumbers[] = "elements are read to find others, which planning does not count";
 
 struct Conflict {
@@ -75,7 +74,6 @@ constexpr Conflict kConflicts[] = {
     {"pipelined_tile_read_at_any_index", "g:Bs", kData},
     {"reduce_in_a_loop_goes_on", "k:t", kBackwards},
     {"regions_that_begin_beyond_i64", "k:u", kUnaligned},
-    {"rows_in_order", "k:keys", kNetwork},
     {"rows_in_order", "k:u@1", kRuns},
     {"rows_in_order", "k:u_part", kRuns},
     {"rows_in_order", "k:v", kRuns},
