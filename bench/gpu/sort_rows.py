@@ -60,7 +60,7 @@ class Rows(contest.Case):
                 "at": torch.empty(shape, device=device, dtype=torch.int32)}
 
     def reference(self, t):
-        values, at = torch.sort(t["x"].float(), 1, descending=bool(self.first), stable=True)
+        values, at = torch.sort(t["x"].float(), dim=1, descending=bool(self.first), stable=True)
         return {"out": values[:, :self.first or self.cols], "at": at[:, :self.first or self.cols]}
 
     def ours(self):
@@ -76,7 +76,7 @@ class Rows(contest.Case):
 
     def peers(self, t):
         def torch_sort(t, stable):
-            values, at = torch.sort(t["x"], 1, stable=stable)
+            values, at = torch.sort(t["x"], dim=1, stable=stable)
             return {"out": values, "at": at}
 
         def torch_topk(t):
