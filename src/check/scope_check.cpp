@@ -210,9 +210,10 @@ bool ScopeCheck::check_owner(StmtId id, ir::BufferId buffer) {
 
 void ScopeCheck::check_written(StmtId id, ir::BufferId buffer) {
   const ir::Buffer& b = p_.buffer(buffer);
+  const std::string mark = b.constant ? "constant" : "readonly";
   if (b.read_only)
-    ctx_.error(DiagCode::write_to_input, id, "tensor " + b.name + " is readonly and written here",
-               "declare it without readonly, or write another tensor");
+    ctx_.error(DiagCode::write_to_input, id, "tensor " + b.name + " is " + mark + " and written here",
+               "declare it without " + mark + ", or write another tensor");
 }
 
 // Outside parallel loops an expression has one value per block; an element of a fragment lives in one thread
