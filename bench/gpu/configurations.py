@@ -242,12 +242,33 @@ for m, n, k in SUMS:
         [form for tile in random.Random(f"{m}{n}{k}").sample(SUMS_TILES, 30) for form in forms(tile, m, n, k)], [{}])
 
 
-def split_of(configuration):
+# Products with weights of 4 bits that the same threads decode, as bytes and as words, of known sizes; blocks share loops likewise.
+DECODED = ((16, 8192, 28672), (64, 8192, 28672), (16, 16384, 16384), (16, 4096, 4096), (32, 28672, 8192), (64, 4096, 14336), (256, 4096, 4096))
+DECODED_TILES = [c for c in product(BM=(16, 32, 64, 128), BN=(32, 64, 128, 256), BK=(64, 128, 256), THREADS=(128, 256), STAGES=(3, 4),
+                                    WORD=("u8", "i32"))
+                 if of_warpgroups(c) and c["BN"] * c["BK"] <= 192 * c["THREADS"]
+                 and c["STAGES"] * (2 * c["BM"] + c["BN"] // 2) * c["BK"] <= 200 << 10]
+
+
+def decoded_text(c, m, n, k):
+    import product_programs
+    import tilegen as tg
+    return str(product_programs.int4_gemm((c["BM"], c["BN"], c["BK"]), c["THREADS"], c["STAGES"], getattr(tg, c["WORD"]), shape=(m, n, k)))
+
+
+for m, n, k in DECODED:
+    FAMILIES[f"decoded_{m}x{n}x{k}"] = (
+        lambda c, m=m, n=n, k=k: decoded_text(c, m, n, k),
+        [form for tile in random.Random(f"{m}{n}{k}").sample([t for t in DECODED_TILES if t["BM"] <= max(16, m)], 20)
+         for form in forms(tile, m, n, k)], [{}])
+
+
+def split_of(configuration, kernel):
     """The decision that a configuration gives; of others {}."""
     if "parts" not in configuration:
         return {}
     parts, through = (configuration[x] for x in SPLIT)
-    return {"split": {"parts": 1} if parts == 1 else {"loop": "gemm/ko", "parts": parts, "through": through}}
+    return {"split": {"parts": 1} if parts == 1 else {"loop": f"{kernel}/ko", "parts": parts, "through": through}}
 
 
 # Other shapes, of other configurations.
@@ -294,10 +315,22 @@ def chosen(family, each, shapes):
     if family not in SHAPES[shapes]:
         return []
     configurations = FAMILIES[family][1]
-    if family.startswith("sums"):
+    if family.startswith(("sums", "decoded")):
         return configurations
     seed = family + {"first": "", "held_out": " held out", "unseen": " unseen", "later": " later"}[shapes]
     return random.Random(seed).sample(configurations, min(each, len(configurations)))
+
+
+def kernels_of(text):
+    return re.findall(r"^kernel (\w+)", text, re.MULTILINE)
+
+
+def arguments(family, configuration, args):
+    """As the configuration's program takes them."""
+    if configuration.get("WORD") != "i32":
+        return args
+    import torch
+    return [args[0], args[1].view(torch.int32), *args[2:]]
 
 
 def tensors(family, sizes):
@@ -311,6 +344,10 @@ def tensors(family, sizes):
     if family.startswith("sums"):
         m, n, k = map(int, family.split("_")[1].split("x"))
         return [half(m, k), half(n, k), half(m, n)]
+    if family.startswith("decoded"):
+        m, n, k = map(int, family.split("_")[1].split("x"))
+        scales = torch.rand(k // 128, n, device="cuda") * 0.1 + 0.01
+        return [half(m, k), torch.randint(0, 256, (n, k // 2), device="cuda", dtype=torch.uint8), scales.half(), half(m, n)]
     if family.startswith("gemm"):
         a, b = half(sizes["m"], sizes["k"]), half(sizes["n"], sizes["k"])
         if family == "gemm_fp8":
@@ -329,6 +366,9 @@ def expected(family, args):
     import torch
     if family.startswith(("gemm", "rows", "sums")):
         return args[0].float() @ args[1].float().t()
+    if family.startswith("decoded"):
+        codes = torch.stack([args[1] & 15, args[1] >> 4], -1).flatten(1).float()
+        return args[0].float() @ ((codes - 8) * args[2].t().float().repeat_interleave(128, 1)).half().float().t()
     if family == "gemv":
         return args[0].float() @ args[1].float()
     if family.startswith("attention"):
@@ -338,9 +378,11 @@ def expected(family, args):
 
 def loaded(family, configuration):
     import tilegen as tg
-    given = split_of(configuration)
-    schedule = {"schedule": {"version": 1, "kernels": [{"kernel": "gemm", **given}]}} if given else {}
-    return tg.Program.parse(FAMILIES[family][0](configuration)).compile("cuda", **schedule).load()
+    text = FAMILIES[family][0](configuration)
+    kernel = kernels_of(text)[0]
+    given = split_of(configuration, kernel)
+    schedule = {"schedule": {"version": 1, "kernels": [{"kernel": kernel, **given}]}} if given else {}
+    return tg.Program.parse(text).compile("cuda", **schedule).load()
 
 
 def warm(part, parts, only, each, shapes):
@@ -374,7 +416,7 @@ def measure(family, each, rounds, shapes):
         want = expected(family, first)
         graphs, kept = {}, []
         for at, (c, kernel) in enumerate(kernels):
-            bound = [kernel.bind(*args) for args in sets]
+            bound = [kernel.bind(*arguments(family, c, args)) for args in sets]
             kept.append(bound)
             first[-1].fill_(float("nan"))
             begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)

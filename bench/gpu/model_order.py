@@ -31,12 +31,12 @@ class Model:
         if key not in self.programs:
             text = configurations.FAMILIES[family][0](configuration)
             self.programs[key] = tg.Program.parse(text)
-            self.kernels[key] = re.findall(r"^kernel (\w+)", text, re.MULTILINE)
+            self.kernels[key] = configurations.kernels_of(text)
         try:
             # As they were measured: for any sizes, with a block for each point of the grid, and only of rows that no
             # tile divides with last tiles that overlap; long sums as the configuration says.
-            given = configurations.split_of(configuration) or {"split": {"parts": 1}, "overlap": {"last_tiles": family.startswith("rows")}}
-            kernels = [{"kernel": k, **given} for k in self.kernels[key]]
+            whole = {"split": {"parts": 1}, "overlap": {"last_tiles": family.startswith("rows")}}
+            kernels = [{"kernel": k, **(configurations.split_of(configuration, k) or whole)} for k in self.kernels[key]]
             artifact = self.programs[key].compile(TARGET, plan_only=True, schedule={"version": 1, "kernels": kernels},
                                                   sizes=",".join(f"{n}={v}" for n, v in sizes.items()))
         except tg.Error:

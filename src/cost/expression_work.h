@@ -16,11 +16,12 @@ struct BodyNode {
   const ir::ExprNode& node;
   bool element = false;  // an element is read at it or below
   uint32_t along = 0;    // a bit for each variable of the loop that it differs along
-  bool fused = false;    // a product that an addition takes along
+  bool fused = false;    // its user does it: a product before a sum, what cuts a field of bits out
   bool mask = false;     // a select whose condition reads no element
+  bool field = false;    // a field of bits of an integer that becomes a 16-bit float
 };
 // Operands before their users.
-void for_each_body_node(const ir::Program& p, const ir::Loop& loop,
+void for_each_body_node(const ir::Program& p, const ir::Loop& loop, const target::Target& t,
                         const std::function<void(const BodyNode&)>& visit);
 // Extent of each variable of the loop, all constant.
 std::vector<double> loop_extents(const ir::Program& p, const ir::Loop& loop);

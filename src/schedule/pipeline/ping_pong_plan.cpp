@@ -106,7 +106,7 @@ double thread_cycles(const ir::Program& p, const KernelOp& op, const target::Tar
     slots = points;
   } else if (const auto* loop = p.as<ir::Loop>(op.stmt)) {
     const std::vector<double> extents = cost::loop_extents(p, *loop);
-    cost::for_each_body_node(p, *loop, [&](const cost::BodyNode& n) {
+    cost::for_each_body_node(p, *loop, t, [&](const cost::BodyNode& n) {
       if (!n.element || n.node.op == ir::ExprOp::load) return;
       double points = 1;
       for (size_t d = 0; d < extents.size(); ++d)

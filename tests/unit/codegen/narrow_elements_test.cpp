@@ -134,5 +134,30 @@ TEST(NarrowElements, LanesTakeTheirByteOfAWord) {
   EXPECT_EQ(count_of(bytes_of_lanes(false, 2), "ld.shared.u8"), 4u);
 }
 
+// r[2 i + j] = the code of 4 bits 2 (tid % 4) + j of word i of a row, rows mixed as a swizzled tile's are.
+TEST(NarrowElements, LanesTakeTheirCodesOfAWord) {
+  for (DType packed : {DType::i32, DType::u32}) {
+    GpuBuilder kb(128, "codes");
+    const MemoryId x = kb.shared("x", packed, 1024);
+    const MemoryId y = kb.tensor("y", DType::f16);
+    kb.align(y, 16);
+    auto& e = kb.p.exprs;
+    const ir::VarId i = kb.loop_var("i"), j = kb.loop_var("j");
+    const ExprId row = e.floordiv(kb.tid(), kb.i(4)), lane = e.floormod(kb.tid(), kb.i(4));
+    const ExprId column = e.binary(ExprOp::bit_xor, kb.var(i), e.mul(e.floormod(row, kb.i(2)), 4));
+    const ExprId word = kb.load(x, e.add(e.mul(row, 8), column));
+    const ExprId by = e.cast(packed, e.add(e.mul(lane, 8), e.mul(kb.var(j), 4)));
+    const ExprId code = e.binary(ExprOp::bit_and, e.binary(ExprOp::shr, word, by), e.const_int(15, packed));
+    const ExprId value = e.cast(DType::f16, code);
+    const ExprId at = e.add(e.mul(kb.var(i), 256), e.add(e.mul(kb.tid(), 2), kb.var(j)));
+    const thread::StmtId pair = kb.loop(LoopForm::vectorized, j, kb.i(2), {kb.store(y, at, value)});
+    kb.p.body = {kb.loop(LoopForm::unrolled, i, kb.i(8), {pair})};
+    const std::string ptx = compile_gpu(kb.p, "sm_90a").ptx;
+    EXPECT_EQ(count_of(ptx, "ld.shared"), 8u) << ptx;
+    EXPECT_EQ(count_of(ptx, "prmt.b32"), 8u) << ptx;
+    EXPECT_LACKS(ptx, "cvt.rn");
+  }
+}
+
 }  // namespace
 }  // namespace tilegen::codegen::test

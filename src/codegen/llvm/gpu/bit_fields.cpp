@@ -4,8 +4,10 @@
 #include <cmath>
 #include <optional>
 
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
+#include <llvm/IR/Module.h>
 
 namespace tilegen::codegen {
 
@@ -13,12 +15,15 @@ using llvm::Value;
 
 namespace {
 
-// The integer ((word >> shift) % 2^width ^ flip) + plus.
+// The integer (((word >> lanes) >> shift) % 2^width ^ flip) + plus.
 struct Field {
   Value* word = nullptr;
   unsigned shift = 0, width = 0;
   uint32_t flip = 0;
   int64_t plus = 0;
+  Value* lanes = nullptr;  // an amount that only the machine knows; null: none
+
+  bool same_word(const Field& o) const { return word == o.word && lanes == o.lanes; }
 };
 
 constexpr int kMaxSteps = 12;       // of shifts, masks and casts that a field is made of
@@ -38,6 +43,36 @@ Field shifted(Field f, unsigned by) {
   return f;
 }
 
+// An amount to shift by: `lanes`, which may be null, + by, at most `most`.
+struct Amount {
+  Value* lanes = nullptr;
+  unsigned by = 0, most = 0;
+};
+
+std::optional<Amount> amount_of(Value* v) {
+  const auto known = [&](Value* x) {
+    const auto* at = llvm::dyn_cast<llvm::Instruction>(x);
+    return at && at->getModule()
+               ? llvm::computeKnownBits(x, at->getModule()->getDataLayout()).getMaxValue().getLimitedValue()
+               : UINT64_MAX;
+  };
+  const uint64_t most = known(v);
+  if (most >= bits_of(v)) return std::nullopt;
+  Amount amount{v, 0, static_cast<unsigned>(most)};
+  for (int steps = kMaxSteps; steps > 0; --steps) {
+    auto* made = llvm::dyn_cast<llvm::BinaryOperator>(amount.lanes);
+    const std::optional<uint64_t> by = made ? number(made->getOperand(1)) : std::nullopt;
+    if (!by) break;
+    const uint64_t below = known(made->getOperand(0));
+    const bool sum = made->getOpcode() == llvm::Instruction::Add && *by <= most && below < bits_of(v);
+    const bool same = made->getOpcode() == llvm::Instruction::And && (*by & (*by + 1)) == 0 && below <= *by;
+    if (!sum && !same) break;
+    if (sum) amount.by += static_cast<unsigned>(*by);
+    amount.lanes = made->getOperand(0);
+  }
+  return amount;
+}
+
 Field lowest_bits(Value* v, unsigned count, int steps);
 
 // The bits that `v` is made of; `plus` and `flip` are not looked for.
@@ -55,7 +90,11 @@ Field bits_below(Value* v, int steps) {
   if (op != llvm::Instruction::And && op != llvm::Instruction::LShr && op != llvm::Instruction::AShr)
     return whole;
   const std::optional<uint64_t> by = number(made->getOperand(1));
-  if (!by) return whole;
+  if (!by) {
+    const auto amount = op == llvm::Instruction::LShr ? amount_of(made->getOperand(1)) : std::nullopt;
+    if (!amount) return whole;
+    return {made->getOperand(0), amount->by, bits_of(v) - amount->by, 0, 0, amount->lanes};
+  }
   if (op == llvm::Instruction::And) {
     if ((*by & (*by + 1)) != 0) return whole;  // no mask of the lowest bits
     return lowest_bits(made->getOperand(0), static_cast<unsigned>(std::popcount(*by)), steps - 1);
@@ -72,8 +111,11 @@ Field lowest_bits(Value* v, unsigned count, int steps) {
   auto* made = llvm::dyn_cast<llvm::Instruction>(v);
   if (f.word == v && made && made->getOpcode() == llvm::Instruction::AShr) {
     const std::optional<uint64_t> by = number(made->getOperand(1));
+    const auto amount = by ? std::nullopt : amount_of(made->getOperand(1));
     if (by && *by + count <= bits_of(v))
       f = shifted(bits_below(made->getOperand(0), steps), static_cast<unsigned>(*by));
+    else if (amount && amount->most + count <= bits_of(v))
+      f = {made->getOperand(0), amount->by, count, 0, 0, amount->lanes};
   }
   f.width = std::min(f.width, count);
   return f;
@@ -173,17 +215,12 @@ Taken take(llvm::IRBuilder<>& b, const Field& f, Value* word, unsigned room) {
 }
 
 // The lowest byte of a word shifted by whole bytes, of which only the machine knows how many.
-struct LaneByte {
-  Value *word = nullptr, *byte = nullptr;
-};
-
-std::optional<LaneByte> lane_byte(const Field& f) {
-  auto* shift = llvm::dyn_cast<llvm::BinaryOperator>(f.word);
-  if (!shift || shift->getOpcode() != llvm::Instruction::LShr || f.shift + f.width > 8) return std::nullopt;
-  auto* bits = llvm::dyn_cast<llvm::BinaryOperator>(shift->getOperand(1));
-  if (!bits || bits->getOpcode() != llvm::Instruction::Shl || number(bits->getOperand(1)) != 3)
-    return std::nullopt;
-  return LaneByte{shift->getOperand(0), bits->getOperand(0)};
+Value* lane_byte(const Field& f) {
+  auto* bits = f.lanes ? llvm::dyn_cast<llvm::BinaryOperator>(f.lanes) : nullptr;
+  if (!bits || f.shift + f.width > 8) return nullptr;
+  const bool eights = (bits->getOpcode() == llvm::Instruction::Shl && number(bits->getOperand(1)) == 3) ||
+                      (bits->getOpcode() == llvm::Instruction::Mul && number(bits->getOperand(1)) == 8);
+  return eights ? bits->getOperand(0) : nullptr;
 }
 
 }  // namespace
@@ -206,8 +243,15 @@ Value* converted_fields(llvm::IRBuilder<>& b, ir::DType t, Value* low, Value* hi
   llvm::Constant *scales[2], *offsets[2];
   uint32_t mask = 0, flip = 0, selector = 0;
   bool multiplied = false;
-  Value* words[2] = {b.CreateZExt(fields[0]->word, b.getInt32Ty()), nullptr};
-  words[1] = fields[1]->word == fields[0]->word ? words[0] : b.CreateZExt(fields[1]->word, b.getInt32Ty());
+  const bool same_word = fields[0]->same_word(*fields[1]);
+  // Of one byte of the word, which is chosen where it is brought to its place.
+  Value* byte = same_word && fields[1]->shift + fields[1]->width <= 8 ? lane_byte(*fields[0]) : nullptr;
+  const auto word_of = [&](const Field& f) {
+    Value* word = b.CreateZExt(f.word, b.getInt32Ty());
+    return f.lanes && !byte ? b.CreateLShr(word, b.CreateZExtOrTrunc(f.lanes, b.getInt32Ty())) : word;
+  };
+  Value* words[2] = {word_of(*fields[0]), nullptr};
+  words[1] = same_word ? words[0] : word_of(*fields[1]);
   for (unsigned side = 0; side < 2; ++side) {
     const Field& f = *fields[side];
     taken[side] = take(b, f, words[side], room);
@@ -234,12 +278,10 @@ Value* converted_fields(llvm::IRBuilder<>& b, ir::DType t, Value* low, Value* hi
     other = b.getInt32(power);
     mask |= 0xff00ff00;
   }
-  Value *word = taken[0].word, *bytes = b.getInt32(selector);
-  if (const auto lane = one_word ? lane_byte(*fields[0]) : std::nullopt) {
-    word = lane->word;
-    bytes = b.CreateAdd(b.CreateMul(lane->byte, b.getInt32(0x101)), bytes);
-  }
-  Value* bits = b.CreateIntrinsic(llvm::Intrinsic::nvvm_prmt, {}, {word, other, bytes});
+  Value* bytes = b.getInt32(selector);
+  if (byte)
+    bytes = b.CreateAdd(b.CreateMul(b.CreateZExtOrTrunc(byte, b.getInt32Ty()), b.getInt32(0x101)), bytes);
+  Value* bits = b.CreateIntrinsic(llvm::Intrinsic::nvvm_prmt, {}, {taken[0].word, other, bytes});
   bits = b.CreateXor(b.CreateAnd(bits, mask), one_word ? flip : flip | power);
   llvm::Type* pair = llvm::FixedVectorType::get(type, 2);
   Value* sum = b.CreateBitCast(bits, pair);

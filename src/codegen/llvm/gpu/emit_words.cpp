@@ -1,6 +1,7 @@
-// Bytes of shared memory that neighbouring lanes read: each lane takes its own out of words that they all
-// read, 16 bytes at a time where these lie beside each other. A load for each byte would be as many
-// instructions as elements.
+// Integers of shared memory. Bytes and halves of words that neighbouring lanes read: each lane takes its own
+// out of words that they all read, 16 bytes at a time where these lie beside each other. A load for each
+// would be as many instructions as elements. Words: what the loops being written out read several times is
+// loaded once, from a place whose constant stands apart, so that loads beside each other become one.
 #include <algorithm>
 #include <numeric>
 
@@ -42,11 +43,11 @@ bool GpuEmitter::add_mixed(ExprId mixed, WordPlace& place) {
   for (const auto& [x, y] : {std::pair(mix.a, mix.b), std::pair(mix.b, mix.a)}) {
     const Affine form = facts_.affine(x), other = facts_.affine(y);
     const int64_t divisor = facts_.divisor(other), unit = divisor & -divisor;
-    WordPlace inner;
-    if (unit < kWord || !stands_unrolled(y) || !add_terms(form, inner)) continue;
+    WordPlace inner{.each = place.each};
+    if (unit < place.each || !stands_unrolled(y) || !add_terms(form, inner)) continue;
     const int64_t low = floor_mod(inner.constant, unit), high = inner.constant - low;
-    if (!inner.key.empty() || (place.byte && inner.byte) || low + kWord > unit) continue;
-    if (inner.byte) place.byte = inner.byte, place.byte_of = inner.byte_of;
+    if (!inner.key.empty() || (place.part && inner.part) || low + place.each > unit) continue;
+    if (inner.part) place.part = inner.part, place.part_of = inner.part_of;
     place.constant += low;
     Emitted v = emit_expr(y);
     if (high != 0) v.value = b_.CreateXor(v.value, llvm::ConstantInt::getSigned(v.value->getType(), high));
@@ -76,9 +77,9 @@ bool GpuEmitter::add_terms(const Affine& form, WordPlace& place) {
     const int64_t divisor = facts_.divisor(one);
     const arith::Interval range = facts_.range(atom);
     const Emitted v = emit_expr(atom);
-    if (divisor % kWord != 0) {
-      if (place.byte || coefficient != 1 || range.lo < 0 || range.hi >= kWord) return false;
-      place.byte = resized(v.value, 32, atom), place.byte_of = atom;
+    if (divisor % place.each != 0) {
+      if (place.part || coefficient != 1 || range.lo < 0 || range.hi >= place.each) return false;
+      place.part = resized(v.value, 32, atom), place.part_of = atom;
       continue;
     }
     place.terms.push_back({v.value, coefficient, v.level, range});
@@ -90,25 +91,32 @@ bool GpuEmitter::add_terms(const Affine& form, WordPlace& place) {
 
 Value* GpuEmitter::element_of_word(MemoryId memory, ExprId index) {
   const thread::Memory& m = program_.memory(memory);
-  if (!words_stand_ || m.space != thread::Space::shared || lane_var_.valid() ||
-      (m.type != ir::DType::u8 && m.type != ir::DType::i8))
+  if (!words_stand_ || m.space != thread::Space::shared || lane_var_.valid() || !ir::is_integer(m.type) ||
+      ir::dtype_bytes(m.type) > kWord)
     return nullptr;
-  WordPlace at;
-  const Affine form = facts_.affine(index);
-  if (!add_terms(form, at) || !at.byte) return nullptr;
-  const int64_t wide = at.divisor % kWide == 0 ? kWide : kWord, first = floor_mod(at.constant, wide);
-  if (m.alignment % wide != 0 || m.elements % wide != 0 || first % kWord != 0) return nullptr;
-  at.key.insert(at.key.end(), {int64_t{memory.value}, int64_t{at.byte_of.value}, at.constant - first});
+  const int64_t size = ir::dtype_bytes(m.type);
+  WordPlace at{.each = kWord / size};
+  if (!add_terms(facts_.affine(index), at) || (at.each > 1 && !at.part)) return nullptr;
+  const int64_t wide = at.part && at.divisor % (kWide / size) == 0 ? kWide : kWord;
+  const int64_t constant = at.constant * size, first = floor_mod(constant, wide);
+  if (m.alignment % wide != 0 || m.elements * size % wide != 0 || first % kWord != 0) return nullptr;
+  at.key.insert(at.key.end(), {int64_t{memory.value}, int64_t{at.part_of.value}, constant - first});
   auto known = words_.find(at.key);
   if (known == words_.end()) {
-    Place place{shared_, m.arena_offset + at.constant - first};
+    Place place{shared_, m.arena_offset + constant - first};
+    for (Summand& term : at.terms) term.scale *= size;
     if (Value* sum = sum_narrow(b_, at.terms)) place.pointer = b_.CreateGEP(b_.getInt8Ty(), shared_, sum);
     Values words = load_words(place, m, wide, nullptr, LoadKind::plain);
-    for (Value*& word : words) word = b_.CreateLShr(word, b_.CreateShl(at.byte, 3));
+    if (Value* byte = at.part) {
+      byte = b_.CreateAnd(byte, static_cast<uint64_t>(at.each - 1));  // known to later stages, too
+      if (size > 1) byte = b_.CreateShl(byte, 1);
+      for (Value*& word : words) word = b_.CreateLShr(word, b_.CreateShl(byte, 3));
+    }
     known = words_.emplace(at.key, std::move(words)).first;
   }
-  Value* own = known->second[static_cast<size_t>(first / kWord)];  // the lane's byte is its lowest
-  return packing_.from_element_bits(m.type, b_.CreateTrunc(own, b_.getInt8Ty()));
+  Value* own = known->second[static_cast<size_t>(first / kWord)];  // the lane's part is its lowest
+  return packing_.from_element_bits(
+      m.type, b_.CreateTrunc(own, b_.getIntNTy(static_cast<unsigned>(ir::dtype_bits(m.type)))));
 }
 
 }  // namespace tilegen::codegen

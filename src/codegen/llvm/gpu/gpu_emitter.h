@@ -264,13 +264,14 @@ class GpuEmitter : protected ProgramEmitter {
     const thread::Shuffle* shuffle = nullptr;
     llvm::Value *held = nullptr, *lane = nullptr;
   };
-  // Narrow elements out of words (emit_words.cpp): lanes beside each other read bytes of one.
+  // Integers out of words (emit_words.cpp): lanes beside each other read parts of one.
   struct WordPlace {
+    int64_t each = 1;          // elements of a word
     std::vector<int64_t> key;  // of the terms
     std::vector<Summand> terms;
-    int64_t constant = 0, divisor = 0;  // the latter of the sum of terms
-    llvm::Value* byte = nullptr;        // of the word
-    ir::ExprId byte_of;                 // what tells it
+    int64_t constant = 0, divisor = 0;  // in elements; the latter of the sum of terms
+    llvm::Value* part = nullptr;        // of the word: which element
+    ir::ExprId part_of;                 // what tells it
   };
   bool add_terms(const arith::Affine& form, WordPlace& place);
   bool add_mixed(ir::ExprId mixed, WordPlace& place);
