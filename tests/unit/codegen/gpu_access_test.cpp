@@ -258,6 +258,30 @@ TEST(GpuAccess, LoopsKeepTheirOwnPartOfAnAddress) {
   ASSEMBLES_OR_SKIP(kb.p);
 }
 
+// A length of a sequence, at a place in a register, under its own condition: a branch around asks for it, and
+// once more inside. Where the register is another by then, so is the length.
+TEST(GpuAccess, WhatStandsIsLoadedOnce) {
+  for (bool moves : {false, true}) {
+    GpuBuilder kb(128, "lengths");
+    const MemoryId lengths = kb.tensor("lengths", DType::i32), y = kb.tensor("y", DType::i32);
+    const MemoryId place = kb.registers("place", DType::i32, 1);
+    kb.p.memories[lengths.value].read_only = true;
+    auto& e = kb.p.exprs;
+    const ExprId n = kb.scalar("n", DType::i64, true), turns = kb.scalar("turns", DType::i64, true);
+    const ir::VarId turn = kb.loop_var("turn");
+    const ExprId at = e.cast(DType::i64, kb.load(place, kb.i(0)));
+    const ExprId length = kb.load(lengths, at, e.lt(at, n));
+    const auto set = [&](ExprId value) { return kb.store(place, kb.i(0), e.cast(DType::i32, value)); };
+    thread::Block inside = {kb.store(y, e.add(e.mul(kb.var(turn), 128), kb.tid()), length)};
+    if (moves) inside.insert(inside.begin(), set(e.add(kb.var(turn), 7)));
+    const ExprId some = e.lt(e.const_int(0, DType::i32), length);
+    kb.p.body = {kb.loop(LoopForm::serial, turn, turns,
+                         {set(kb.var(turn)), kb.add(thread::Branch{some, inside, {}})})};
+    const std::string ptx = compile_gpu(kb.p, "sm_90a").ptx;
+    EXPECT_EQ(count_of(ptx, "ld.global"), moves ? 2u : 1u) << ptx;
+  }
+}
+
 TEST(GpuAccess, Refusals) {
   GpuBuilder kb(32);
   MemoryId x = kb.tensor("x", DType::f32);

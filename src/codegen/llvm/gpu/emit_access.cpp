@@ -170,7 +170,58 @@ GpuEmitter::Condition GpuEmitter::condition(ExprId predicate) {
   return {nullptr, known->isZero(), e.level};
 }
 
+// Of a load that is the same for all threads and as long as the kernel runs: what its index and its predicate
+// read from registers, and the innermost scope of their variables. None: another load.
+std::optional<GpuEmitter::Standing> GpuEmitter::standing(ExprId load) {
+  const ir::ExprNode n = exprs_[load];
+  if (!program_.memory(n.object).read_only || registers_.owns(n.object) || lane_var_.valid() ||
+      facts_.depends_on(load, program_.thread_var))
+    return std::nullopt;
+  Standing s;
+  std::vector<ExprId> todo(exprs_.indices(load).begin(), exprs_.indices(load).end());
+  std::set<ExprId> seen;
+  while (!todo.empty()) {
+    const ExprId e = todo.back();
+    todo.pop_back();
+    if (!e.valid() || !seen.insert(e).second) continue;
+    const ir::ExprNode node = exprs_[e];
+    if (node.op == ir::ExprOp::var) s.level = std::max(s.level, bound_[node.var().value].level);
+    if (node.op == ir::ExprOp::native_call) return std::nullopt;
+    if (node.op == ir::ExprOp::load) {
+      const ExprId index = exprs_.indices(e)[0];
+      const auto at = registers_.owns(node.object) ? constant_index(index) : std::nullopt;
+      const Memory& m = program_.memory(node.object);
+      if (registers_.owns(node.object) && (!at || *at < 0 || *at >= m.elements)) return std::nullopt;
+      if (at)
+        s.registers.push_back(registers_.get(node.object, *at));
+      else if (!m.read_only)
+        return std::nullopt;
+      for (ExprId inner : exprs_.indices(e)) todo.push_back(inner);
+    }
+    for (ExprId operand : {node.a, node.b, node.c}) todo.push_back(operand);
+  }
+  return s;
+}
+
+// What stands is loaded once, as long as registers that tell where are as they were: a branch would wait again
+// for what the branch around it has asked.
 GpuEmitter::Emitted GpuEmitter::emit_load(ExprId e) {
+  const std::optional<Standing> stands = standing(e);
+  if (!stands) return emit_own_load(e);
+  const uint64_t key = uint64_t{1} << 32 | e.value;
+  const auto before = standing_registers_.find(e);
+  if (const auto known = memo_.find(key);
+      known != memo_.end() && before != standing_registers_.end() && before->second == stands->registers)
+    return {known->second.value, statement_level_};
+  const Emitted loaded = emit_own_load(e);
+  if (!memo_.count(key)) {
+    remember(key, {loaded.value, stands->level});
+    standing_registers_[e] = stands->registers;
+  }
+  return loaded;
+}
+
+GpuEmitter::Emitted GpuEmitter::emit_own_load(ExprId e) {
   if (const auto early = early_loads_.find(e); early != early_loads_.end())
     return {early->second, statement_level_};
   const ir::ExprNode n = exprs_[e];

@@ -193,6 +193,7 @@ class GpuEmitter : protected ProgramEmitter {
 
   // memory (emit_access.cpp, emit_address.cpp)
   Emitted emit_load(ir::ExprId e);
+  Emitted emit_own_load(ir::ExprId e);
   Values load_wide(thread::MemoryId memory, const Place& at, int64_t count, const Condition& condition,
                    LoadKind kind = LoadKind::plain, int64_t most_bytes = 16);
   void store_wide(const thread::Store& store, const Place& at, const Values& held,
@@ -260,6 +261,12 @@ class GpuEmitter : protected ProgramEmitter {
   int sides_in_loops_ = 0;                                    // of branches being emitted, inside of loops
   std::unordered_map<ir::ExprId, Values> wide_loads_;         // of the statement: elements by lane
   std::unordered_map<ir::ExprId, llvm::Value*> early_loads_;  // of the loops being emitted
+  struct Standing {
+    Values registers;  // what tells the place
+    int level = 0;
+  };
+  std::optional<Standing> standing(ir::ExprId load);
+  std::unordered_map<ir::ExprId, Values> standing_registers_;  // of loads that are remembered
   struct Given {
     const thread::Shuffle* shuffle = nullptr;
     llvm::Value *held = nullptr, *lane = nullptr;
