@@ -203,8 +203,8 @@ std::optional<GpuEmitter::Standing> GpuEmitter::standing(ExprId load) {
   return s;
 }
 
-// What stands is loaded once, as long as registers that tell where are as they were: a branch would wait again
-// for what the branch around it has asked.
+// What stands is loaded once, as long as registers that tell where are as they were: a branch would wait
+// again for what the branch around it has asked.
 GpuEmitter::Emitted GpuEmitter::emit_load(ExprId e) {
   const std::optional<Standing> stands = standing(e);
   if (!stands) return emit_own_load(e);
