@@ -90,6 +90,25 @@ TEST(GpuMath, NoInstructionsOfAbsoluteValues) {
   EXPECT_HAS(compile_gpu(function(ExprOp::abs, DType::f32)).ptx, "abs.f");
 }
 
+// ptxas widens the minus of a 16-bit number without its wrap, and takes the carry of a product's upper word for
+// a borrow.
+TEST(GpuMath, DifferencesThatPtxasGetsRight) {
+  GpuBuilder kb(128, "differences");
+  const MemoryId x = kb.tensor("x", DType::i16), y = kb.tensor("y", DType::i32),
+                 u = kb.tensor("u", DType::u32), z = kb.tensor("z", DType::u64);
+  auto& e = kb.p.exprs;
+  const ExprId minus = e.unary(ExprOp::neg, kb.load(x, kb.tid()));
+  const ExprId upper = e.binary(ExprOp::mulhi, kb.load(u, kb.tid()), e.const_int(3000000000, DType::u32));
+  const ExprId parity = e.binary(ExprOp::bit_and, kb.load(u, kb.tid()), e.const_int(1, DType::u32));
+  kb.p.body = {kb.store(y, kb.tid(), e.binary(ExprOp::min, e.cast(DType::i32, minus), kb.load(y, kb.tid()))),
+               kb.store(z, kb.tid(), e.sub(e.cast(DType::u64, upper), e.cast(DType::u64, parity)))};
+  const std::string ptx = compile_gpu(kb.p, "sm_90a").ptx;
+  EXPECT_LACKS(ptx, "neg.s16");
+  EXPECT_HAS(ptx, "mul.hi.u32");
+  EXPECT_LACKS(ptx, "sub.s64");
+  ASSEMBLES_OR_SKIP(kb.p);
+}
+
 TEST(GpuMath, Casts) {
   std::vector<thread::ThreadProgram> all;
   for (DType from : kAll)

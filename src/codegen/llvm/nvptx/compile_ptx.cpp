@@ -10,6 +10,7 @@
 #include "codegen/llvm/llvm_setup.h"
 #include "codegen/llvm/machine_code.h"
 #include "codegen/llvm/nvptx/absolute_values.h"
+#include "codegen/llvm/nvptx/differences.h"
 #include "codegen/llvm/nvptx/expand_division.h"
 #include "codegen/llvm/nvptx/ptx_emitter.h"
 #include "codegen/llvm/nvptx/widen_extrema.h"
@@ -97,6 +98,7 @@ std::optional<Error> generate(GpuCompile& c, Kernels kernels, const target::Targ
   const auto mend = [](llvm::Module& module) {  // what ptxas would make wrong code of
     expand_divisions(module);
     replace_absolute_values(module);
+    rewrite_differences(module);
     widen_extrema(module);
   };
   if (auto error = make_module<PtxEmitter>(c, kernels, target, features, options, kNvidiaGrid, kWarpLanes,
