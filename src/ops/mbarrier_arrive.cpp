@@ -1,25 +1,11 @@
 // mbarrier_arrive full[s]: threads arrive at a transaction barrier. Done in the order of the statements it
 // has nothing to do; what it may be of is checked where phases are counted (check/barrier_check.cpp).
 #include "ir/op_kinds.h"
-#include "ops/op.h"
+#include "ops/ordering_op.h"
 
 namespace tilegen::ops {
-namespace {
-
-void check(const ir::Program&, const ir::TileOp&, const std::string&, const SourceLocation&,
-           std::vector<Diagnostic>&) {}
-
-std::vector<OperandAccess> accesses(const ir::TileOp&) { return {}; }
-
-LayoutRule rule(const ir::TileOp&) { return {}; }
-
-void lower(const ir::TileOp&, LowerSink&) {}
-
-void reference(const ir::TileOp&, ReferenceSink&) {}
-
-}  // namespace
 
 extern const TileOpDef mbarrier_arrive_op;
-const TileOpDef mbarrier_arrive_op = {ir::OpKind::mbarrier_arrive, check, accesses, rule, lower, reference};
+const TileOpDef mbarrier_arrive_op = ordering_op(ir::OpKind::mbarrier_arrive);
 
 }  // namespace tilegen::ops

@@ -2,7 +2,7 @@
 // order of the statements it is complete, and nothing is to do.
 #include "ir/op_kinds.h"
 #include "ops/describe.h"
-#include "ops/op.h"
+#include "ops/ordering_op.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::ops {
@@ -17,17 +17,9 @@ void check(const ir::Program& p, const ir::TileOp& op, const std::string& path, 
                                  "write the parity of the phase as an index, k // slots % 2");
 }
 
-std::vector<OperandAccess> accesses(const ir::TileOp&) { return {}; }
-
-LayoutRule rule(const ir::TileOp&) { return {}; }
-
-void lower(const ir::TileOp&, LowerSink&) {}
-
-void reference(const ir::TileOp&, ReferenceSink&) {}
-
 }  // namespace
 
 extern const TileOpDef mbarrier_wait_op;
-const TileOpDef mbarrier_wait_op = {ir::OpKind::mbarrier_wait, check, accesses, rule, lower, reference};
+const TileOpDef mbarrier_wait_op = ordering_op(ir::OpKind::mbarrier_wait, check);
 
 }  // namespace tilegen::ops

@@ -3,7 +3,7 @@
 #include "ir/copy_groups.h"
 #include "ir/op_kinds.h"
 #include "ops/describe.h"
-#include "ops/op.h"
+#include "ops/ordering_op.h"
 #include "support/diag_codes.h"
 
 namespace tilegen::ops {
@@ -23,17 +23,9 @@ void check(const ir::Program& p, const ir::TileOp& op, const std::string& path, 
       "write wait_group 0 to await all copies, wait_group 1 to let the newest group go on");
 }
 
-std::vector<OperandAccess> accesses(const ir::TileOp&) { return {}; }
-
-LayoutRule rule(const ir::TileOp&) { return {}; }
-
-void lower(const ir::TileOp&, LowerSink&) {}
-
-void reference(const ir::TileOp&, ReferenceSink&) {}
-
 }  // namespace
 
 extern const TileOpDef wait_group_op;
-const TileOpDef wait_group_op = {ir::OpKind::wait_group, check, accesses, rule, lower, reference};
+const TileOpDef wait_group_op = ordering_op(ir::OpKind::wait_group, check);
 
 }  // namespace tilegen::ops
