@@ -29,8 +29,9 @@ std::optional<Diagnostic> refusal(const Program& p, const AtomicFetch& what, con
   if (dst.scope != MemScope::global && dst.scope != MemScope::shared)
     return diagnostic(DiagCode::scope_not_allowed, into + ": expected a tensor or a shared tile",
                       "threads have registers of their own; combine values with reduce");
+  const std::string mark = dst.constant ? "constant" : "readonly";
   if (dst.read_only)
-    return diagnostic(DiagCode::write_to_input, into + ", which is read-only", "declare it without readonly");
+    return diagnostic(DiagCode::write_to_input, into + ", which is " + mark, "declare it without " + mark);
   if (old.scope == MemScope::global)
     return diagnostic(
         DiagCode::scope_not_allowed,

@@ -43,6 +43,14 @@ TEST(ScopeCheck, ReadonlyStore) {
             " without readonly, or write another tensor)");
 }
 
+// Named as it is declared.
+TEST(ScopeCheck, ConstantTensor) {
+  EXPECT_EQ(diagnose(parsed("tl 1 program p tensor T: f32[64] constant\nkernel k grid(b: 1) {\n"
+                            " fill T, 0.0f32 }")),
+            "t.tl:3:2: error [write_to_input] k/fill#0: tensor T is constant and written here (declare it"
+            " without constant, or write another tensor)");
+}
+
 TEST(ScopeCheck, ReadonlyOp) {
   EXPECT_EQ(diagnose("fill R, 0.0f32 }"),
             "t.tl:6:2: error [write_to_input] k/fill#0: tensor R is readonly and written here (declare it"

@@ -22,6 +22,20 @@ TEST(Atomic, Accepts) {
     EXPECT_EQ(diagnose(body), "") << body;
 }
 
+// Where the old values are taken, too; what the declaration says is named.
+TEST(Atomic, RefusesWhatIsNotWritten) {
+  for (const std::string mark : {"readonly", "constant"}) {
+    const auto p =
+        ir::parse_program("tl 1 program p tensor T: f32[64] " + mark +
+                              "\nkernel k grid(b: 1) {\n alloc x: fragment f32[64] fill x, 0.0f32\n"
+                              " atomic x -> T, x {kind = exchange} }",
+                          "t.tl", Limits());
+    ASSERT_FALSE(static_cast<bool>(p));
+    EXPECT_EQ(p.error().to_text(), "t.tl:4:2: error [write_to_input] k: atomic_exchange on T[64], which is " +
+                                       mark + " (declare it without " + mark + ")");
+  }
+}
+
 TEST(Atomic, Refuses) {
   EXPECT_EQ(diagnose("fill Cf, 0.0f32 fill S, 0.0f32 atomic Cf[0 :+ 1, 0 :+ 64] -> S }"),
             "t.tl:6:33: error [scope_not_allowed] k/atomic#0: dst S[64] (f32, shared): expected a tensor"
