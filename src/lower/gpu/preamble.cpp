@@ -1,6 +1,5 @@
 // What a producer begins before the kernel in front has ended: iterations of the block's first tile, whose
 // uses of pipelines are the first ones.
-#include "arith/prove.h"
 #include "lower/gpu/grid.h"
 #include "lower/gpu/tile_scheduler.h"
 #include "lower/loop_bounds.h"
