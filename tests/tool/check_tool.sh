@@ -125,7 +125,7 @@ says 2 "neither an option" "$tilegen" check "$program" --m 3 --s 1 --repeats 4
 says 1 "sm_1" "$tilegen" check "$program" --m 3 --s 1 --target sm_1
 
 # show: every form, and text that reads back as itself
-for what in text schedule schedule-json layouts pictures thread llvm llvm-opt asm; do
+for what in text schedule schedule-json layouts pictures scheduled thread llvm llvm-opt asm; do
   "$tilegen" show "$program" --what $what >$what.out
   [ -s $what.out ] || { echo "--what $what printed nothing"; exit 1; }
 done
@@ -146,6 +146,10 @@ grep -q 'define' llvm.out
 says 2 "there is no form 'bytecode'" "$tilegen" show "$program" --what bytecode
 says 0 "sm_80" "$tilegen" show "$program" --target sm_80 --what schedule
 says 1 "sm_1" "$tilegen" show "$program" --target sm_1
+"$tilegen" show "$gemm" --target sm_90a --what scheduled >scheduled.out
+for word in producer_acquire consumer_wait; do
+  grep -q "$word" scheduled.out || { echo "--what scheduled has no $word"; exit 1; }
+done
 
 says 0 '"kernel": "rows"' "$tilegen" show "$program" --target sm_90 --what schedule-json --fallback 1
 says 0 "entry rows(" "$tilegen" show "$program" --target sm_90 --what ptx --fallback 1

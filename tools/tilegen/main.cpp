@@ -45,6 +45,7 @@ constexpr char kHelp[] =
   tilegen show FILE [options]         print a form of the result
       --target T  --schedule S.json   as above
       --what WHAT                     text schedule schedule-json layouts pictures thread llvm llvm-opt asm
+                                      scheduled (the program as planned: roles, and what they wait for)
                                       code (what a device loads) ptx (NVIDIA targets) hsaco (AMD targets)
                                       cost (the cost model's estimate, and warnings of what the plan loses)
                                       cost-json, native (functions whose native text is in the code)

@@ -12,6 +12,7 @@ constexpr ResultForm kForms[] = {
     {"schedule-json", TL_SECTION_SCHEDULE_JSON, nullptr},
     {"layouts", TL_SECTION_SCHEDULE_JSON, nullptr},
     {"pictures", TL_SECTION_SCHEDULE_JSON, nullptr},
+    {"scheduled", TL_SECTION_SCHEDULE_TEXT, nullptr, "scheduled"},
     {"thread", TL_SECTION_THREAD_PROGRAM, nullptr},
     {"llvm", TL_SECTION_LLVM_IR, "keep_ir"},
     {"llvm-opt", TL_SECTION_LLVM_IR_OPTIMISED, "keep_ir"},

@@ -12,7 +12,8 @@ namespace tool {
 struct ResultForm {
   const char* name;  // as in --what
   tl_section section;
-  const char* option;  // compile option that asks for it, or nullptr
+  const char* option;           // compile option that asks for it, or nullptr
+  const char* stage = nullptr;  // of the compiler, whose result it is; no section then
 };
 
 // An unknown name ends the program, listing the names.

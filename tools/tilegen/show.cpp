@@ -10,6 +10,26 @@
 #include "result_forms.h"
 
 namespace tool {
+namespace {
+
+// The last result of a stage: plans whose code was rejected come before the one that is taken.
+struct StageResult {
+  const char* stage;
+  std::string text;
+
+  static void take(void* user, const char* stage, const char* text, size_t size) {
+    auto& result = *static_cast<StageResult*>(user);
+    if (std::string_view(stage) == result.stage) result.text.assign(text, size);
+  }
+};
+
+void watch(const Context& context, StageResult& result) {
+  tl_error* error = nullptr;
+  require(tl_context_set_dump(context.get(), StageResult::take, nullptr, &result, &error), error,
+          "asking for the stages' results");
+}
+
+}  // namespace
 
 int show_command(int argc, char** argv) {
   const CommandLine line(argc, argv, {}, {"target", "schedule", "sizes", "what", "svg", "fallback"});
@@ -19,7 +39,9 @@ int show_command(int argc, char** argv) {
   const std::optional<std::string> folder = line.get("svg");
   const bool cost = form.section == TL_SECTION_COST;
   if (folder && !layouts && !cost) fail_usage("--svg goes with --what layouts, pictures or cost");
+  StageResult result{form.stage, ""};
   const Context context = make_context();
+  if (form.stage) watch(context, result);
   const Program program = read_program(context, line);
   if (form.section == TL_SECTION_TILE_IR) {  // needs no target
     write_file("-", program_text(program));
@@ -35,7 +57,7 @@ int show_command(int argc, char** argv) {
     artifact = fallback_of(context, artifact);
     if (!artifact) fail("there is no fallback version " + std::to_string(i + 1));
   }
-  const std::string text = section(artifact, form.section);
+  const std::string text = form.stage ? result.text : section(artifact, form.section);
   if (text.empty()) fail(std::string("for this target there is no form '") + form.name + "'");
   write_file("-", layouts ? list_layouts(text, pictures) : text);
   if (cost) print_warnings(artifact, stdout);
