@@ -3,25 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include "matrix.h"
+#include "matrix_barriers.h"
 
 namespace tilegen::differential {
 namespace {
-
-void expect_agree_everywhere(const std::string& text, const std::vector<int64_t>& sizes) {
-  std::vector<Launch> all;
-  for (const int64_t m : sizes) {
-    Launch l = seeds({all.size() + 1}).front();
-    l.dims = {{"m", m}};
-    l.magnitude = 30;
-    all.push_back(std::move(l));
-  }
-  expect_agree(text, all);
-  if (take_case) return;
-  Subject subject(text, {"sim:gfx942"});
-  ASSERT_EQ(subject.invalid(), "") << text;
-  for (const Launch& l : all) expect_agree(subject, text, l);
-}
 
 // $n columns of X, of which a block takes $c; $r rows a round; warps from $first on copy.
 std::string ring(const std::map<std::string, std::string>& words) {

@@ -1,29 +1,9 @@
 // Barriers that a program names, for stated participants, and sides that stand one behind the other in the
 // text and wait for each other.
-#include "matrix.h"
+#include "matrix_barriers.h"
 
 namespace tilegen::differential {
 namespace {
-
-std::vector<Launch> launches(const std::vector<int64_t>& sizes) {
-  std::vector<Launch> all;
-  for (const int64_t m : sizes) {
-    Launch l = seeds({all.size() + 1}).front();
-    l.dims = {{"m", m}};
-    l.magnitude = 30;
-    all.push_back(std::move(l));
-  }
-  return all;
-}
-
-// AMD targets have no such barriers: what they run meets at barriers of the block.
-void expect_agree_everywhere(const std::string& text, const std::vector<int64_t>& sizes) {
-  expect_agree(text, launches(sizes));
-  if (take_case) return;
-  Subject subject(text, {"sim:gfx942"});
-  ASSERT_EQ(subject.invalid(), "") << text;
-  for (const Launch& l : launches(sizes)) expect_agree(subject, text, l);
-}
 
 // One side in front of the other, both in ifs or in blocks of threads of their own.
 std::string sides(const std::string& type, const std::string& allocs, const std::string& low,

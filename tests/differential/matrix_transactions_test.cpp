@@ -1,29 +1,9 @@
 // Transaction barriers that one lane of a warp arrives at, that stand under conditions of the launch, and of
 // rings that a fact makes as long as the loop.
-#include "matrix.h"
+#include "matrix_barriers.h"
 
 namespace tilegen::differential {
 namespace {
-
-std::vector<Launch> launches(const std::vector<int64_t>& sizes) {
-  std::vector<Launch> all;
-  for (const int64_t m : sizes) {
-    Launch l = seeds({all.size() + 1}).front();
-    l.dims = {{"m", m}};
-    l.magnitude = 30;
-    all.push_back(std::move(l));
-  }
-  return all;
-}
-
-// AMD targets have no such barriers: what they run meets at barriers of the block.
-void expect_agree_everywhere(const std::string& text, const std::vector<int64_t>& sizes) {
-  expect_agree(text, launches(sizes));
-  if (take_case) return;
-  Subject subject(text, {"sim:gfx942"});
-  ASSERT_EQ(subject.invalid(), "") << text;
-  for (const Launch& l : launches(sizes)) expect_agree(subject, text, l);
-}
 
 // $in: around what brings and what takes; the lane that arrives for its warp.
 std::string ring(const std::string& type, const std::string& lane, const std::string& head,
