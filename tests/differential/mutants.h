@@ -34,8 +34,6 @@ constexpr KnownSurvivor kKnownSurvivors[] = {
      "i % 4 - ko is the same for a whole row, which the swizzle does not leave"},
     {"ArgReduce.TypesAxesShapes", "swizzle dropped k/reduce#0 ",
      "the row is read in another order, and its largest element is the same"},
-    {"Sort.RowsInLanesAndWarps", "swizzle dropped k/v0.v1#15/store#0 ",
-     "what is stored is merged yet, and a bitonic run whose halves are exchanged merges to the same order"},
     {"Threads.TransactionBarriers", "predicate removed k/k/mbarrier_wait#",
      "the other warps wait, too, for a phase that comes in any case"},
     {"Orders.IterationsOfABlock", "predicate removed k/i (statement 4)",
