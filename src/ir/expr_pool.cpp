@@ -1,12 +1,11 @@
-// The hash-consed pool and the folding done when a node is made. A fold must give the value the evaluation
-// rules give for every input: floats fold only where the identity is exact for -0, infinities and NaN.
+// The hash-consed pool, which folds what it makes (ir/expr_folds.h).
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <iterator>
 
 #include "ir/expr.h"
-#include "support/checked.h"
+#include "ir/expr_folds.h"
 
 namespace tilegen::ir {
 namespace {
@@ -46,126 +45,6 @@ ScalarValue value_of(const ExprNode& n) {
   return {n.type, n.imm, 0};
 }
 
-// The value of a literal operand, in the form the identities ask about.
-struct Literal {
-  bool is_int = false;
-  bool is_float = false;
-  int64_t i = 0;
-  double f = 0;
-
-  explicit Literal(const ExprNode& n) {
-    is_int = n.op == ExprOp::const_int;
-    is_float = n.op == ExprOp::const_float;
-    if (is_int) i = n.imm;
-    if (is_float) f = n.float_value();
-  }
-  bool equals(int64_t v) const { return is_int && i == v; }
-  bool is_one() const { return equals(1) || (is_float && f == 1.0); }
-  bool is_minus_zero() const { return is_float && f == 0 && std::signbit(f); }
-  bool is_plus_zero() const { return is_float && f == 0 && !std::signbit(f); }
-  bool all_ones(DType t) const { return is_int && i == wrap_to(t, -1); }
-};
-
-// The constant a fold yields, an operand it yields, or nothing.
-struct Fold {
-  enum class Kind { none, left, right, integer } kind = Kind::none;
-  int64_t value = 0;
-};
-constexpr Fold kNoFold{};
-constexpr Fold kLeft{Fold::Kind::left};
-constexpr Fold kRight{Fold::Kind::right};
-constexpr Fold constant(int64_t v) { return {Fold::Kind::integer, v}; }
-
-// Identities with a literal on one side.
-Fold fold_literal(ExprOp op, DType t, const Literal& a, const Literal& b) {
-  switch (op) {
-    case ExprOp::add:
-      if (b.equals(0) || b.is_minus_zero()) return kLeft;
-      if (a.equals(0) || a.is_minus_zero()) return kRight;
-      break;
-    case ExprOp::sub:
-      if (b.equals(0) || b.is_plus_zero()) return kLeft;
-      break;
-    case ExprOp::mul:
-      if (b.is_one()) return kLeft;
-      if (a.is_one()) return kRight;
-      if (a.equals(0) || b.equals(0)) return constant(0);
-      break;
-    case ExprOp::div:
-      if (b.is_one()) return kLeft;
-      break;
-    case ExprOp::floordiv:
-      if (b.equals(1)) return kLeft;
-      if (a.equals(0) || b.equals(0)) return constant(0);
-      break;
-    case ExprOp::floormod:
-      if (a.equals(0) || b.equals(0) || b.equals(1)) return constant(0);
-      break;
-    case ExprOp::bit_and:
-    case ExprOp::logical_and:
-      if (a.equals(0) || b.equals(0)) return constant(0);
-      if (b.all_ones(t)) return kLeft;
-      if (a.all_ones(t)) return kRight;
-      break;
-    case ExprOp::bit_or:
-    case ExprOp::logical_or:
-      if (b.all_ones(t) || a.equals(0)) return kRight;
-      if (a.all_ones(t) || b.equals(0)) return kLeft;
-      break;
-    case ExprOp::bit_xor:
-      if (b.equals(0)) return kLeft;
-      if (a.equals(0)) return kRight;
-      break;
-    case ExprOp::shl:
-    case ExprOp::shr:
-      if (b.equals(0)) return kLeft;
-      if (a.equals(0)) return constant(0);
-      break;
-    default:
-      break;
-  }
-  return kNoFold;
-}
-
-// Identities of an operation on one value twice. `floating` is about the operands.
-Fold fold_same(ExprOp op, bool floating) {
-  switch (op) {
-    case ExprOp::min:
-    case ExprOp::max:
-    case ExprOp::bit_and:
-    case ExprOp::bit_or:
-    case ExprOp::logical_and:
-    case ExprOp::logical_or:
-      return kLeft;
-    case ExprOp::lt:
-      return constant(0);  // false for a NaN too
-    case ExprOp::bit_xor:
-      return constant(0);
-    case ExprOp::sub:
-    case ExprOp::floormod:
-    case ExprOp::ne:
-      return floating ? kNoFold : constant(0);
-    case ExprOp::le:
-    case ExprOp::eq:
-      return floating ? kNoFold : constant(1);
-    default:
-      return kNoFold;
-  }
-}
-
-// Every value of `from` is a value of `to`, and both are seen alike by any further cast. Widening an integer
-// to a float
-// is left out: the float saturates where the integer wraps.
-bool widens(DType from, DType to) {
-  if (from == to || is_bool(from)) return to != DType::e8m0 || from == to;
-  if (is_float(from) && is_float(to))
-    return to == DType::f64 || (to == DType::f32 && dtype_bits(from) < 32) ||
-           (is_storage_only(from) && dtype_bits(to) == 16 && (from != DType::e8m0 || to == DType::bf16));
-  if (!is_integer(from) || !is_integer(to)) return false;
-  return dtype_bits(to) > dtype_bits(from) &&
-         (dtype_kind(to) == DTypeKind::signed_int || dtype_kind(from) == DTypeKind::unsigned_int);
-}
-
 [[maybe_unused]] bool operand_fits(ExprOp op, DType t) {
   switch (expr_class(op)) {
     case ExprClass::arith:
@@ -185,20 +64,6 @@ bool widens(DType from, DType to) {
       return t != DType::none && !is_storage_only(t);
     default:
       return t != DType::none;
-  }
-}
-
-bool is_idempotent(ExprOp op) {
-  switch (op) {
-    case ExprOp::abs:
-    case ExprOp::floor:
-    case ExprOp::ceil:
-    case ExprOp::round:
-    case ExprOp::rint:
-    case ExprOp::trunc:
-      return true;
-    default:
-      return false;
   }
 }
 
