@@ -18,13 +18,21 @@ constexpr double kWorthSharing = 0.95;
 class SplitChoice {
  public:
   SplitChoice(const CandidateStages& stages, Candidate& c, ir::StmtId loop, const OnRejected& rejected)
-      : stages_(stages), c_(c), ops_(stages.ops_of(c)), loop_(loop), rejected_(rejected) {}
+      : stages_(stages),
+        c_(c),
+        ops_(stages.ops_of(c)),
+        loop_(loop),
+        rejected_(rejected),
+        copied_by_engine_(std::any_of(c.plan->ops.begin(), c.plan->ops.end(), [](const plan::OpPlan& op) {
+          return op.engine == plan::Engine::tensor_copy;
+        })) {}
 
   // Of each way to meet the shortest, the shorter of them first.
   std::vector<Candidate> shorter_than(double microseconds) {
     std::vector<std::pair<double, Candidate>> found;
     for (SplitThrough through :
          {SplitThrough::cluster_shares, SplitThrough::cluster, SplitThrough::workspace}) {
+      if (expand::through_cluster(through) && !copied_by_engine_) continue;
       auto best = planned_through(through);
       if (best && best->first < microseconds) found.push_back(std::move(*best));
     }
@@ -42,7 +50,11 @@ class SplitChoice {
     return !note_rejected(other);
   }
 
-  const std::string& refused() const { return refused_; }
+  // Why a form was passed over; of clusters without a producer their plan tells.
+  const std::string& refused() {
+    if (refused_.empty() && !copied_by_engine_) planned_through(SplitThrough::cluster);
+    return refused_;
+  }
   const std::string& unshared() const { return unshared_; }
 
  private:
@@ -132,6 +144,9 @@ class SplitChoice {
   const analysis::KernelOps& ops_;  // of the unsplit program
   const ir::StmtId loop_;
   const OnRejected& rejected_;
+  // With one block a point. What the engine does not copy then it does not for parts either, and clusters
+  // need a producer.
+  const bool copied_by_engine_;
   expand::Written written_;  // of the whole program, once there are forms
   std::string refused_;
   std::string unshared_;  // why blocks of a cluster do not share what follows the loop
@@ -155,8 +170,8 @@ void choose_split(const CandidateStages& stages, Candidate& c, ir::StmtId loop, 
     take_plan(c, other);
     return;
   }
-  if (!choice.refused().empty())
-    c.plan->notes.push_back({stages.program_of(c).kernels[c.kernel].name, choice.refused()});
+  if (const std::string& why = choice.refused(); !why.empty())
+    c.plan->notes.push_back({stages.program_of(c).kernels[c.kernel].name, why});
 }
 
 }  // namespace tilegen::driver

@@ -1,6 +1,8 @@
 // Which kernels have blocks that share a loop, by the cost model and as given, and what is said of others.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "driver/compile.h"
 #include "ir/text.h"
 #include "support/diag_codes.h"
@@ -300,6 +302,40 @@ TEST(Split, WithoutAProducerSumsMeetInAWorkspace) {
   ASSERT_TRUE(k.split);
   EXPECT_EQ(k.split->through, "workspace");
   EXPECT_FALSE(k.has_producer());
+}
+
+// Clusters are not planned where one block a point has no copy by the engine: none of them could be.
+TEST(Split, ClustersNeedCopiesByTheEngine) {
+  int with = 0, without = 0;
+  for (int threads : {32, 64, 96, 128, 160, 256})
+    for (int tile_m : {16, 64, 128})
+      for (int tile_n : {16, 64, 256}) {
+        SCOPED_TRACE(std::to_string(threads) + " threads, " + std::to_string(tile_m) + " x " +
+                     std::to_string(tile_n));
+        std::string text = product_text({tile_m, tile_n, 65536, tile_m, tile_n});
+        text.replace(text.find("threads 128"), 11, "threads " + std::to_string(threads));
+        const auto whole = compiled(text, "sm_90a", plan::SplitPlan{"gemm/ko", 1, ""});
+        if (!whole) continue;  // sums that so few threads cannot hold
+        const auto& ops = (*whole)->schedule.kernels[0].ops;
+        if (std::any_of(ops.begin(), ops.end(),
+                        [](const plan::OpPlan& op) { return op.engine == plan::Engine::tensor_copy; })) {
+          ++with;
+          continue;
+        }
+        ++without;
+        for (const char* through : {"cluster", "cluster_shares"}) {
+          const auto parts = compiled(text, "sm_90a", plan::SplitPlan{"gemm/ko", 2, "", through});
+          ASSERT_FALSE(parts) << through;
+          const Diagnostic& d = parts.error().diagnostics[0];
+          EXPECT_EQ(d.code, DiagCode::schedule_illegal) << d.message;
+          // Shares of what follows may be refused before, by the layouts of what is given.
+          if (through == std::string("cluster")) {
+            EXPECT_NE(d.message.find("no producer loads its tiles"), std::string::npos) << d.message;
+          }
+        }
+      }
+  EXPECT_GT(with, 4);
+  EXPECT_GT(without, 4);
 }
 
 // The fallback version of tensors that the copy engine does not take has no clusters.
