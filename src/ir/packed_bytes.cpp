@@ -23,7 +23,7 @@ void PackedTypes::write_bytes(StmtId s) {
   if (write_whole(s, of) || write_parts(s, of)) return;
   const Block selects = with_selects(p_.as<Loop>(s)->body);
   const Block written = std::exchange(std::get<Loop>(p_.stmts[s.value].node).body, selects);
-  if (write_whole(s, of)) return;
+  if (write_whole(s, of) || write_tensor_parts(s)) return;
   refuse_parts(s, written, of);
 }
 
@@ -68,15 +68,21 @@ void PackedTypes::refuse_parts(StmtId s, const Block& written, int of) {
   });
   const std::string name = p_.buffer(tile).name, parts = std::to_string(of);
   const std::string what = " elements of '" + name + "', of which a byte holds " + parts;
+  if (p_.buffer(tile).scope == MemScope::global && is_of_threads(s))
+    return error(DiagCode::misplaced_statement,
+                 "threads write" + what + ", and other threads may write the rest",
+                 "let a thread write the elements of whole bytes, unroll e in 0 .. " + parts + " { " + name +
+                     "[..., " + parts +
+                     " * t + e] = ... }; or put them into a shared tile, and write them in "
+                     "a parallel loop behind a barrier");
   if (p_.buffer(tile).scope == MemScope::global)
     return error(
         DiagCode::misplaced_statement,
-        "a parallel loop writes" + what +
-            ", and no iterations of one of its variables write exactly those of a byte under the "
-            "same ifs: other blocks may write the rest",
-        "write '" + name + "' at [..., e + j] where the extent of j and e are multiples of " + parts +
-            ", without an if on j; or put the elements into a shared tile, which keeps the others of "
-            "a byte, and copy whole bytes of it");
+        "a parallel loop writes" + what + ", in parts, and " +
+            (reads_written(written) ? "reads what it writes" : "has other loops or stores in it"),
+        "put the values into a fragment in a loop of its own, and write '" + name +
+            "' in another; or write it at [..., e + j] where the extent of j and e are multiples of " +
+            parts);
   if (is_of_threads(s))
     return error(DiagCode::misplaced_statement,
                  "threads write" + what + ", and a byte is not seen to be of one thread",

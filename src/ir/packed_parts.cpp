@@ -15,61 +15,13 @@
 #include "ir/draft_exprs.h"
 #include "ir/draft_threads.h"
 #include "ir/op_kinds.h"
+#include "ir/packed_points.h"
 #include "ir/packed_resolver.h"
 #include "ir/store_parts.h"
 
 namespace tilegen::ir {
 
 namespace {
-
-constexpr int64_t kMaxPoints = 65536, kMaxPlaces = 131072;  // of a loop, of its stores in all points
-
-class AtPoint : public ExprRewriter {
- public:
-  AtPoint(const ExprPool& from, ExprPool& to, const std::vector<VarId>& vars, const std::vector<int64_t>& at)
-      : ExprRewriter(from, to), vars_(vars), at_(at) {}
-
- protected:
-  ExprId rewrite_var(const ExprNode& n) override {
-    const auto it = std::find(vars_.begin(), vars_.end(), n.var());
-    return it == vars_.end() ? to_->var(n.var(), n.type)
-                             : to_->const_int(at_[static_cast<size_t>(it - vars_.begin())], n.type);
-  }
-
- private:
-  const std::vector<VarId>& vars_;
-  const std::vector<int64_t>& at_;
-};
-
-// A sum of multiples of what is no sum, and a constant.
-struct Sum {
-  std::map<ExprId, int64_t> atoms;
-  int64_t constant = 0;
-};
-Sum sum_of(const ExprPool& pool, ExprId root) {
-  Sum sum;
-  std::vector<std::pair<ExprId, int64_t>> todo{{root, 1}};
-  while (!todo.empty()) {
-    const auto [e, times] = todo.back();
-    todo.pop_back();
-    const ExprNode& n = pool[e];
-    int64_t value = 0;
-    if (pool.is_const_int(e, &value)) {
-      sum.constant += times * value;
-    } else if (n.op == ExprOp::add || n.op == ExprOp::sub) {
-      todo.emplace_back(n.a, times);
-      todo.emplace_back(n.b, n.op == ExprOp::add ? times : -times);
-    } else if (n.op == ExprOp::mul && pool.is_const_int(n.b, &value)) {
-      todo.emplace_back(n.a, times * value);
-    } else if (n.op == ExprOp::mul && pool.is_const_int(n.a, &value)) {
-      todo.emplace_back(n.b, times * value);
-    } else {
-      sum.atoms[e] += times;
-    }
-  }
-  std::erase_if(sum.atoms, [](const auto& atom) { return atom.second == 0; });
-  return sum;
-}
 
 // Places that iterations touch: in the dimensions that differ by constants alone, whose they are.
 class Owners {
@@ -132,23 +84,15 @@ bool PackedTypes::owns_bytes(const Loop& loop) {
     at.back() = place_of(store).byte;
     writes[store.buffer].push_back(std::move(at));
   }
-  int64_t points = 1;
-  std::vector<int64_t> extents;
-  for (ExprId extent : loop.extents) {
-    if (!p_.exprs.is_const_int(extent, &extents.emplace_back(0)) || extents.back() > kMaxPoints) return false;
-    points *= extents.back();
-    if (points > kMaxPoints) return false;
-  }
+  const LoopPoints points(p_, loop);
   int64_t places = 0;
   for (const auto& [buffer, of_buffer] : writes)
     for (const std::vector<ExprId>& place : of_buffer) places += static_cast<int64_t>(place.size());
-  if (!plain || points * places > kMaxPlaces) return false;
+  if (!plain || !points.are_few(places)) return false;
   ExprPool pool;
   std::map<BufferId, Owners> owners;
-  std::vector<int64_t> point(extents.size(), 0);
-  for (int64_t t = 0; t < points; ++t) {
-    int64_t rest = t;
-    for (size_t d = extents.size(); d-- > 0; rest /= extents[d]) point[d] = rest % extents[d];
+  for (int64_t t = 0; t < points.count(); ++t) {
+    const std::vector<int64_t> point = points.at(t);
     AtPoint here(p_.exprs, pool, loop.vars, point);
     for (const auto& [buffer, places] : writes)
       for (const std::vector<ExprId>& place : places) {

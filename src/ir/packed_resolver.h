@@ -68,6 +68,17 @@ class PackedTypes {
   void put_parts(const Block& body);
   void put_part(Store& store);
   void fill_parts(Kernel& kernel);
+
+  // packed_tensor_parts.cpp: loops that write some elements of a byte of a tensor
+  struct StoreRange {
+    int begin, end;  // in the order of the body
+    bool sets;       // the bits of a store of parts, else they are cleared
+  };
+  Block some_stores(const Block& body, ExprRewriter& renamed, StoreRange range, int& number);
+  void change_bits(Store& store, bool sets);
+  bool stores_race(const Loop& loop);
+  bool write_tensor_parts(StmtId s);
+
   StmtId add(Store store) {
     p_.stmts.push_back({std::move(store), location_});
     return StmtId(p_.stmts.size() - 1);

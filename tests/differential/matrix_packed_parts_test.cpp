@@ -81,5 +81,56 @@ TEST(PackedParts, NeighboursOfARow) {
       "64, 8", "i * 8 + j // 8, j % 8");
 }
 
+// The same of tensors, of whose bytes other blocks and threads write other elements. Those of a block begin
+// and end within bytes.
+void expect_tensor_parts(const std::string& body) {
+  for (const std::string type : {"u4", "i2", "i4", "u2"}) {
+    std::vector<Launch> all;
+    for (const int64_t n : {1, 3}) {
+      Launch l = seeds({all.size() + 1}).front();
+      l.dims = {{"n", n}};
+      l.magnitude = 9;
+      all.push_back(std::move(l));
+    }
+    const std::string text = replaced(
+        "tl 1 program p\ndim n\ntensor X: f32[n, 3, 24] readonly\ntensor Q: $t[3, n * 24]\n"
+        "tensor Y: f32[n, 3]\ntensor R: $t[n, 3, 24]\nkernel k grid (g: n) threads 64 {\n" +
+            body + "}\n",
+        {{"t", type}, {"x", "cast(" + type + ", X[g, i, j])"}});
+    expect_agree(text, all);
+    if (take_case) continue;
+    Subject subject(text, {"sim:gfx942"});
+    ASSERT_EQ(subject.invalid(), "") << text;
+    for (const Launch& l : all) expect_agree(subject, text, l);
+  }
+}
+
+TEST(PackedParts, OfTensorsBytesOfSeveralBlocks) {
+  expect_tensor_parts("  parallel i, j in 3, 21 { Q[i, g * 21 + j] = $x }\n");
+  expect_tensor_parts("  parallel i in 3 { Q[i, g] = cast($t, X[g, i, 0]) }\n");
+  expect_tensor_parts("  serial j in 0 .. 21 { parallel i in 3 { Q[i, g * 21 + j] = $x } }\n");
+}
+
+TEST(PackedParts, OfTensorsUnderIfs) {
+  expect_tensor_parts("  parallel i, j in 3, 24 { if X[g, i, j] > 1 { Q[i, g * 24 + j] = $x } }\n");
+  expect_tensor_parts(
+      "  parallel i, j in 3, 24 {\n    if j % 5 == 0 { R[g, i, j] = $x if j == 10 { Y[g, i] = 1 } } "
+      "else { if j > 3 { R[g, i, j] = 1 } }\n  }\n");
+}
+
+// What one store leaves the next one changes; behind the last row nothing is written.
+TEST(PackedParts, OfTensorsOneBehindTheOther) {
+  expect_tensor_parts(
+      "  parallel i, j in 3, 21 { Q[i, g * 21 + j] = $x\n    if j > 7 { Q[i, g * 21 + j] = 1 } }\n");
+  expect_tensor_parts("  parallel i, j in 3, 21 { Q[i, g * 21 + j + n * 12 + 1] = $x }\n");
+}
+
+TEST(PackedParts, OfTensorsBoxesAtOddElements) {
+  expect_tensor_parts(
+      "  alloc v: shared $t[3, 24]\n  parallel i, j in 3, 24 { v[i, j] = $x }\n"
+      "  copy v[0 :+ 3, 1 :+ 7] -> Q[0 :+ 3, g * 7 + 2 :+ 7]\n  fill R[g, 1 :+ 2, 9 :+ 5], 0\n"
+      "  copy v[0 :+ 3, 2 :+ 3] -> R[g, 0 :+ 3, 19 :+ 3]\n");
+}
+
 }  // namespace
 }  // namespace tilegen::differential

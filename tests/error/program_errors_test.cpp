@@ -192,7 +192,7 @@ TEST(ProgramErrors, PackedTypes) {
              "  alloc w: shared u4[16, 64]\n  alloc x: shared f16[16, 64]\n  alloc c: fragment f32[16, 16]\n"
              "  gemm x, w -> c {transpose_b}\n"));
   expect_golden("misplaced_statement.part_of_byte",
-                packed("tensor W: u4[n, k]", "  parallel j in 64 {\n    W[b, j + 1] = cast(u4, j)\n  }\n"));
+                packed("tensor W: u4[n, k]", "  parallel j in 64 {\n    W[b, j + 1] = W[b, j]\n  }\n"));
   expect_golden("dtype_mismatch.packed_sum",
                 packed("tensor W: u4[n, k] tensor Y: u4[n, k]",
                        "  parallel j in 64 {\n    Y[b, j] = W[b, j] + W[b, j]\n  }\n"));

@@ -208,6 +208,29 @@ class OfOtherLibraries(unittest.TestCase):
             program.compile(target).load()(memoryview(array.array("i", values)).cast("B").cast("i", [rows, 8]), out)
             self.assertEqual([byte >> shift & 15 for byte in out.tobytes() for shift in (0, 4)], want, target)
 
+    def test_elements_of_tensors_written_alone(self):
+        """A block writes three elements, so that bytes are of several blocks; others stay."""
+        for dtype, bits in ((u4, 4), (tg.u2, 2)):
+            b = tg.Builder("parts")
+            n = b.dim("n", divisor=4)
+            x, q = b.tensor("X", i32, [n, 3], read_only=True), b.tensor("Q", dtype, [n * 3])
+            with b.kernel("k", [n]) as block:
+                with b.parallel(3) as j:
+                    with b.branch(x(block, j) > 5):
+                        b.store(q, block * 3 + j, b.cast(x(block, j), dtype))
+            program = b.finish()
+            rows, random_numbers = 12, random.Random(7)
+            values = [random_numbers.randrange(16) for _ in range(rows * 3)]
+            before = bytes(random_numbers.randrange(256) for _ in range(rows * 3 * bits // 8))
+            places = range(0, 8, bits)
+            old = [byte >> shift & (1 << bits) - 1 for byte in before for shift in places]
+            want = [v & (1 << bits) - 1 if v > 5 else o for v, o in zip(values, old)]
+            for target in TARGETS:
+                out = bytearray(before)
+                program.compile(target).load()(
+                    memoryview(array.array("i", values)).cast("B").cast("i", [rows, 3]), memoryview(out))
+                self.assertEqual([byte >> shift & (1 << bits) - 1 for byte in out for shift in places], want, target)
+
 
 if __name__ == "__main__":
     unittest.main()
