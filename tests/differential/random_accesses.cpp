@@ -183,8 +183,12 @@ void Generator::packed_elements() {
                  std::to_string(rows) + ", " + std::to_string(columns) + "]\n";
     const auto v = begin_points({rows, columns});
     const std::string at = v[0] + ", " + v[1];
+    // Now and then some elements of bytes only, of which the others stay.
+    const bool parts = through.empty() && r_.chance(3);
+    if (parts) line("if (" + v[1] + " + " + v[0] + ") % 3 != 1 {");
     line((through.empty() ? o + "[" + place + at : through + "[" + at) + "] = cast(" + packed_name + ", " +
          name + "[" + at + "])");
+    if (parts) line("}");
     end_points(outer_vars);
     if (through.empty()) return;
     std::string box;

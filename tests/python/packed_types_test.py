@@ -219,6 +219,10 @@ class OfOtherLibraries(unittest.TestCase):
                     with b.branch(x(block, j) > 5):
                         b.store(q, block * 3 + j, b.cast(x(block, j), dtype))
             program = b.finish()
+            ptx = program.compile("sm_80").section("ptx")
+            self.assertRegex(ptx, r"(atom|red)\.[a-z.]*and\.b32")
+            self.assertRegex(ptx, r"(atom|red)\.[a-z.]*or\.b32")
+            self.assertNotIn(".cas.", ptx)
             rows, random_numbers = 12, random.Random(7)
             values = [random_numbers.randrange(16) for _ in range(rows * 3)]
             before = bytes(random_numbers.randrange(256) for _ in range(rows * 3 * bits // 8))

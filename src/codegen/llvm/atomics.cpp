@@ -102,6 +102,25 @@ Word word_of(llvm::IRBuilder<>& b, const MachineFeatures& f, DType type, Value* 
   return {b.getInt32Ty(), aligned, b.CreateShl(offset, b.getInt32(3))};
 }
 
+// Bits of an element in a word: an instruction on the word that leaves its others as they are. Gives the old
+// value as it is stored.
+Value* change_bits(llvm::IRBuilder<>& b, const MachineFeatures& f, AtomicKind kind, DType type,
+                   Value* pointer, Value* held) {
+  const auto bits = static_cast<unsigned>(ir::dtype_bits(type));
+  const Word word = word_of(b, f, type, pointer);
+  const auto in_word = [&](Value* own) { return b.CreateShl(b.CreateZExt(own, word.type), word.shift); };
+  Value* own = b.CreateBitCast(to_storage(b, type, held), b.getIntNTy(bits));
+  const bool is_and = kind == AtomicKind::bit_and;
+  const Instruction op = is_and                       ? Instruction::And
+                         : kind == AtomicKind::bit_or ? Instruction::Or
+                                                      : Instruction::Xor;
+  Value* change = is_and ? b.CreateNot(in_word(b.CreateNot(own))) : in_word(own);
+  Value* old = b.CreateAtomicRMW(op, word.pointer, change, llvm::Align(4), llvm::AtomicOrdering::Monotonic,
+                                 scope_of(b, f));
+  return b.CreateBitCast(b.CreateTrunc(b.CreateLShr(old, word.shift), b.getIntNTy(bits)),
+                         storage_type(b.getContext(), type));
+}
+
 // Gives the old value as it is stored.
 Value* swap_loop(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f, AtomicKind kind, DType type,
                  Value* pointer, Value* held, Value* expected) {
@@ -165,6 +184,9 @@ void emit_atomic(llvm::IRBuilder<>& b, Operators& ops, const MachineFeatures& f,
       old = b.CreateAtomicRMW(*op, pointer, stored, align, llvm::AtomicOrdering::Monotonic, scope_of(b, f));
     } else if (kind == AtomicKind::compare_exchange && ir::dtype_bits(type) >= 32)
       old = compare_exchange(b, f, type, pointer, parts.expected, held);
+    else if (ir::dtype_bits(type) < 32 && (f.nvptx || f.amdgpu) && kind >= AtomicKind::bit_and &&
+             kind <= AtomicKind::bit_xor)
+      old = change_bits(b, f, kind, type, pointer, held);
     else
       old = swap_loop(b, ops, f, kind, type, pointer, held, parts.expected);
     if (ir::acquires(parts.order)) fence(b, f, llvm::AtomicOrdering::Acquire, pointer);
