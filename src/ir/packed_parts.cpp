@@ -129,7 +129,7 @@ Block PackedTypes::of_lane(const Block& body, LaneExprs& lane, const std::vector
 }
 
 // False, and nothing is done: bytes are of several iterations, or of tensors, whose other elements other
-// blocks may write.
+// blocks may write, or the loop has other statements.
 bool PackedTypes::write_parts(StmtId s, int of) {
   const Loop written = *p_.as<Loop>(s);
   const bool of_threads = is_of_threads(s);
@@ -139,7 +139,11 @@ bool PackedTypes::write_parts(StmtId s, int of) {
     return true;
   };
   if (owns_bytes(written)) return done(written);
-  if (of_threads) return false;
+  bool plain = !of_threads;
+  for_each_statement(p_, written.body, [&](StmtId inner, int) {
+    plain = plain && (p_.as<Branch>(inner) || p_.as<Store>(inner));
+  });
+  if (!plain) return false;
   std::vector<int64_t> extents;
   for (ExprId e : written.extents) p_.exprs.is_const_int(e, &extents.emplace_back(1));
   // The iterations of one lane of the bytes that a variable counts, with these variables.

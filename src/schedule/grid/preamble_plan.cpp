@@ -4,6 +4,7 @@
 
 #include "analysis/block_tree.h"
 #include "analysis/loads.h"
+#include "arith/prove.h"
 #include "ir/statement_paths.h"
 #include "support/diag_codes.h"
 
@@ -46,6 +47,29 @@ std::string why_behind(const ir::Program& p, const analysis::BlockTree& tree, co
   return reads ? "where it reads is told by elements in memory" : "";
 }
 
+// A quotient by a size, of the loop's variable, tells where a copy of the loop's producer reads.
+bool divides_by_sizes(const ir::Program& p, const ir::Loop& loop) {
+  const auto divides = [&](ir::ExprId root) {
+    std::vector<ir::ExprId> todo = {root};
+    while (!todo.empty()) {
+      const ir::ExprId e = todo.back();
+      todo.pop_back();
+      if (!e.valid()) continue;
+      const ir::ExprNode& n = p.exprs[e];
+      const bool quotient = n.op == ir::ExprOp::floordiv || n.op == ir::ExprOp::floormod;
+      if (quotient && !p.exprs.is_const(n.b) && arith::depends_on(p.exprs, n.a, loop.vars[0])) return true;
+      todo.insert(todo.end(), {n.a, n.b, n.c});
+    }
+    return false;
+  };
+  return std::any_of(loop.body.begin(), loop.body.end(), [&](ir::StmtId id) {
+    const auto* copy = p.as<ir::TileOp>(id);
+    return copy && std::any_of(copy->operands.begin(), copy->operands.end(), [&](const ir::Region& r) {
+             return std::any_of(r.offsets.begin(), r.offsets.end(), divides);
+           });
+  });
+}
+
 }  // namespace
 
 Checked plan_preamble(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
@@ -64,6 +88,8 @@ Checked plan_preamble(const ir::Program& p, int kernel, const analysis::KernelOp
     std::string why = why_behind(p, tree, op, s);
     if (why.empty() && !wanted && s.split && s.split->through == "workspace")
       why = "sums of blocks meet in memory, which loads of the next launch would delay";
+    if (why.empty() && !wanted && divides_by_sizes(p, *p.as<ir::Loop>(tree.around(op.stmt).front())))
+      why = "its producer divides by sizes in each iteration, and would for a second way to the copy";
     if (why.empty()) {
       plan.preamble = true;
     } else if (wanted) {

@@ -90,8 +90,8 @@ TEST(GpuMath, NoInstructionsOfAbsoluteValues) {
   EXPECT_HAS(compile_gpu(function(ExprOp::abs, DType::f32)).ptx, "abs.f");
 }
 
-// ptxas widens the minus of a 16-bit number without its wrap, and takes the carry of a product's upper word for
-// a borrow.
+// ptxas widens the minus of a 16-bit number without its wrap, and takes the carry of a product's upper word
+// for a borrow.
 TEST(GpuMath, DifferencesThatPtxasGetsRight) {
   GpuBuilder kb(128, "differences");
   const MemoryId x = kb.tensor("x", DType::i16), y = kb.tensor("y", DType::i32),

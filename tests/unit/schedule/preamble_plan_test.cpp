@@ -85,6 +85,7 @@ TEST(Preamble, NotesSayWhatWaits) {
        "g/t/ko/copy#1",
        "it does not stand in a counted loop of the kernel's body"},
       {{.row = "at[bx]"}, "g/ko/copy#1", "where it reads is told by elements in memory"},
+      {{.row = "bx * 128 + ko // m"}, "g/ko/copy#1", "its producer divides by sizes in each iteration"},
   };
   for (const Case& c : cases) {
     const auto s = plan_of(c.product);
