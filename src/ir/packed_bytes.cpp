@@ -59,6 +59,15 @@ bool PackedTypes::is_of_threads(StmtId s) const {
 }
 
 void PackedTypes::refuse_parts(StmtId s, const Block& written, int of) {
+  const TileOp* inside = nullptr;
+  for_each_statement(p_, written, [&](StmtId inner, int) {
+    const auto* op = p_.as<TileOp>(inner);
+    if (op && !inside) inside = op, location_ = p_.stmts[inner.value].location;
+  });
+  if (inside)
+    return error(DiagCode::misplaced_statement,
+                 std::string(op_row(inside->kind).text) + " stands inside a parallel loop",
+                 "move it out of the loop; a parallel loop holds no tile operations");
   location_ = p_.stmts[s.value].location;
   BufferId tile;
   for_each_statement(p_, written, [&](StmtId inner, int) {

@@ -136,6 +136,8 @@ TEST(PackedTypes, PartsOfTensorsAreWritten) {
 }
 
 TEST(PackedTypes, WhatIsRefused) {
+  expect_error("fill w, 0 parallel i in 8 { fill h, 1.0f16 w[i, 3] = cast(u4, 2) }",
+               "fill stands inside a parallel loop");
   expect_error("fill w, 16", "does not fit u4");
   expect_error("fill w, cast(u8, 1)", "[dtype_mismatch]");
   expect_error("parallel i, j in 8, 64 { w[i, j] = cast(u8, 1) }", "[dtype_mismatch]");
