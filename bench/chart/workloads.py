@@ -23,6 +23,8 @@ def best(row, ours):
 
 
 def workloads(results):
+    unknown = {row["name"] for row in results["workloads"]["rows"] if row["workload"] not in TITLES}
+    assert not unknown, f"rows of no workload that has a table: {sorted(unknown)}"
     tables = []
     head = ["case", "ours", "tile, threads, stages", "best peer", "its rate", "ours to it"]
     for workload, title in TITLES.items():

@@ -17,7 +17,9 @@ A case is an object with
 """
 import argparse
 import json
+import pathlib
 import re
+import sys
 import time
 import traceback
 import warnings
@@ -185,6 +187,7 @@ def main(cases, description):
         raise SystemExit(0 if all([check(name, case) for name, case in chosen.items()]) else 1)
     rows, begin = [], time.time()
     for name, case in chosen.items():
+        case.workload = case.workload or pathlib.Path(sys.argv[0]).stem  # of a script that runs by itself
         if a.plans:
             plans(name, case)
             continue
